@@ -1,0 +1,1 @@
+"""Recollect: durable, searchable memory for AI agents and their teams."""

@@ -1,0 +1,124 @@
+"""The closed sets: scopes, kinds of knowledge and their policies, sensitivities, sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Scope(StrEnum):
+    """Who shares a memory; with the caller it gives the namespace."""
+
+    PERSONAL = "personal"
+    PROJECT = "project"
+    TEAM = "team"
+
+
+class FactType(StrEnum):
+    """What kind of knowledge a memory is; `POLICIES` says how each kind merges and ages."""
+
+    GENERAL = "general"
+    PREFERENCE = "preference"
+    DECISION = "decision"
+    CONTEXT = "context"
+    FACT = "fact"
+    ENTITY = "entity"
+    RELATIONSHIP = "relationship"
+    SELF = "self"
+    PROFILE = "profile"
+    EVENT = "event"
+    CASE = "case"
+    PATTERN = "pattern"
+
+
+class Merge(StrEnum):
+    """What happens when a memory of this kind resembles one that is stored."""
+
+    RECONCILE = "reconcile"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class KindPolicy:
+    """How a kind of knowledge merges and ages: `decay` scales ageing, `half_life` is in days."""
+
+    merge: Merge = Merge.RECONCILE
+    decay: float = 1.0
+    half_life: float = 21.0
+
+
+POLICIES: Final[dict[FactType, KindPolicy]] = {
+    FactType.GENERAL: KindPolicy(),
+    FactType.PREFERENCE: KindPolicy(),
+    FactType.DECISION: KindPolicy(decay=0.5, half_life=42.0),
+    FactType.CONTEXT: KindPolicy(),
+    FactType.FACT: KindPolicy(),
+    FactType.ENTITY: KindPolicy(),
+    FactType.RELATIONSHIP: KindPolicy(),
+    FactType.SELF: KindPolicy(),
+    FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS),
+    FactType.EVENT: KindPolicy(merge=Merge.NEVER),
+    FactType.CASE: KindPolicy(merge=Merge.NEVER),
+    FactType.PATTERN: KindPolicy(),
+}
+
+
+class Observation(StrEnum):
+    """Observation type of a memory; the last three are written by the lifecycle pipeline only."""
+
+    BUGFIX = "bugfix"
+    FEATURE = "feature"
+    REFACTOR = "refactor"
+    CHANGE = "change"
+    DISCOVERY = "discovery"
+    DECISION = "decision"
+    SESSION_SUMMARY = "session_summary"
+    CHECKPOINT = "checkpoint"
+    COMPRESSED_SUMMARY = "compressed_summary"
+
+
+class Concept(StrEnum):
+    """Knowledge category of a memory."""
+
+    HOW_IT_WORKS = "how-it-works"
+    WHY_IT_EXISTS = "why-it-exists"
+    WHAT_CHANGED = "what-changed"
+    PROBLEM_SOLUTION = "problem-solution"
+    GOTCHA = "gotcha"
+    PATTERN = "pattern"
+    TRADE_OFF = "trade-off"
+
+
+class Sensitivity(StrEnum):
+    """Who may read a memory back; anything else in a row is denied."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    SECRET = "secret"  # noqa: S105 - a level, not a password
+
+
+class Source(StrEnum):
+    """Which way a memory came in."""
+
+    TOOL = "tool"
+    HOOK = "hook"
+    IMPORT = "import"
+    EXTRACTION = "extraction"
+    COMPRESSION = "compression"
+
+
+class OnSecret(StrEnum):
+    """What the gate does with a secret: refuse the write, or put `[redacted: kind]` in its place."""
+
+    BLOCK = "block"
+    REDACT = "redact"
+
+
+class Profile(StrEnum):
+    """A named set of ranking weights."""
+
+    BALANCED = "balanced"
+    HABIT = "habit"
+    RELEVANCE = "relevance"

@@ -1,0 +1,84 @@
+"""The error tree. Each error knows how it ends: its HTTP status and its exit code; doors ask, nobody maps.
+
+RecollectError                 500  exit 1   anything of ours
+├── InvalidInput (ValueError)  422  exit 2   a field is missing or out of range
+├── SecretFound (ValueError)   422  exit 3   the gate refused a write
+├── NotFound (LookupError)     404  exit 4   no such memory in the caller's namespaces
+├── StoreOwned (OSError)       409  exit 5   another process holds the store
+├── StoreUnusable (OSError)    503  exit 6   the data folder cannot be used as it is
+├── ModelMismatch              409  exit 7   the store was built with another embedding model
+└── ModelUnusable (OSError)    503  exit 8   weights are absent, altered or cannot be loaded
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RecollectError(Exception):
+    """Base of every error that a user may see; its text is one plain sentence."""
+
+    status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+
+
+class InvalidInput(RecollectError, ValueError):
+    """A field of a request is missing, unknown or out of range; nothing was written."""
+
+    status = 422
+    exit_code = 2
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class SecretFound(RecollectError, ValueError):
+    """The gate found a secret; the text names the field and the kind, never the value."""
+
+    status = 422
+    exit_code = 3
+
+    def __init__(self, field: str, kinds: tuple[str, ...]) -> None:
+        super().__init__(
+            "Secret detection: Blocks storage of API keys, tokens, and passwords. "
+            f"Found in `{field}`: {', '.join(kinds)}. Nothing was stored; "
+            "remember where the secret is kept instead of the secret itself."
+        )
+        self.field = field
+        self.kinds = kinds
+
+
+class NotFound(RecollectError, LookupError):
+    """No such thing in the namespaces the caller may see."""
+
+    status = 404
+    exit_code = 4
+
+
+class StoreOwned(RecollectError, OSError):
+    """Another process owns the store."""
+
+    status = 409
+    exit_code = 5
+
+
+class StoreUnusable(RecollectError, OSError):
+    """The data folder or the database cannot be used as it is."""
+
+    status = 503
+    exit_code = 6
+
+
+class ModelMismatch(RecollectError, RuntimeError):
+    """The store was built with another embedding model than the one configured."""
+
+    status = 409
+    exit_code = 7
+
+
+class ModelUnusable(RecollectError, OSError):
+    """The weights of the embedding model are absent, altered or cannot be loaded."""
+
+    status = 503
+    exit_code = 8
