@@ -7,7 +7,8 @@ RecollectError                 500  exit 1   anything of ours
 ├── StoreOwned (OSError)       409  exit 5   another process holds the store
 ├── StoreUnusable (OSError)    503  exit 6   the data folder cannot be used as it is
 ├── ModelMismatch              409  exit 7   the store was built with another embedding model
-└── ModelUnusable (OSError)    503  exit 8   weights are absent, altered or cannot be loaded
+├── ModelUnusable (OSError)    503  exit 8   weights are absent, altered or cannot be loaded
+└── DaemonUnreachable (OSError) 503  exit 9  the daemon cannot be started, or does not answer
 """
 
 from __future__ import annotations
@@ -82,3 +83,18 @@ class ModelUnusable(RecollectError, OSError):
 
     status = 503
     exit_code = 8
+
+
+class DaemonUnreachable(RecollectError, OSError):
+    """The daemon cannot be started, does not answer, or is not one this client may talk to."""
+
+    status = 503
+    exit_code = 9
+
+
+def relayed(kind: str, message: str) -> RecollectError:
+    """Make the error again that another process of ours reported by its class name and sentence."""
+    found = next((one for one in RecollectError.__subclasses__() if one.__name__ == kind), RecollectError)
+    error = found.__new__(found)
+    error.args = (message,)
+    return error

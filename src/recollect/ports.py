@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from recollect.domain import Caller, Draft, JournalEntry, Memory, ModelCard, OnSecret, View
+from recollect.domain import Caller, Draft, JournalEntry, Memory, ModelCard, OnSecret, Outcome, View
 from recollect.gate import Cleared
 
 if TYPE_CHECKING:
@@ -21,25 +21,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a memory's content (character offsets) and its vector, absent until it is embedded."""
+    """A stretch of a memory's content (character offsets) and its vector."""
 
     start: int
     end: int
-    vector: Vector | None = None
+    vector: Vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A cleared draft with everything derived from it, ready to be written."""
+    """A cleared draft with everything derived from it, ready to be written.
+
+    `given` names the draft's fields that somebody set: an update leaves the others as they are.
+    `chunks` is None while the embedding model has not seen the content.
+    """
 
     cleared: Cleared[Draft]
+    given: frozenset[str]
     content_hash: str
     title: str
     abstract: str
     overview: str
     keywords: str
     words: frozenset[str]
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[Chunk, ...] | None
+    confidence: float
     at: datetime
     expires_at: datetime | None
     author: str
@@ -53,16 +59,25 @@ class Term:
     weight: float = 1.0
 
 
-class Writing(Protocol):
-    """One open write transaction on one namespace."""
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A stored memory that the embedding model has not seen; the hash tells whether it changed meanwhile."""
 
+    id: int
+    content: str
+    content_hash: str
+
+
+class Writing(Protocol):
+    """One open write transaction on one namespace; what it finds may be expired, never of another namespace."""
+
+    def answered(self, request_id: str) -> Outcome | None: ...
+    def answer(self, request_id: str, outcome: Outcome) -> None: ...
     def by_key(self, key: str) -> Memory | None: ...
     def by_hash(self, content_hash: str) -> Memory | None: ...
-    def by_id(self, memory_id: int) -> Memory | None: ...
     def insert(self, entry: Entry) -> int: ...
-    def update(self, old: Memory, entry: Entry, given: frozenset[str]) -> None: ...
-    def refresh(self, old: Memory, entry: Entry, given: frozenset[str]) -> None: ...
-    def delete(self, old: Memory) -> None: ...
+    def update(self, old: Memory, entry: Entry, action: str) -> None: ...
+    def delete(self, memory_id: int) -> bool: ...
 
 
 class Records(Protocol):
@@ -72,19 +87,25 @@ class Records(Protocol):
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None: ...
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]: ...
     def count(self, view: View) -> int: ...
+    def locate(self, memory_id: int, namespaces: Sequence[str]) -> str | None: ...
+    def forget_answers(self, before: datetime) -> None: ...
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None: ...
     def history(self, memory_id: int, namespaces: Sequence[str]) -> list[JournalEntry]: ...
+    def unembedded(self, limit: int) -> list[Unembedded]: ...
+    def attach(self, one: Unembedded, chunks: tuple[Chunk, ...]) -> None: ...
+    def forget_vectors(self, stamps: Mapping[str, str]) -> int: ...
 
 
 class Text(Protocol):
     """The text index: words, substrings, and the vocabulary of what is stored."""
 
     def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]: ...
-    def substring(self, pieces: Sequence[str], view: View, limit: int) -> dict[int, float]: ...
-    def bm25(self, terms: Sequence[Term], ids: Sequence[int]) -> dict[int, float]: ...
-    def found(self, terms: Sequence[Term], ids: Sequence[int]) -> dict[int, frozenset[int]]: ...
-    def frequencies(self, words: Sequence[str], view: View) -> Mapping[str, int]: ...
+    def substring(self, piece: str, view: View, limit: int) -> list[int]: ...
+    def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]: ...
+    def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]: ...
+    def size(self, view: View) -> int: ...
     def similar(self, word: str, view: View, limit: int) -> list[Term]: ...
+    def scrub(self) -> None: ...
 
 
 class Vectors(Protocol):
@@ -93,6 +114,10 @@ class Vectors(Protocol):
     def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]: ...
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]: ...
     def sync(self) -> None: ...
+    def deliver(self, memory_id: int) -> None: ...
+
+    @property
+    def state(self) -> str: ...
 
 
 class Embedder(Protocol):
@@ -105,3 +130,45 @@ class Embedder(Protocol):
     def warm(self) -> None: ...
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix: ...
     def spans(self, text: str) -> list[tuple[int, int]]: ...
+
+
+class Warmup(Protocol):
+    """The loading of the embedding model in the background."""
+
+    def wait(self, seconds: float) -> bool: ...
+
+    @property
+    def failure(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the doctor's report: what was looked at, what was seen, and what to do when it is not well."""
+
+    name: str
+    well: bool
+    seen: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """Everything an operation needs, chosen once by wiring. Use it as a context manager, or call `close`."""
+
+    caller: Caller
+    on_secret: OnSecret
+    records: Records
+    text: Text
+    vectors: Vectors
+    embedder: Embedder
+    warmup: Warmup
+    clock: Callable[[], datetime]
+    later: Callable[[Callable[[], None]], None]
+    checks: Callable[[], list[Check]]
+    close: Callable[[], None]
+
+    def __enter__(self) -> App:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -154,6 +154,8 @@ class ModelCard:
     pooling: str
     licence: str
     sha256: str = ""
+    package: str = ""
+    runtime: str = "sentence-transformers"
     query_prompt: str = ""
     document_prompt: str = ""
     floor: float = 0.1

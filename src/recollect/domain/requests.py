@@ -17,6 +17,9 @@ MAX_LIMIT: Final = 100
 MAX_NAME: Final = 500
 
 
+_SURROGATE: Final = "contains a lone surrogate, which is not text"
+
+
 def _storable(text: str) -> str:
     """Refuse what SQL databases cannot hold: NUL characters and lone surrogates."""
     if "\x00" in text:
@@ -24,7 +27,7 @@ def _storable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("contains a lone surrogate, which is not text") from None
+        raise ValueError(_SURROGATE) from None
     return text
 
 
@@ -77,6 +80,8 @@ def explain(error: ValidationError) -> InvalidInput:
         return InvalidInput(name, f"Missing {name}: `{name}` is required")
     if kind == "extra_forbidden":
         return InvalidInput(name, f"Unknown parameter: `{name}` is not one of this request's parameters")
+    if kind == "string_unicode":
+        return InvalidInput(name, f"Invalid {name}: {_SURROGATE[:1].upper()}{_SURROGATE[1:]}")
     allowed = _ALLOWED.get(name)
     if allowed is None or kind in ("value_error", "string_too_long", "too_long"):
         reason = str(context["error"]) if "error" in context else first["msg"]
@@ -90,7 +95,7 @@ def one_of(choices: type[StrEnum]) -> str:
     return f"Must be {', '.join(names[:-1])}, or {names[-1]}"
 
 
-_UNIT = "Must be 0.0–1.0"  # noqa: RUF001 - the seed's own message
+_UNIT = "Must be 0.0–1.0"
 _ALLOWED: Final = {
     "confidence": _UNIT,
     "importance": _UNIT,
@@ -103,6 +108,7 @@ _ALLOWED: Final = {
     "sensitivity": one_of(Sensitivity),
     "source": one_of(Source),
     "profile": one_of(Profile),
+    "team": f"Must be 1–{MAX_NAME} characters without `/`",
     "limit": f"Must be a whole number from 1 to {MAX_LIMIT}",
     "ttl_days": "Must be a number of days above 0 and at most 36500",
     "position": "Must be a whole number of at least 0",
@@ -113,7 +119,7 @@ _ALLOWED: Final = {
 class Request(BaseModel):
     """A checked, frozen request; building one with bad input raises `InvalidInput`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def __init__(self, **data: Any) -> None:
         try:
@@ -202,9 +208,13 @@ class Forget(Request):
     scope: Where | None = None
 
 
-class Show(Request):
-    """Which memory to show."""
+class Get(Request):
+    """Which memory to read whole."""
 
     id: Name
     allow_private: bool = False
     allow_secret: bool = False
+
+
+class Inspect(Request):
+    """A look at the whole store."""

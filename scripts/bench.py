@@ -1,0 +1,197 @@
+"""Measure what Recollect costs beside the bare sum of its parts, in one run, on one machine: ratios carry over."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import psutil
+import typer
+from mcp import Client, StdioServerParameters
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import recollect
+from recollect import Draft, Query, Settings
+from recollect.domain import View
+from recollect.policy.terms import parse
+from recollect.ports import App, Term
+
+out = Console(highlight=False)
+COMMAND = str(Path(sys.executable).with_name("recollect"))
+SUBJECTS = (
+    "the billing service|the mobile client|our search index|the login page|the nightly export|the data lake".split("|")
+)
+VERBS = "retries|caches|validates|streams|archives|encrypts|paginates|deduplicates|throttles|mirrors".split("|")
+OBJECTS = "customer invoices|session tokens|product images|audit events|price lists|webhook calls|tax reports".split(
+    "|"
+)
+REASONS = (
+    "after the outage in|because of the limit set in|as agreed in|since the migration of|until the review in".split("|")
+)
+MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December".split("|")
+
+
+def sentences(count: int) -> list[str]:
+    """Return distinct sentences with a vocabulary like that of a team's notes."""
+    dice = random.Random(7)
+    names = ["".join(dice.choice("bcdfghklmnprstvz") + dice.choice("aeiou") for _ in range(3)) for _ in range(3000)]
+    pick = dice.choice
+    return [
+        f"{pick(SUBJECTS).capitalize()} {pick(VERBS)} {pick(OBJECTS)} of {pick(names)}-{number} {pick(REASONS)} "
+        f"{pick(MONTHS)} {2020 + number % 6}, says {pick(names).capitalize()}"
+        for number in range(count)
+    ]
+
+
+def timed(work: Callable[[Any], Any], over: Iterable[Any]) -> list[float]:
+    """Return how many milliseconds `work` takes for each of `over`."""
+    taken = []
+    for one in over:
+        start = time.perf_counter()
+        work(one)
+        taken.append((time.perf_counter() - start) * 1e3)
+    return taken
+
+
+def spread(taken: list[float]) -> dict[str, float]:
+    ordered = sorted(taken)
+    p95 = ordered[int(len(ordered) * 0.95)]
+    return {"p50_ms": round(statistics.median(ordered), 2), "p95_ms": round(p95, 2), "n": len(ordered)}
+
+
+def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
+    """Measure remember and recall in this process, beside embedding, one Chroma query and one FTS query."""
+    texts = sentences(count)
+    with recollect.open_app(settings) as app:
+        batch = track(texts, f"Remembering {count} memories", console=Console(stderr=True))
+        found["remember"] = spread(timed(lambda text: recollect.remember(app, Draft(content=text)), batch))
+        app.vectors.sync()
+        queries = [" ".join(text.split()[1:9]) for text in random.Random(3).sample(texts, min(200, count))]
+        asked = [Query(query=text) for text in queries]
+        timed(lambda query: recollect.recall(app, query), asked[:20])
+        found["recall"] = spread(timed(lambda query: recollect.recall(app, query), asked))
+        found |= parts(app, queries)
+        bare = sum(found[name]["p50_ms"] for name in ("embed query", "one Chroma query", "one FTS query"))
+        found["bare sum"] = {"p50_ms": round(bare, 2)}
+        found["recall / bare sum"] = {"ratio": round(found["recall"]["p50_ms"] / bare, 2)}
+
+
+def parts(app: App, queries: list[str]) -> dict[str, Any]:
+    view = View(app.caller.namespaces(), app.clock())
+    vectors = [app.embedder.embed([text], "query")[0] for text in queries]
+    index: Any = app.vectors
+    home = app.caller.namespaces()[1]
+    words = [[Term(word) for word in parse(text).words] for text in queries]
+    return {
+        "embed query": spread(timed(lambda text: app.embedder.embed([text], "query"), queries)),
+        "one Chroma query": spread(timed(lambda vector: index._index.query(home, vector, 50), vectors)),
+        "one FTS query": spread(timed(lambda terms: app.text.search(terms, view, 50), words)),
+    }
+
+
+def starts(settings: Settings, found: dict[str, Any]) -> None:
+    """Measure process starts: the MCP handshake beside importing the SDK, the CLI beside an empty Python."""
+    environment = {
+        f"RECOLLECT_{name.upper()}": str(value) for name, value in settings.model_dump(exclude_none=True).items()
+    }
+    run = lambda *command: subprocess.run(command, env=environment, check=True, capture_output=True)  # noqa: E731
+    python = sys.executable
+    found["python -c pass"] = spread(timed(lambda _: run(python, "-c", "pass"), range(10)))
+    found["python -c 'import mcp'"] = spread(timed(lambda _: run(python, "-c", "import mcp"), range(10)))
+    run(COMMAND, "recall", "warm the daemon")
+    found["recollect recall (daemon warm)"] = spread(
+        timed(lambda _: run(COMMAND, "recall", "session tokens"), range(10))
+    )
+    anyio.run(clients, environment, found)
+    first, sdk = found["spawn to initialize answered"]["p50_ms"], found["python -c 'import mcp'"]["p50_ms"]
+    found["initialize / import mcp"] = {"ratio": round(first / sdk, 2)}
+
+
+async def clients(environment: dict[str, str], found: dict[str, Any]) -> None:
+    server = StdioServerParameters(command=COMMAND, args=["mcp"], env=environment)
+    taken = []
+    for _ in range(10):
+        start = time.perf_counter()
+        async with Client(server):
+            taken.append((time.perf_counter() - start) * 1e3)
+    found["spawn to initialize answered"] = spread(taken)
+    call = {"action": "forget", "id": "1999999999"}
+    async with Client(server) as client:
+        await client.call_tool("memory", call)
+        taken = []
+        for _ in range(200):
+            start = time.perf_counter()
+            await client.call_tool("memory", call)
+            taken.append((time.perf_counter() - start) * 1e3)
+    found["one tool call through stdio and daemon"] = spread(taken)
+    await crowd(server, found)
+
+
+async def crowd(server: StdioServerParameters, found: dict[str, Any]) -> None:
+    """Measure the memory of ten idle clients and the daemon they share."""
+    async with anyio.create_task_group() as tasks:
+        arrived, leave = anyio.Semaphore(0), anyio.Event()
+
+        async def idle() -> None:
+            async with Client(server) as client:
+                await client.call_tool("memory", {"action": "forget", "id": "1999999999"})
+                arrived.release()
+                await leave.wait()
+
+        for _ in range(10):
+            tasks.start_soon(idle)
+        for _ in range(10):
+            await arrived.acquire()
+        ours = [child for child in psutil.Process().children() if "recollect" in " ".join(child.cmdline())]
+        sizes = [child.memory_info().rss / 1e6 for child in ours]
+        found["ten idle clients"] = {"each_mb": round(statistics.mean(sizes), 1), "all_mb": round(sum(sizes), 1)}
+        leave.set()
+
+
+def daemon_memory(settings: Settings, found: dict[str, Any]) -> None:
+    status = subprocess.run(
+        [COMMAND, "--home", str(settings.home), "status", "--json"], capture_output=True, check=True
+    )
+    found["daemon"] = {"mb": round(json.loads(status.stdout)["memory_bytes"] / 1e6, 1)}
+    subprocess.run([COMMAND, "--home", str(settings.home), "stop"], capture_output=True, check=True)
+
+
+def main(
+    memories: Annotated[int, typer.Option(help="How many memories the store holds.")] = 10_000,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
+) -> None:
+    """Fill a new store, then measure; nothing of it is kept."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
+        inside(settings, memories, found)
+        call = {"id": "1999999999"}
+        with recollect.open_app(settings) as app:
+            request = recollect.Forget(**call)
+            timed(lambda _: recollect.forget(app, request), range(20))
+            found["the same operation in-process"] = spread(timed(lambda _: recollect.forget(app, request), range(200)))
+        starts(settings, found)
+        daemon_memory(settings, found)
+    more = found["one tool call through stdio and daemon"]["p50_ms"] - found["the same operation in-process"]["p50_ms"]
+    found["stdio and daemon add"] = {"p50_ms": round(more, 2)}
+    table = Table("measured", "figures", title=f"{memories} memories", title_justify="left")
+    for name, figures in found.items():
+        table.add_row(name, ", ".join(f"{key} {value}" for key, value in figures.items()))
+    out.print(table)
+    if json_file is not None:
+        json_file.write_text(json.dumps({"memories": memories} | found, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

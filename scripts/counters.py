@@ -1,0 +1,149 @@
+"""Counts what ruff, mypy and import-linter do not: the limits this project sets itself.
+
+Reads the sources and never imports them. "A port" is approximate: the name of any Protocol in ports.py.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+FILE_LINES, FUNCTION_LINES, README_LINES = 400, 50, 250
+PACKAGE = "src/recollect/"
+DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors.py", PACKAGE + "store/migrations"
+ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub")
+# Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
+HEAVY = {"chromadb": VECTORS, "alembic": MIGRATIONS, "detect_secrets": PACKAGE + "gate"}
+HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
+UNFINISHED = re.compile("TO[D]O|FIXM[E]|X{3}|NotImplementedErro[r]|pragma: no cove[r]")
+VAGUE = re.compile(r"(Manager|Service|Helper|Util|Factory|Base|Impl)s?$|V\d+$")
+PROOF = re.compile(r"(.+\.)?(raises|fail|warns|(assert_|check)\w*)$")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Found: TypeAlias = Iterator[tuple[str, int, str]]
+
+
+class Source(NamedTuple):
+    """One Python file: its path from the root, its lines and its tree."""
+
+    path: str
+    lines: list[str]
+    tree: ast.Module
+
+
+def walk(node: ast.AST, around: str = ".", inner: bool = False) -> Iterator[tuple[Any, str, bool]]:
+    """Yield each node with the names around it (`.Hooks.emit.`) and whether a function is among them."""
+    for child in ast.iter_child_nodes(node):
+        yield child, around, inner
+        names = f"{around}{child.name}." if isinstance(child, (*FUNCTIONS, ast.ClassDef)) else around
+        yield from walk(child, names, inner or isinstance(child, FUNCTIONS))
+
+
+def mentioned(*nodes: ast.AST) -> set[str]:
+    """Name what expressions speak of: `Records`, `ports.Records`, `(A, B)` and `A | B`."""
+    return {getattr(n, "id", getattr(n, "attr", "")) for node in nodes for n in ast.walk(node)}
+
+
+def called(node: ast.AST) -> str:
+    """Write out what a call calls, `pytest.raises` for one; nothing for what is no call."""
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def sizes(source: Source) -> Found:
+    limit = README_LINES if source.path == "README.md" else FILE_LINES
+    if source.path.endswith((".py", "README.md")) and len(source.lines) > limit:
+        yield source.path, limit + 1, f"the file has {len(source.lines)} lines; {limit} at most."
+    for node, *_ in walk(source.tree):
+        if isinstance(node, FUNCTIONS) and (length := node.end_lineno - node.lineno + 1) > FUNCTION_LINES:
+            yield source.path, node.lineno, f"{node.name} has {length} lines; {FUNCTION_LINES} at most."
+    for number, line in enumerate(source.lines, 1):
+        if source.path != "README.md" and (word := UNFINISHED.search(line)):
+            yield source.path, number, f"{word[0]} marks something unfinished."
+
+
+def habits(source: Source, ports: set[str]) -> Found:
+    for node, *_ in walk(source.tree):
+        names = {getattr(node, "attr", "")} | {getattr(name, "name", "") for name in getattr(node, "names", ())}
+        if names & {"environ", "environb", "getenv", "getenvb"} and source.path != PACKAGE + "settings.py":
+            yield source.path, node.lineno, "only settings.py reads the environment."
+        if called(node) == "hasattr":
+            yield source.path, node.lineno, "hasattr asks what a port should promise."
+        if called(node) == "isinstance" and (asked := mentioned(*node.args[1:]) & ports):
+            yield source.path, node.lineno, f"isinstance on the port {min(asked)}; give the port a method instead."
+        if called(node) == "print" and not source.path.startswith(DOORS):
+            yield source.path, node.lineno, "only a door prints."
+        if isinstance(node, ast.ClassDef) and (vague := VAGUE.search(node.name)):
+            yield source.path, node.lineno, f"the name {node.name} ends in {vague[0]}; say what it is."
+
+
+def blind_excepts(source: Source) -> Found:
+    for node, around, _ in walk(source.tree):
+        suppress = called(node).endswith("suppress")
+        caught = node.args if suppress else [node.type] if isinstance(node, ast.ExceptHandler) else []
+        if None not in caught and not mentioned(*caught) & {"Exception", "BaseException"}:
+            continue
+        emit = source.path.startswith(PACKAGE + "lifecycle/") and around.startswith(".Hooks.emit.")
+        reason = re.sub(r"noqa(:([, ]*[A-Z]+\d+)+)?", "", source.lines[node.lineno - 1].partition("#")[2])
+        if not (emit or source.path.startswith(DOORS) or source.path == VECTORS):
+            yield source.path, node.lineno, "a blind except; name what can go wrong."
+        elif len(re.findall(r"\w+", reason)) < 2:
+            yield source.path, node.lineno, "a blind except without its reason in a comment on the same line."
+
+
+def imports(source: Source, owners: dict[str, str]) -> Found:
+    path, migration = source.path, source.path.startswith(MIGRATIONS)
+    ifs = [n for n in ast.walk(source.tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in mentioned(n.test)]
+    unrun = {id(n) for branch in ifs for statement in branch.body for n in ast.walk(statement)}
+    for node, _, inner in (found for found in walk(source.tree) if isinstance(found[0], ast.Import | ast.ImportFrom)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        heavy = {name.partition(".")[0] for name in names if not getattr(node, "level", 0)} & HEAVY.keys()
+        if inner and not heavy:
+            yield path, node.lineno, "an import inside a function; only heavy libraries wait there."
+        for library in sorted(heavy):
+            if not path.startswith(HEAVY[library]):
+                yield path, node.lineno, f"{library} belongs to {HEAVY[library]}."
+            elif not migration and owners.setdefault(library, path) != path:
+                yield path, node.lineno, f"{library} has an owner already: {owners[library]}."
+            if not (inner or migration or id(node) in unrun):
+                yield path, node.lineno, f"{library} is heavy; import it inside the function that needs it."
+
+
+def proofs(source: Source) -> Found:
+    for node, *_ in walk(source.tree):
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant) and node.test.value:
+            yield source.path, node.lineno, "an assert that cannot fail."
+        if isinstance(node, FUNCTIONS) and node.name.startswith("test_"):
+            if not any(isinstance(n, ast.Assert) or PROOF.match(called(n)) for n in ast.walk(node)):
+                yield source.path, node.lineno, f"{node.name} asserts nothing."
+            if not ast.get_docstring(node):
+                yield source.path, node.lineno, f"{node.name} has no docstring; say in one sentence what holds."
+
+
+def read(root: Path) -> Iterator[Source]:
+    """Read the README and everything in src, scripts and tests; what is not Python has an empty tree."""
+    below = [path for top in ("src", "scripts", "tests") for path in sorted((root / top).rglob("*"))]
+    for path in [root / "README.md", *below]:
+        if path.is_file() and "__pycache__" not in path.parts:
+            name, text = path.relative_to(root).as_posix(), path.read_text("utf-8", errors="replace")
+            yield Source(name, text.splitlines(), ast.parse(text if path.suffix == ".py" else "", name))
+
+
+def violations(root: Path) -> Found:
+    """Yield path, line and sentence for every limit that the checkout at root exceeds."""
+    sources, owners = list(read(root)), {}
+    nodes = [node for source in sources if source.path.startswith(PACKAGE + "ports") for node in source.tree.body]
+    ports = {n.name for n in nodes if isinstance(n, ast.ClassDef) and "Protocol" in mentioned(*n.bases)}
+    for source in sources:
+        yield from proofs(source) if source.path.startswith("tests/") else sizes(source)
+        if source.path.startswith("src/"):
+            yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners))
+
+
+if __name__ == "__main__":
+    try:
+        lines = [f"{path}:{line}: {sentence}" for path, line, sentence in sorted(violations(Path(__file__).parents[1]))]
+    except SyntaxError as error:
+        lines = [f"{error.filename}:{error.lineno}: this is not Python ({error.msg}); nothing was counted."]
+    print("\n".join([*lines, f"counters: {len(lines) or 'nothing'} found"]))
+    sys.exit(bool(lines))

@@ -1,0 +1,125 @@
+"""The daemon's inside: a small HTTP application over one open store, guarded by the token of the runtime file.
+
+Thin clients post tool calls and operations; MCP clients that speak HTTP find the same tool under `/mcp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import anyio
+import psutil
+from anyio.to_thread import run_sync
+from pydantic import TypeAdapter
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from recollect.domain import Caller, OnSecret
+from recollect.doors import memory_tool
+from recollect.doors.daemon.guard import Activity, Guard, plain
+from recollect.doors.daemon.runtime import Runtime
+from recollect.doors.daemon.streamable import Streamable
+from recollect.errors import InvalidInput, RecollectError
+from recollect.operations.table import BY_NAME, perform
+from recollect.ports import App
+
+_WORKERS = 64
+_AT_ONCE = ("hello", "status", "stop")
+_IN_A_THREAD = ("tool", "operation")
+
+
+class Daemon:
+    """The routes over one open store."""
+
+    def __init__(self, app: App, runtime: Runtime, stop: Callable[[], None]) -> None:
+        self.activity = Activity()
+        self.runtime = runtime
+        self._app = app
+        self._stop = stop
+        self._mcp = Streamable(app)
+
+    def application(self) -> ASGIApp:
+        """Return the guarded ASGI application."""
+        routes = [Route(f"/{name}", _answering(getattr(self, name), wait=False), methods=["POST"]) for name in _AT_ONCE]
+        routes += [
+            Route(f"/{name}", _answering(getattr(self, name), wait=True), methods=["POST"]) for name in _IN_A_THREAD
+        ]
+        routes += [Route(path, self._mcp) for path in ("/mcp", "/mcp/")]
+        return Guard(Starlette(routes=routes, lifespan=self._lifespan), self.runtime.token, self.activity)
+
+    def hello(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Say who is there; always at once, however much else is under way."""
+        return {"pid": self.runtime.pid, "version": self.runtime.version, "protocol": self.runtime.protocol}
+
+    def tool(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Run one call of the `memory` tool."""
+        caller = Caller(**body["caller"])
+        answer = memory_tool.call(self._app_for(body), body["arguments"], caller, body.get("request_id", ""))
+        return asdict(answer)
+
+    def operation(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Run one operation of the table; the result is the noun it returns, as JSON."""
+        if body.get("name") not in BY_NAME:
+            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+        caller = Caller(**body["caller"])
+        app, shape = self._app_for(body), BY_NAME[body["name"]].answer
+        result = perform(app, body["name"], body["fields"], caller, body.get("request_id", ""))
+        return {"result": TypeAdapter(shape).dump_python(result, mode="json")}
+
+    def status(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Say who owns the store, since when, with how much memory, and how ready it is."""
+        about = {name: value for name, value in asdict(self.runtime).items() if name != "token"}
+        return about | {
+            "memory_bytes": psutil.Process().memory_info().rss,
+            "requests": self.activity.requests,
+            "idle_seconds": round(self.activity.idle_before, 1),
+            "model": "ready" if self._app.embedder.ready else self._app.warmup.failure or "loading",
+            "vector_index": self._app.vectors.state,
+        }
+
+    def stop(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Finish what is under way and end."""
+        self._stop()
+        self._mcp.end()
+        return {"stopping": True}
+
+    def _app_for(self, body: dict[str, Any]) -> App:
+        """Return the store as this request wants it: the client's rule for secrets, not the daemon's."""
+        chosen = body.get("on_secret")
+        return replace(self._app, on_secret=OnSecret(chosen)) if chosen else self._app
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _WORKERS
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._mcp.run)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+def _answering(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) -> Callable[[Request], Any]:
+    """Make a route of a plain function: JSON in, JSON out, errors of ours with their own status."""
+
+    async def endpoint(request: Request) -> JSONResponse:
+        try:
+            body = await request.json()
+            return JSONResponse(await run_sync(work, body) if wait else work(body))
+        except RecollectError as error:
+            return _refusal(error)
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"The request is not of this daemon's form: {type(error).__name__}: {error}"
+            return _refusal(InvalidInput("request", message))
+        except Exception as error:  # noqa: BLE001 - a client must get a sentence whatever broke
+            return _refusal(plain(error))
+
+    return endpoint
+
+
+def _refusal(error: RecollectError) -> JSONResponse:
+    return JSONResponse({"error": type(error).__name__, "message": str(error)}, error.status)

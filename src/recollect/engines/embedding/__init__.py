@@ -1,0 +1,28 @@
+"""The embedding models: text in, unit vectors out. Importing this room loads none of the heavy libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.engines.embedding.cards import find_card
+from recollect.engines.embedding.export import verify_export
+from recollect.engines.embedding.onnx import OnnxEmbedder
+from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
+
+if TYPE_CHECKING:
+    from recollect.ports import Embedder
+
+__all__ = ["OnnxEmbedder", "SentenceTransformersEmbedder", "find_card", "open_embedder", "verify_export"]
+
+
+def open_embedder(model: str, models_dir: Path | None, cache_dir: Path) -> Embedder:
+    """Return the embedder of a card's folder name, a hub id or a local folder; nothing is loaded yet.
+
+    A card with `runtime = "onnx"` is served by onnxruntime, everything else by sentence-transformers.
+    Raises `ModelUnusable` when a card is there but cannot be read.
+    """
+    card = find_card(model, models_dir)
+    if card is not None and card.runtime == "onnx" and not Path(model).expanduser().is_dir():
+        return OnnxEmbedder(card, models_dir, cache_dir)
+    return SentenceTransformersEmbedder(model, models_dir)

@@ -1,0 +1,121 @@
+"""The default embedder: onnxruntime over an export of the model, warm in well under a second and without torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding.export import MODEL, TOKENIZER, open_export
+from recollect.engines.embedding.graph import INPUTS, SENTENCE
+from recollect.engines.embedding.tokens import Tokens
+from recollect.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession  # type: ignore[import-untyped]
+
+    from recollect.ports import Matrix
+
+_BATCH: Final = 32
+_MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone
+
+
+class _Loaded(NamedTuple):
+    session: InferenceSession
+    tokens: Tokens
+
+
+class OnnxEmbedder:
+    """Embeds on the CPU; loads at the first need and may be used by many threads at once."""
+
+    def __init__(
+        self, card: ModelCard, models_dir: Path | None, cache_dir: Path, *, threads: int | None = None
+    ) -> None:
+        self._card = card
+        self._models_dir = models_dir
+        self._cache_dir = cache_dir
+        self._threads = threads or min(_MOST_THREADS, os.cpu_count() or 1)
+        self._loaded: _Loaded | None = None
+        self._loading = Lock()
+
+    @property
+    def card(self) -> ModelCard:
+        """Return the model's card; loads nothing."""
+        return self._card
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the model is loaded, so that `embed` answers at once."""
+        return self._loaded is not None
+
+    def warm(self) -> None:
+        """Load the model and wait for it; does nothing when it is loaded.
+
+        Raises `ModelUnusable` when the weights are absent, altered or cannot be loaded; the next call tries again.
+        """
+        self._model()
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
+        """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
+        prompt = self._card.query_prompt if kind == "query" else self._card.document_prompt
+        rows = np.zeros((len(texts), self._card.dimensions), dtype=np.float32)
+        if not texts:
+            return rows
+        model = self._model()
+        ids = model.tokens.ids([prompt + text for text in texts], self._card.max_tokens)
+        by_length = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+        for start in range(0, len(by_length), _BATCH):
+            batch = by_length[start : start + _BATCH]
+            rows[batch] = _run(model.session, [ids[index] for index in batch])
+        return rows
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character offsets (start, end) of every token of `text`, uncut and without special tokens."""
+        return self._model().tokens.spans(text)
+
+    def _model(self) -> _Loaded:
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = self._load()
+        return self._loaded
+
+    def _load(self) -> _Loaded:
+        folder = open_export(self._card, self._models_dir, self._cache_dir)
+        return _Loaded(_open_session(folder / MODEL, self._threads), Tokens.read(folder / TOKENIZER))
+
+
+def _run(session: InferenceSession, ids: list[list[int]]) -> Matrix:
+    width = max(map(len, ids))
+    tokens, mask = np.zeros((2, len(ids), width), dtype=np.int64)
+    for row, text_ids in enumerate(ids):
+        tokens[row, : len(text_ids)] = text_ids
+        mask[row, : len(text_ids)] = 1
+    rows: Matrix = session.run([SENTENCE], dict(zip(INPUTS, (tokens, mask), strict=True)))[0]
+    return rows
+
+
+def _open_session(path: Path, threads: int) -> InferenceSession:
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # errors
+    # Spinning gains half a millisecond a query and burns a core beside the agent's own work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except (
+        state.Fail,
+        state.InvalidArgument,
+        state.InvalidGraph,
+        state.InvalidProtobuf,
+        state.NotImplemented,
+    ) as error:
+        raise ModelUnusable(f"The exported model {path} cannot be loaded; delete its folder to rebuild it.") from error

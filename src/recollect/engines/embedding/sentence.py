@@ -1,0 +1,158 @@
+"""Embeds with sentence-transformers: any model named by its hub id or a local folder, at the price of loading torch."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding.cards import find_card
+from recollect.engines.embedding.tokens import Tokens, plain
+from recollect.engines.embedding.weights import WEIGHTS, check_weights, file_hash, find_weights, hub_folder
+from recollect.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from recollect.ports import Matrix
+
+_BATCH: Final = 32
+_USUAL_LIMIT: Final = 512  # tokens; texts are chunked by it when a model names none
+
+
+class _Loaded(NamedTuple):
+    model: SentenceTransformer
+    tokens: Tokens
+    card: ModelCard
+
+
+class SentenceTransformersEmbedder:
+    """Embeds with a model that has no ONNX card; loads at the first need and may be used by many threads at once."""
+
+    def __init__(self, model: str, models_dir: Path | None = None) -> None:
+        self._name = model
+        self._models_dir = models_dir
+        self._card = find_card(model, models_dir)
+        self._loaded: _Loaded | None = None
+        self._loading = Lock()
+        self._encoding = Lock()  # the library truncates by changing the tokenizer's state
+
+    @property
+    def card(self) -> ModelCard:
+        """Return the written card; a model without one is loaded to learn its card, which takes seconds."""
+        return self._card or self._model().card
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the model is loaded, so that `embed` answers at once."""
+        return self._loaded is not None
+
+    def warm(self) -> None:
+        """Load the model and wait for it; does nothing when it is loaded.
+
+        Raises `ModelUnusable` when there is no such model, or it cannot be loaded; the next call tries again.
+        """
+        self._model()
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
+        """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
+        loaded = self._model()
+        if not texts:
+            return np.zeros((0, loaded.card.dimensions), dtype=np.float32)
+        query = kind == "query"
+        encode = loaded.model.encode_query if query else loaded.model.encode_document
+        prompt = loaded.card.query_prompt if query else loaded.card.document_prompt
+        with self._encoding:
+            rows = encode(
+                [plain(text) for text in texts],
+                prompt=prompt,
+                batch_size=_BATCH,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(rows, dtype=np.float32)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character offsets (start, end) of every token of `text`, uncut and without special tokens."""
+        return self._model().tokens.spans(text)
+
+    def _model(self) -> _Loaded:
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = self._load()
+        return self._loaded
+
+    def _load(self) -> _Loaded:
+        folder = self._folder()
+        model = _open_model(folder)
+        card = self._card or _derive_card(self._name, folder, model)
+        if self._card is not None:
+            model.max_seq_length = card.max_tokens
+        return _Loaded(model, _read_tokens(self._name, model), card)
+
+    def _folder(self) -> Path:
+        folder = Path(self._name).expanduser()
+        if folder.is_dir():
+            if self._card is not None:
+                check_weights(folder / WEIGHTS, self._card.sha256)
+            return folder
+        if self._card is not None:
+            return find_weights(self._card, self._models_dir)
+        if folder.is_absolute() or self._name.startswith((".", "~")):
+            raise ModelUnusable(f"There is no model folder {folder}.")
+        return hub_folder(self._name)
+
+
+def _open_model(folder: Path) -> SentenceTransformer:
+    if not ((folder / "modules.json").is_file() or (folder / "config.json").is_file()):
+        raise ModelUnusable(f"The folder {folder} holds no model: it has neither modules.json nor config.json.")
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        return SentenceTransformer(str(folder), local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+        first_line = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelUnusable(f"sentence-transformers cannot load the model in {folder}: {first_line}") from error
+
+
+def _derive_card(name: str, folder: Path, model: SentenceTransformer) -> ModelCard:
+    local = Path(name).expanduser().is_dir()
+    return ModelCard(
+        # A store that moves with its models keeps its stamp: never the path.
+        id=folder.resolve().name if local else name,
+        revision=_digest(folder) if local else folder.name,
+        dimensions=len(model.encode_document("")),  # the method that says it has two names among the releases
+        max_tokens=_limit(model.max_seq_length),
+        pooling=next((str(mode) for module in model if (mode := getattr(module, "pooling_mode", None))), "unknown"),
+        licence=str(model.model_card_data.license or "unknown"),
+        query_prompt=model.prompts.get("query") or "",
+        document_prompt=model.prompts.get("document") or "",
+    )
+
+
+def _limit(tokens: float | None) -> int:
+    return int(tokens) if tokens and math.isfinite(tokens) else _USUAL_LIMIT
+
+
+def _digest(folder: Path) -> str:
+    paths = sorted(path for pattern in ("*.safetensors", "*.bin") for path in folder.rglob(pattern))
+    if not paths:
+        raise ModelUnusable(f"The folder {folder} holds no weights (*.safetensors or *.bin).")
+    hashes = [file_hash(path) for path in paths]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def _read_tokens(name: str, model: SentenceTransformer) -> Tokens:
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
+    to_str = getattr(tokenizer, "to_str", None)
+    if to_str is None:
+        raise ModelUnusable(f"The model `{name}` has no fast tokenizer, so its texts cannot be chunked.")
+    return Tokens(to_str())

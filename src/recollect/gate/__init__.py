@@ -1,0 +1,97 @@
+"""The gate that every write passes: `clear` looks for secrets in every text of a noun and refuses or redacts them.
+
+`Cleared` is the proof of it, and only `clear` makes one; the store accepts nothing else. The gate never keeps, logs or
+repeats the value of a secret.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, NoReturn, Self, TypeVar
+
+from pydantic import BaseModel
+
+from recollect.domain import OnSecret
+from recollect.errors import SecretFound
+from recollect.gate.redaction import redacted
+from recollect.gate.scanner import Finding, scan
+from recollect.gate.texts import texts
+
+__all__ = ["Cleared", "Finding", "clear", "scan"]
+
+T_co = TypeVar("T_co", bound=BaseModel, covariant=True)
+T = TypeVar("T", bound=BaseModel)
+
+
+class Cleared(Generic[T_co]):
+    """A noun in which the gate found no secret, or none any more; a copy is the same object, pickling is refused."""
+
+    __slots__ = ("_value",)
+    _value: T_co
+
+    def __new__(cls, *_args: object, **_kwargs: object) -> Self:  # noqa: D102 - it only refuses
+        raise TypeError(_ONLY_CLEAR)
+
+    def __init_subclass__(cls, **_kwargs: object) -> NoReturn:
+        raise TypeError(_ONLY_CLEAR)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Cleared is frozen: `{name}` cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"Cleared is frozen: `{name}` cannot be deleted")
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError(_ONLY_CLEAR)
+
+    def __setstate__(self, _state: object) -> NoReturn:
+        raise TypeError(_ONLY_CLEAR)
+
+    def __copy__(self) -> Cleared[T_co]:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Cleared[T_co]:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cleared) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((Cleared, self._value))
+
+    def __repr__(self) -> str:
+        return f"Cleared({type(self._value).__name__})"
+
+    @property
+    def value(self) -> T_co:
+        """Return the noun."""
+        return self._value
+
+
+_ONLY_CLEAR: Final = "Cleared is made by recollect.gate.clear() only"
+
+
+def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:
+    """Return the noun as cleared, or raise `SecretFound`; with `REDACT`, put `[redacted: kind]` for each secret.
+
+    Every string is scanned, in nested nouns, sequences, mappings and their keys too. The error names the first field
+    that holds a secret and the kinds found there. A value that cannot be scanned, such as bytes, raises `TypeError`.
+    """
+    if on_secret is OnSecret.REDACT:
+        noun = redacted(noun)
+    else:
+        _refuse(noun)
+    return _make(noun)
+
+
+def _refuse(noun: BaseModel) -> None:
+    for field, text in texts(noun):
+        kinds = tuple(dict.fromkeys(finding.kind for finding in scan(text)))
+        if kinds:
+            raise SecretFound(field, kinds)
+
+
+def _make(noun: T) -> Cleared[T]:
+    made: Any = Cleared
+    cleared: Cleared[T] = object.__new__(made)
+    object.__setattr__(cleared, "_value", noun)
+    return cleared

@@ -1,0 +1,97 @@
+"""Puts `[redacted: kind]` in the place of each secret of a noun, wherever in the noun its value stands.
+
+It works in rounds until a scan finds nothing, so that what it returns always passes the gate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from recollect.domain import explain
+from recollect.errors import InvalidInput
+from recollect.gate.scanner import Finding, reveal, scan
+from recollect.gate.texts import parts, texts
+
+_T = TypeVar("_T", bound=BaseModel)
+_ROUNDS: Final = 4
+_LONG: Final = 6
+_LINE: Final = 16
+
+
+def redacted(noun: _T) -> _T:
+    """Return the noun without its secrets; the same noun where there are none."""
+    for attempt in range(_ROUNDS + 1):
+        found = [(text, findings) for _, text in texts(noun) if (findings := scan(text))]
+        if not found:
+            return noun
+        values = _values(found)
+        kinds = {text: findings[0].kind for text, findings in found}
+        if attempt < _ROUNDS:
+            noun = _rebuilt(noun, lambda text, values=values: _cover(text, values))  # type: ignore[misc]
+        else:
+            noun = _rebuilt(noun, lambda text, kinds=kinds: _mark(kinds[text]) if text in kinds else text)  # type: ignore[misc]
+    return noun
+
+
+def _mark(kind: str) -> str:
+    return f"[redacted: {kind}]"
+
+
+def _values(found: Iterable[tuple[str, list[Finding]]]) -> dict[str, str]:
+    """Return each secret's value, as it stands and made plain, with its kind; long lines of a block also alone."""
+    values: dict[str, str] = {}
+    for text, findings in found:
+        for finding in findings:
+            value = text[finding.start : finding.end]
+            for form in (value, reveal(value)[0]):
+                lines = [line for line in form.splitlines() if len(line) >= _LINE]
+                for piece in (form, *lines):
+                    values.setdefault(piece.strip(), finding.kind)
+    values.pop("", None)
+    return values
+
+
+def _cover(text: str, values: dict[str, str]) -> str:
+    spans = scan(text)
+    plain, origin = reveal(text)
+    for value, kind in values.items():
+        spans += [Finding(start, end, kind) for start, end in _places(text, value)]
+        if origin:
+            spans += [Finding(origin[start], origin[end - 1] + 1, kind) for start, end in _places(plain, value)]
+    pieces: list[str] = []
+    at = 0
+    for finding in sorted(spans, key=lambda one: (one.start, -one.end)):
+        if finding.start >= at:
+            pieces += [text[at : finding.start], _mark(finding.kind)]
+        at = max(at, finding.end)
+    return "".join([*pieces, text[at:]])
+
+
+def _places(text: str, value: str) -> list[tuple[int, int]]:
+    """Return where a value stands; a short one only where it is a word of its own."""
+    pattern = re.escape(value)
+    if len(value) < _LONG:
+        pattern = rf"(?<!\w){pattern}(?!\w)"
+    return [match.span() for match in re.finditer(pattern, text)]
+
+
+def _rebuilt(noun: _T, change: Callable[[str], str]) -> _T:
+    """Build the noun anew; a field that the marks made too long is cut to the length it had."""
+    data = parts(noun, change)
+    short = parts(noun, lambda text: text if change(text) == text else change(text)[: len(text)])
+    cut: set[str] = set()
+    while True:
+        try:
+            return type(noun)(**data)
+        except InvalidInput as error:
+            field = error.field
+        except ValidationError as error:
+            field = explain(error).field
+        if field in cut or field not in data:
+            raise InvalidInput(field, f"Invalid {field}: cannot be redacted; leave the secret out")
+        cut.add(field)
+        data[field] = short[field]

@@ -1,0 +1,98 @@
+"""Finds secrets in one text: own detectors, names and sentences, private keys, and detect-secrets' plugins together.
+
+It looks through zero-width characters and full-width letters, and its findings are places in the text as it was given.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.gate.blocks import private_keys
+from recollect.gate.detectors import DETECTORS
+from recollect.gate.named import HINTS, named
+from recollect.gate.plugins import library
+
+_UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
+_INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
+_FILLERS: Final = frozenset("ᅟᅠㅤﾠ⠀឴឵")
+_LONGEST_EXPANSION: Final = 4
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """Where a secret lies in a text and of what kind it is; never its value."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def scan(text: str) -> list[Finding]:
+    """Return what looks secret in `text`, in order; findings that overlap are one, named by the surest detector."""
+    found = [Finding(start, end, kind) for kind, start, end in _find(text)]
+    plain, origin = reveal(text)
+    if origin:
+        found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
+    return _merge(found)
+
+
+def reveal(text: str) -> tuple[str, list[int]]:
+    """Return the text without invisible characters and with compatible letters made plain, and each one's origin.
+
+    The origins are empty where the text is already plain.
+    """
+    if not _UNUSUAL.search(text):
+        return text, []
+    pieces: list[str] = []
+    origin: list[int] = []
+    for place, char in enumerate(text):
+        shown = char if char.isascii() and (char.isprintable() or char.isspace()) else _shown(char)
+        pieces.append(shown)
+        origin.extend([place] * len(shown))
+    plain = "".join(pieces)
+    return (text, []) if plain == text else (plain, origin)
+
+
+def _shown(char: str) -> str:
+    if char.isspace():
+        return " " if unicodedata.category(char) == "Zs" else char
+    if char in _FILLERS or unicodedata.category(char) in _INVISIBLE:
+        return ""
+    plain = unicodedata.normalize("NFKC", char)
+    return plain if len(plain) <= _LONGEST_EXPANSION else char
+
+
+def _find(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end; the surest detectors come first."""
+    lowered = text.lower()
+    if "private key" in lowered or "putty" in lowered:
+        for start, end in private_keys(text):
+            yield "private key", start, end
+    for detector in DETECTORS:
+        if any(hint in lowered for hint in detector.hints):
+            for match in detector.pattern.finditer(text):
+                if detector.check(match):
+                    yield detector.kind, *match.span("s" if "s" in match.re.groupindex else 0)
+    if any(hint in lowered for hint in HINTS):
+        yield from named(text)
+    yield from library(text)
+
+
+def _merge(found: list[Finding]) -> list[Finding]:
+    rank = {finding: place for place, finding in reversed(list(enumerate(found)))}
+    merged: list[Finding] = []
+    surest = 0
+    for finding in sorted(rank):
+        if merged and finding.start < merged[-1].end:
+            last = merged[-1]
+            kind = finding.kind if rank[finding] < surest else last.kind
+            surest = min(surest, rank[finding])
+            merged[-1] = Finding(last.start, max(last.end, finding.end), kind)
+        elif finding.end > finding.start:
+            merged.append(finding)
+            surest = rank[finding]
+    return merged

@@ -1,0 +1,29 @@
+"""Look without touching: the history of a memory, and the health of the store with its model."""
+
+from __future__ import annotations
+
+from recollect.domain import Caller, Get, Inspect, JournalEntry
+from recollect.errors import RecollectError
+from recollect.operations.forget import number_of
+from recollect.ports import App, Check
+
+
+def history(app: App, request: Get, caller: Caller | None = None) -> list[JournalEntry]:
+    """Return the journal of one memory, forgotten ones too, oldest first; empty where the caller sees none."""
+    caller = caller or app.caller
+    memory_id = number_of(request.id)
+    return app.records.history(memory_id, caller.namespaces()) if memory_id else []
+
+
+def doctor(app: App, _: Inspect, __: Caller | None = None) -> list[Check]:
+    """Return what was found in every part of the store, and whether its model can be loaded."""
+    return [*app.checks(), _model(app)]
+
+
+def _model(app: App) -> Check:
+    try:
+        app.embedder.warm()
+    except RecollectError as error:
+        return Check("model", False, str(error), "Recall answers by words meanwhile.")
+    card = app.embedder.card
+    return Check("model", True, f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens")

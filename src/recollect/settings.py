@@ -1,0 +1,122 @@
+"""Every setting once: name, default and help. The only room that reads the environment.
+
+Plain pydantic on purpose: pydantic-settings takes four times as long to import, and every command pays for it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recollect.domain import Caller, OnSecret
+from recollect.errors import InvalidInput
+
+PREFIX = "RECOLLECT_"
+
+
+def _system_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "local"
+
+
+def enclosing_project(folder: Path) -> str:
+    """Return the name of the git checkout around `folder`, else of `folder` itself, else `default` at the root."""
+    for one in (folder, *folder.parents):
+        if (one / ".git").exists():
+            return one.name or "default"
+    return folder.name or "default"
+
+
+def _project_here() -> str:
+    try:
+        return enclosing_project(Path.cwd())
+    except OSError:  # the working folder is gone, or may not be looked at
+        return "default"
+
+
+def _absolute(path: Path, name: str) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except (RuntimeError, OSError):
+        raise InvalidInput(name, f"Invalid setting {variable(name)}: {path} cannot be made an absolute path") from None
+
+
+class Settings(BaseModel):
+    """The settings: arguments win over the environment, where an empty value counts as absent."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
+    )
+
+    home: Path = Field(Path("~/.recollect"), description="Data folder: database, vectors, model cache, logs.")
+    user: str = Field(default_factory=_system_user, description="Who speaks. Default: the system's user.")
+    team: str = Field("local", description="Team of the caller.")
+    project: str = Field(
+        default_factory=_project_here,
+        description="Project of the caller. Default: the folder name of the enclosing git checkout, "
+        "else of the working folder.",
+    )
+    model: str = Field(
+        "all-MiniLM-L6-v2", description="Embedding model: a folder under `models/`, a hub id, or a local folder."
+    )
+    models_dir: Path | None = Field(
+        None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
+    )
+    cache_dir: Path | None = Field(
+        None, description="Where models prepared for fast loading are kept. Default: `cache` in the data folder."
+    )
+    on_secret: OnSecret = Field(
+        OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
+    )
+    daemon: bool = Field(
+        True, description="Share one daemon between all clients of a store: `0` makes each command open it itself."
+    )
+    idle_minutes: float = Field(30.0, gt=0, description="The daemon ends after so many minutes without a request.")
+
+    def __init__(self, **values: Any) -> None:
+        found = {name: os.environ.get(variable(name), "") for name in type(self).model_fields}
+        try:
+            super().__init__(**{name: text for name, text in found.items() if text} | values)
+        except ValidationError as error:
+            raise _explain(error) from None
+
+    @property
+    def folder(self) -> Path:
+        """Return the data folder as an absolute path."""
+        return _absolute(self.home, "home")
+
+    @property
+    def caches(self) -> Path:
+        """Return the folder of prepared models as an absolute path."""
+        return _absolute(self.cache_dir or self.folder / "cache", "cache_dir")
+
+    @property
+    def caller(self) -> Caller:
+        """Return who speaks when a door knows nobody else."""
+        return Caller(user=self.user, team=self.team, project=self.project)
+
+
+def variable(name: str) -> str:
+    """Return the environment's name of a setting."""
+    return f"{PREFIX}{name.upper()}"
+
+
+def unknown_variables() -> list[str]:
+    """Return the names in the environment that look like settings of ours and are none."""
+    known = {variable(name) for name in Settings.model_fields}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | _OURS_ELSEWHERE)
+
+
+_OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
+
+
+def _explain(error: ValidationError) -> InvalidInput:
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "settings"
+    return InvalidInput(name, f"Invalid setting {variable(name)}: {first['msg']}")

@@ -1,0 +1,135 @@
+"""Between rows and nouns: how a memory is read from its tables, and which rows a view may see.
+
+`visible` is the one home of scope, sensitivity, expiry and deletion: every read of memories goes through it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, or_, select
+
+from recollect.domain import FactType, Memory, Observation, Scope, Sensitivity, Source, View
+from recollect.store import tables
+
+_tables = tables.metadata.tables
+namespace = _tables["namespace"]
+memory = _tables["memory"]
+label = _tables["label"]
+usage = _tables["usage"]
+vector = _tables["vector"]
+outbox = _tables["outbox"]
+word = _tables["word"]
+memory_words = _tables["memory_words"]
+journal = _tables["journal"]
+stamp = _tables["stamp"]
+answered = _tables["answered"]
+
+_SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
+_BATCH = 500
+
+
+def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    """Return the ids of those namespaces that exist; a namespace never goes, so each connection remembers it."""
+    known: dict[str, int] = connection.info.setdefault("namespaces", {})
+    if missing := [name for name in names if name not in known]:
+        found = connection.execute(select(namespace.c.name, namespace.c.id).where(namespace.c.name.in_(missing)))
+        known |= {row.name: row.id for row in found}
+    return {name: known[name] for name in names if name in known}
+
+
+def alive(now: datetime) -> ColumnElement[bool]:
+    """Select what is neither deleted nor expired."""
+    return and_(memory.c.deleted_at.is_(None), or_(memory.c.expires_at.is_(None), memory.c.expires_at > now))
+
+
+def visible(view: View, namespaces: Iterable[int]) -> ColumnElement[bool]:
+    """Select what `view` may see; a level of sensitivity that is not allowed by name is denied."""
+    conditions = [
+        memory.c.namespace_id.in_(list(namespaces)),
+        memory.c.sensitivity.in_([str(level) for level in view.sensitivities]),
+        alive(view.now),
+    ]
+    if view.fact_type is not None:
+        conditions.append(memory.c.fact_type == str(view.fact_type))
+    if view.category is not None:
+        conditions.append(memory.c.category == view.category)
+    return and_(*conditions)
+
+
+def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]:
+    """Read every memory that meets `condition`, with its labels and usage."""
+    query = (
+        select(memory, namespace.c.name.label("namespace"), usage.c.accessed_count, usage.c.recalled_count)
+        .add_columns(usage.c.last_accessed_at)
+        .join(namespace, namespace.c.id == memory.c.namespace_id)
+        .outerjoin(usage, usage.c.memory_id == memory.c.id)
+        .where(condition)
+    )
+    rows = connection.execute(query).all()
+    labels = _labels(connection, [row.id for row in rows])
+    return [_memory(row, labels[row.id]) for row in rows]
+
+
+def in_batches(ids: Iterable[int]) -> Iterable[list[int]]:
+    """Cut `ids` into lists short enough for one statement."""
+    wanted = list(ids)
+    return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
+
+
+def _labels(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, tuple[str, ...]]]:
+    found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    for batch in in_batches(ids):
+        query = select(label).where(label.c.memory_id.in_(batch)).order_by(label.c.position)
+        for row in connection.execute(query):
+            found[row.memory_id][row.kind] += (row.value,)
+    return found
+
+
+def _memory(row: Row[Any], labels: dict[str, tuple[str, ...]]) -> Memory:
+    return Memory(
+        id=row.id,
+        namespace=row.namespace,
+        scope=_SCOPES[row.namespace.partition(":")[0]],
+        key=row.key,
+        content=row.content,
+        title=row.title,
+        subtitle=row.subtitle,
+        abstract=row.abstract,
+        overview=row.overview,
+        fact_type=FactType(row.fact_type),
+        type=Observation(row.type) if row.type else None,
+        concepts=labels["concept"],
+        category=row.category,
+        tags=labels["tag"],
+        importance=row.importance,
+        confidence=row.confidence,
+        trust=row.trust,
+        sensitivity=_sensitivity(row.sensitivity),
+        files_read=labels["file_read"],
+        files_modified=labels["file_modified"],
+        session_id=row.session_id,
+        project=row.project,
+        discovery_tokens=row.discovery_tokens,
+        speaker=row.speaker,
+        position=row.position,
+        author=row.author,
+        source=Source(row.source),
+        content_hash=row.content_hash,
+        accessed_count=row.accessed_count or 0,
+        recalled_count=row.recalled_count or 0,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        last_accessed_at=row.last_accessed_at,
+        observed_at=row.observed_at,
+        expires_at=row.expires_at,
+        deleted_at=row.deleted_at,
+    )
+
+
+def _sensitivity(level: str) -> Sensitivity:
+    """Take an unknown level for the strictest one: only writers come here with it, `visible` denies it to readers."""
+    return Sensitivity(level) if level in set(Sensitivity) else Sensitivity.SECRET

@@ -1,0 +1,201 @@
+"""The SQLModel tables: `memory` and its children are canonical, all else is derived from them.
+
+Datetimes are stored as UTC and come back aware on every database. The text index of SQLite hangs on
+triggers that the first migration creates.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Text, TypeDecorator
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+metadata = SQLModel.metadata
+
+AnyJson = JSON().with_variant(JSONB(), "postgresql")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC datetime, also where the database knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _: Dialect) -> datetime | None:
+        """Bring an aware datetime to UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, _: Dialect) -> datetime | None:
+        """Return what was stored as an aware UTC datetime."""
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+class Namespace(SQLModel, table=True):
+    """One tenant's room: `user:U`, `project:T/P` or `team:T`."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True, sa_type=Text)
+
+
+class MemoryRow(SQLModel, table=True):
+    """One memory. Ids are never reused, because text index and vectors refer to them."""
+
+    __tablename__ = "memory"
+    __table_args__ = (
+        Index("uq_memory_namespace_id_key", "namespace_id", "key", unique=True),
+        Index("ix_memory_namespace_id_content_hash", "namespace_id", "content_hash"),
+        Index("ix_memory_namespace_id_fact_type", "namespace_id", "fact_type"),
+        Index("ix_memory_namespace_id_category", "namespace_id", "category"),
+        Index("ix_memory_namespace_id_created_at", "namespace_id", "created_at"),
+        Index("ix_memory_expires_at", "expires_at"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    key: str | None = Field(default=None, sa_type=Text)
+    content: str = Field(sa_type=Text)
+    title: str = Field(default="", sa_type=Text)
+    subtitle: str = Field(default="", sa_type=Text)
+    abstract: str = Field(default="", sa_type=Text)
+    overview: str = Field(default="", sa_type=Text)
+    keywords: str = Field(default="", sa_type=Text)
+    fact_type: str = Field(sa_type=Text)
+    type: str | None = Field(default=None, sa_type=Text)
+    category: str | None = Field(default=None, sa_type=Text)
+    importance: float
+    confidence: float
+    trust: float
+    sensitivity: str = Field(sa_type=Text)
+    session_id: str | None = Field(default=None, sa_type=Text, index=True)
+    project: str | None = Field(default=None, sa_type=Text)
+    discovery_tokens: int | None = None
+    speaker: str | None = Field(default=None, sa_type=Text)
+    position: int | None = None
+    author: str = Field(sa_type=Text)
+    source: str = Field(sa_type=Text)
+    content_hash: str = Field(max_length=64)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+    observed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class Label(SQLModel, table=True):
+    """A tag, concept or file of a memory, in its order; `kind` is tag, concept, file_read or file_modified."""
+
+    __table_args__ = (Index("ix_label_kind_value", "kind", "value"),)
+
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+    kind: str = Field(primary_key=True, max_length=20)
+    position: int = Field(primary_key=True)
+    value: str = Field(sa_type=Text)
+
+
+class Usage(SQLModel, table=True):
+    """How often a memory was read: `accessed` by id, `recalled` as a hit."""
+
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+    accessed_count: int = 0
+    recalled_count: int = 0
+    last_accessed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class VectorRow(SQLModel, table=True):
+    """One chunk of a memory: character offsets into its content and float32 bytes."""
+
+    __tablename__ = "vector"
+
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+    ordinal: int = Field(primary_key=True)
+    start: int
+    stop: int
+    embedding: bytes = Field(sa_type=LargeBinary)
+
+
+class Outbox(SQLModel, table=True):
+    """A memory whose vectors must still be brought to the index; it may be gone from `memory` by now.
+
+    `chunks` is how many vectors the index may hold of it; `embedded` is false while the model has not seen it.
+    """
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    memory_id: int = Field(index=True)
+    namespace_id: int = Field(index=True)
+    chunks: int = 0
+    embedded: bool = True
+
+
+class Word(SQLModel, table=True):
+    """The vocabulary of a namespace, with the number of memories that use each word."""
+
+    __table_args__ = (
+        Index("uq_word_namespace_id_text", "namespace_id", "text", unique=True),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    text: str = Field(sa_type=Text)
+    uses: int = 0
+
+
+class MemoryWords(SQLModel, table=True):
+    """The words a memory gave to its namespace's vocabulary, so that deleting takes exactly those back."""
+
+    __tablename__ = "memory_words"
+
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+    words: str = Field(sa_type=Text)
+
+
+class Journal(SQLModel, table=True):
+    """The append-only journal; triggers refuse UPDATE and DELETE, `hash` chains each line to the one before."""
+
+    __table_args__ = (
+        Index("ix_journal_memory_id", "memory_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime = Field(sa_type=UtcDateTime)
+    actor: str = Field(sa_type=Text)
+    namespace: str = Field(sa_type=Text)
+    action: str = Field(max_length=20)
+    memory_id: int | None = None
+    changes: dict[str, Any] = Field(default_factory=dict, sa_type=AnyJson)
+    previous: str = Field(max_length=64)
+    hash: str = Field(max_length=64)
+
+
+class Answered(SQLModel, table=True):
+    """The outcome of a write, kept for a while under its request's id: a client that retries gets it again."""
+
+    request_id: str = Field(primary_key=True, max_length=64)
+    done: str = Field(max_length=20)
+    memory_id: str = Field(sa_type=Text)
+    at: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
+class Stamp(SQLModel, table=True):
+    """What the store knows of itself: its embedding model, its index generation."""
+
+    name: str = Field(primary_key=True, max_length=50)
+    value: str = Field(sa_type=Text)

@@ -1,0 +1,170 @@
+"""The text index on SQLite FTS5: words (porter), substrings (trigram) and the vocabulary with its typos.
+
+What a user typed is always quoted: it is never FTS5 syntax. Every search stays inside the view's namespaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from rapidfuzz.distance import OSA
+from sqlalchemy import Connection, column, func, select, table, text
+
+from recollect.domain import View
+from recollect.ports import Term
+from recollect.store import rows
+from recollect.store.database import Database
+
+_TEXT = table("memory_text", column("rowid"), column("rank"))
+_TRIGRAM = table("memory_trigram", column("rowid"))
+_WORD_TRIGRAM = table("word_trigram", column("rowid"), column("rank"))
+_SHORTEST = 4
+_CANDIDATES = 100
+_STEP = 200
+
+
+class SqliteText:
+    """The `Text` port over FTS5."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
+        groups: dict[float, list[str]] = defaultdict(list)
+        for term in terms:
+            groups[term.weight].append(term.text)
+        scores: dict[int, float] = defaultdict(float)
+        with self._database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            if not numbers:
+                return {}
+            for weight, texts in groups.items():
+                phrases = " OR ".join(quoted(one) for one in texts)
+                within = " OR ".join(f'"ns{number}"' for number in numbers)
+                match = f"ns : ({within}) AND {{title subtitle content keywords}} : ({phrases})"
+                query = (
+                    select(_TEXT.c.rowid, _TEXT.c.rank)
+                    .join_from(_TEXT, rows.memory, rows.memory.c.id == _TEXT.c.rowid)
+                    .where(text("memory_text MATCH :match"), rows.visible(view, numbers))
+                    .order_by(_TEXT.c.rank)
+                    .limit(limit)
+                )
+                for memory_id, rank in connection.execute(query, {"match": match}):
+                    scores[memory_id] += -rank * weight
+        return dict(scores)
+
+    def substring(self, piece: str, view: View, limit: int) -> list[int]:
+        """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
+        grams = _trigrams(piece)
+        if not grams:
+            return []
+        like = "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"
+        row = rows.memory.c
+        everything = row.title + "\n" + row.subtitle + "\n" + row.content + "\n" + row.keywords
+        with self._database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            query = (
+                select(_TRIGRAM.c.rowid)
+                .join_from(_TRIGRAM, rows.memory, rows.memory.c.id == _TRIGRAM.c.rowid)
+                .where(text("memory_trigram MATCH :match"), rows.visible(view, numbers))
+                .where(everything.like(like, escape="\\"))
+                .limit(limit)
+            )
+            match = " AND ".join(quoted(gram) for gram in grams)
+            return list(connection.execute(query, {"match": match}).scalars())
+
+    def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """Return the vocabulary of each memory: its distinct words, folded."""
+        found: dict[int, frozenset[str]] = {}
+        with self._database.reading() as connection:
+            for batch in rows.in_batches(ids):
+                query = select(rows.memory_words).where(rows.memory_words.c.memory_id.in_(batch))
+                found |= {row.memory_id: frozenset(row.words.split()) for row in connection.execute(query)}
+        return found
+
+    def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
+        """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
+        with self._database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            query = (
+                select(rows.word.c.text, func.sum(rows.word.c.uses))
+                .where(rows.word.c.namespace_id.in_(numbers), rows.word.c.text.in_(words))
+                .group_by(rows.word.c.text)
+            )
+            return {word: int(uses) for word, uses in connection.execute(query)}
+
+    def size(self, view: View) -> int:
+        """Return how many memories the view's namespaces hold, whatever their state."""
+        with self._database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            mine = rows.memory.c.namespace_id.in_(numbers)
+            return connection.execute(select(func.count()).select_from(rows.memory).where(mine)).scalar_one()
+
+    def similar(self, word: str, view: View, limit: int) -> list[Term]:
+        """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
+        if len(word) < _SHORTEST:
+            return []
+        with self._database.reading() as connection:
+            numbers = list(rows.namespace_ids(connection, view.namespaces).values())
+            candidates = {*_sharing_trigrams(connection, word, numbers), *_same_start(connection, word, numbers)}
+        terms = (Term(one, _likeness(word, one)) for one in candidates)
+        return sorted((term for term in terms if term.weight > 0), key=lambda term: (-term.weight, term.text))[:limit]
+
+    def scrub(self) -> None:
+        """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by."""
+        for name in ("memory_text", "memory_trigram", "word_trigram"):
+            pages = -_STEP
+            while self._merge(name, pages):
+                pages = _STEP
+        self._database.checkpoint()
+
+    def _merge(self, name: str, pages: int) -> bool:
+        with self._database.writing() as connection:
+            before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
+            connection.execute(text(f"INSERT INTO {name}({name}, rank) VALUES ('merge', :pages)"), {"pages": pages})  # noqa: S608 - our own names
+            return bool(connection.exec_driver_sql("SELECT total_changes()").scalar_one() - before > 1)
+
+
+def quoted(phrase: str) -> str:
+    """Make any text one FTS5 string: inside the quotes nothing is syntax."""
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def _trigrams(piece: str) -> list[str]:
+    return list(dict.fromkeys(piece[start : start + 3] for start in range(len(piece) - 2)))
+
+
+def _sharing_trigrams(connection: Connection, word: str, numbers: Iterable[int]) -> list[str]:
+    query = (
+        select(rows.word.c.text)
+        .join_from(_WORD_TRIGRAM, rows.word, rows.word.c.id == _WORD_TRIGRAM.c.rowid)
+        .where(text("word_trigram MATCH :match"), rows.word.c.namespace_id.in_(numbers))
+        .order_by(_WORD_TRIGRAM.c.rank)
+        .limit(_CANDIDATES)
+    )
+    match = " OR ".join(quoted(gram) for gram in _trigrams(word))
+    return list(connection.execute(query, {"match": match}).scalars())
+
+
+def _same_start(connection: Connection, word: str, numbers: Iterable[int]) -> list[str]:
+    """Find words of similar length with the same two first letters: a transposition can break every trigram."""
+    start, length = rows.word.c.text, func.length(rows.word.c.text)
+    query = (
+        select(rows.word.c.text)
+        .where(rows.word.c.namespace_id.in_(numbers), start >= word[:2], start < word[:2] + "\U0010ffff")
+        .where(length.between(len(word) - 2, len(word) + 2))
+        .limit(_CANDIDATES * 10)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def _likeness(word: str, stored: str) -> float:
+    """Weigh how likely `word` is `stored` misspelt (at most one edit in three letters), or a part of it."""
+    if word in stored:
+        return 0.6 + 0.4 * len(word) / len(stored) if word != stored else 0.0
+    allowed = 1 if len(word) < 6 else 2 if len(word) < 10 else 3
+    edits = OSA.distance(word, stored, score_cutoff=allowed)
+    return 0.0 if edits > allowed else 1.0 - edits / max(len(word), len(stored))

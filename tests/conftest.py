@@ -1,0 +1,106 @@
+"""What every test may ask for: a real store in a folder of its own, a real PostgreSQL, a clock that obeys.
+
+With `CI=true` a skipped test is a failed one.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from recollect import App, Settings, open_app
+
+POSTGRES_URL = os.environ.get("RECOLLECT_TEST_POSTGRES_URL", "postgresql://postgres@127.0.0.1:5432/test")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Let no test be skipped where nobody would see it."""
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    return report
+
+
+class Clock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_days(self, days: float) -> None:
+        self.now += timedelta(days=days)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder where the model is prepared once for the whole run."""
+    return tmp_path_factory.mktemp("model-cache")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, cache_dir: Path) -> Settings:
+    """Return settings of a store nobody has used, which each process opens itself."""
+    return Settings(
+        home=tmp_path / "home", cache_dir=cache_dir, user="ada", team="crew", project="engine", daemon=False
+    )
+
+
+@pytest.fixture
+def environment(settings: Settings) -> dict[str, str]:
+    """Return the environment of a process of ours that works on the same store."""
+    ours = {f"RECOLLECT_{name.upper()}": str(value) for name, value in settings.model_dump(exclude_none=True).items()}
+    return {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")} | ours
+
+
+@pytest.fixture
+def open_store(settings: Settings, clock: Clock) -> Iterator[Callable[..., App]]:
+    """Return a function that opens stores, which are closed when the test ends."""
+    opened: list[App] = []
+
+    def opening(**changes: object) -> App:
+        app = open_app(settings.model_copy(update=changes), clock=clock)
+        opened.append(app)
+        return app
+
+    yield opening
+    for app in opened:
+        app.close()
+
+
+@pytest.fixture
+def app(open_store: Callable[..., App]) -> App:
+    """Return an open store with the real model, vectors and text index."""
+    return open_store()
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """Return the address of a database of this test's own on the real PostgreSQL."""
+    server = sqlalchemy.create_engine(POSTGRES_URL, isolation_level="AUTOCOMMIT", connect_args={"connect_timeout": 5})
+    name = f"recollect_{uuid.uuid4().hex}"
+    try:
+        with server.connect() as connection:
+            connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
+    except sqlalchemy.exc.OperationalError as error:
+        server.dispose()
+        pytest.skip(f"no PostgreSQL answers at {sqlalchemy.make_url(POSTGRES_URL).render_as_string()}: {error.orig}")
+    yield server.url.set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    server.dispose()

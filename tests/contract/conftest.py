@@ -1,0 +1,92 @@
+"""One store, on every database that must keep the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from entries import make_entry
+from recollect.domain import Memory, Sensitivity, View
+from recollect.store.database import Database, open_file
+from recollect.store.migrations import migrate
+from recollect.store.records import SqlRecords
+
+NAMESPACE = "project:crew/engine"
+EVERYTHING = (Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.SECRET)
+_NAMES = {
+    True: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+    False: "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename",
+}
+
+
+@dataclass
+class Store:
+    """The records on one database, and ways to look behind them."""
+
+    database: Database
+    clock: Any
+    records: SqlRecords = field(init=False)
+    told: int = 0
+
+    def __post_init__(self) -> None:
+        self.records = SqlRecords(self.database, self.clock, self._tell)
+
+    def _tell(self) -> None:
+        self.told += 1
+
+    def add(self, content: str, namespace: str = NAMESPACE, **fields: Any) -> int:
+        """Insert one memory in a transaction of its own."""
+        with self.records.writing(namespace, "ada") as transaction:
+            return transaction.insert(make_entry(content, at=self.clock(), **fields))
+
+    def view(self, *namespaces: str, **changes: Any) -> View:
+        """Return a view of `namespaces` at the clock's time."""
+        return View(namespaces or (NAMESPACE,), self.clock(), **changes)
+
+    def one(self, memory_id: int, namespace: str = NAMESPACE) -> Memory:
+        """Load a memory, whatever its sensitivity."""
+        return self.records.load([memory_id], self.view(namespace, sensitivities=EVERYTHING))[memory_id]
+
+    def sees(self, view: View) -> set[int]:
+        """Return every id that `view` shows."""
+        return set(self.records.load([row[0] for row in self.rows("SELECT id FROM memory")], view))
+
+    def rows(self, query: str, **values: Any) -> list[Any]:
+        """Read by hand."""
+        with self.database.reading() as connection:
+            return list(connection.execute(text(query), values))
+
+    def by_hand(self, *statements: str, **values: Any) -> None:
+        """Change the database behind the records' back."""
+        with self.database.writing() as connection:
+            for statement in statements:
+                connection.execute(text(statement), values)
+
+    def dump(self) -> dict[str, list[Any]]:
+        """Read every row of every table, those of the text index included."""
+        names = [row[0] for row in self.rows(_NAMES[self.database.sqlite])]
+        return {name: sorted(map(repr, self.rows(f'SELECT * FROM "{name}"'))) for name in names}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """Return an empty database of each kind, at the newest revision."""
+    opened = (
+        open_file(tmp_path / "memory.db")
+        if request.param == "sqlite"
+        else Database(request.getfixturevalue("postgres_url"))
+    )
+    migrate(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(database: Database, clock: Any) -> Store:
+    """Return records on each kind of database."""
+    return Store(database, clock)

@@ -1,0 +1,95 @@
+"""Views: what a read may see is decided in SQL, by scope, sensitivity, time and deletion."""
+
+from __future__ import annotations
+
+from datetime import timedelta, timezone
+from typing import Any
+
+import pytest
+
+from entries import make_entry
+from recollect.domain import FactType, Sensitivity
+
+HERE = "project:crew/engine"
+NAMESPACES = ("user:ada", HERE, "team:crew", "user:eve", "project:crew/engine2", "project:other/engine", "team:other")
+HOSTILE = ("user:%", "user:_da", "user:a' OR '1'='1", 'user:"x"', "user:ADA", "user:ada ", "team:数据", "user:ns1")
+
+
+def test_a_view_shows_its_namespaces_only(store: Any) -> None:
+    """Each namespace sees its own memories; wildcards, quotes and letter case open no other."""
+    ids = {name: store.add(f"In {name}", name) for name in (*NAMESPACES, *HOSTILE)}
+    for name, memory_id in ids.items():
+        assert store.sees(store.view(name)) == {memory_id}
+        assert store.one(memory_id, name).namespace == name
+    assert store.sees(store.view(*NAMESPACES[:3])) == {ids[name] for name in NAMESPACES[:3]}
+    assert store.sees(store.view("user:nobody")) == set()
+    assert store.records.count(store.view(*NAMESPACES[:3])) == 3
+
+
+def test_a_view_shows_named_sensitivities_only(store: Any) -> None:
+    """Private and secret memories are seen by views that name these levels, and by no others."""
+    ids = {level: store.add(f"A {level} one", sensitivity=level) for level in Sensitivity}
+    for level in Sensitivity:
+        assert store.sees(store.view(sensitivities=(level,))) == {ids[level]}
+    assert store.sees(store.view()) == {ids[Sensitivity.PUBLIC]}
+    assert store.sees(store.view(sensitivities=())) == set()
+
+
+@pytest.mark.parametrize("level", ["", "PUBLIC", "public ", "top-secret", "%", "公開"])
+def test_an_unknown_sensitivity_is_denied(store: Any, level: str) -> None:
+    """A level nobody knows hides its memory from every read and stops none of the others."""
+    odd, plain = store.add("Odd", key="odd"), store.add("Plain")
+    store.by_hand("UPDATE memory SET sensitivity = :level WHERE id = :id", level=level, id=odd)
+    everything = store.view(sensitivities=tuple(Sensitivity))
+    assert store.sees(everything) == {plain}
+    assert store.records.count(everything) == 1
+    assert store.records.locate(odd, [HERE]) == HERE
+
+
+def test_an_unknown_sensitivity_can_still_be_written_and_deleted(store: Any) -> None:
+    """A memory of unknown level is found by key as the strictest level, stays hidden when updated, and can go."""
+    odd = store.add("Odd", key="odd")
+    store.by_hand("UPDATE memory SET sensitivity = 'top-secret'")
+    with store.records.writing(HERE, "ada") as transaction:
+        old = transaction.by_key("odd")
+        assert old.sensitivity is Sensitivity.SECRET
+        transaction.update(old, make_entry("Odder"), "update")
+    assert store.rows("SELECT content, sensitivity FROM memory") == [("Odder", "top-secret")]
+    assert store.sees(store.view(sensitivities=tuple(Sensitivity))) == set()
+    with store.records.writing(HERE, "ada") as transaction:
+        assert transaction.delete(odd)
+
+
+def test_a_memory_expires_at_its_instant(store: Any) -> None:
+    """A memory is visible until the microsecond before its expiry, and from then on never again."""
+    expires_at = store.clock() + timedelta(days=1)
+    memory_id = store.add("Brief", expires_at=expires_at.astimezone(timezone(timedelta(hours=5, minutes=30))))
+    for offset, seen in ((-1, {memory_id}), (0, set()), (1, set())):
+        store.clock.now = expires_at + timedelta(microseconds=offset)
+        assert store.sees(store.view()) == seen
+        assert store.records.count(store.view()) == len(seen)
+        store.clock.now = store.clock.now.astimezone(timezone(timedelta(hours=-11)))
+        assert store.sees(store.view()) == seen
+
+
+def test_a_deleted_memory_is_unseen(store: Any) -> None:
+    """A memory marked deleted is not shown, even to a view of the time before."""
+    store.add("Gone")
+    store.by_hand("UPDATE memory SET deleted_at = created_at")
+    assert store.sees(store.view()) == set()
+    store.clock.pass_days(-10)
+    assert store.sees(store.view()) == set()
+
+
+def test_filters_narrow_a_view(store: Any) -> None:
+    """A view with a fact type or a category shows exactly the memories that have both."""
+    ids = {
+        (kind, category): store.add(f"{kind} {category}", fact_type=kind, category=category)
+        for kind in (FactType.DECISION, FactType.FACT)
+        for category in ("ops", "Ops", None)
+    }
+    decisions = store.sees(store.view(fact_type=FactType.DECISION))
+    assert decisions == {one for (kind, _), one in ids.items() if kind is FactType.DECISION}
+    assert store.sees(store.view(category="ops")) == {one for (_, group), one in ids.items() if group == "ops"}
+    assert store.sees(store.view(fact_type=FactType.FACT, category="ops")) == {ids[FactType.FACT, "ops"]}
+    assert store.sees(store.view(category="o%")) == set()

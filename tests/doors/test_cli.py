@@ -1,0 +1,277 @@
+"""The command line: each command answers people and machines, and every error ends with its own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from recollect import Draft, Settings, open_app, remember
+from recollect.domain import Scope
+from recollect.doors.cli import cli
+from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
+from recollect.store.owner import own
+
+Typed = Callable[..., Any]
+COMMANDS = sorted(typer.main.get_command(cli).commands)
+
+
+def secret() -> str:
+    """Build what looks like a GitHub token, so that none stands in this file."""
+    return "gh" + "p_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
+
+
+def test_remember_and_its_update(typed: Typed) -> None:
+    """Remembering answers with the specification's sentences, `--json` with message, id and outcome."""
+    first = typed("remember", "We deploy on Fridays", "--key", "deploys")
+    assert (first.code, first.out.strip()) == (0, "Memory stored successfully with ID: 1")
+    again = typed("remember", "We deploy on Mondays", "--key", "deploys", "--json")
+    assert again.json == {"message": "Memory updated successfully (ID: 1)", "id": "1", "outcome": "updated"}
+
+
+def test_every_option_of_remember_arrives(typed: Typed) -> None:
+    """Key, kind, category, confidence and scope are stored as they were given."""
+    options = ["--key", "k", "--fact-type", "decisions", "--category", "ops", "--confidence", "0.9", "--scope", "team"]
+    assert typed("remember", "We deploy on Fridays", *options).code == 0
+    body = typed("show", "1", "--json").json
+    assert {name: body[name] for name in ("key", "fact_type", "category", "confidence", "scope", "content")} == {
+        "key": "k",
+        "fact_type": "decision",
+        "category": "ops",
+        "confidence": 0.9,
+        "scope": "team",
+        "content": "We deploy on Fridays",
+    }
+
+
+def test_a_dash_reads_standard_input(typed: Typed) -> None:
+    """With `-` the content comes from standard input, as it is."""
+    text = "line one\nline two: größe ✓\n"
+    assert typed("remember", "-", stdin=text.encode()).code == 0
+    assert typed("show", "1", "--json").json["content"] == text
+
+
+def test_recall_for_people(typed: Typed, settings: Settings) -> None:
+    """A hit is shown with its id, its labels, its score part by part, and how it was found."""
+    stock(settings)
+    shown = typed("recall", "quokka").out
+    for part in ("The mascot is a quokka", "score 0.", "match 0.", "recency 0.", "found by", "1 memory found."):
+        assert part in shown
+
+
+def test_recall_for_machines(typed: Typed, settings: Settings) -> None:
+    """`--json` gives message and memories; each has id, content, similarity, score, why and its labels."""
+    stock(settings)
+    body = typed("recall", "quokka", "--json").json
+    assert body["message"] == "1 memory found."
+    [hit] = body["memories"]
+    names = {"id", "content", "similarity", "score", "why", "fact_type", "scope", "confidence", "updated_at"}
+    assert names <= set(hit)
+    assert (hit["content"], hit["key"], hit["category"]) == ("The mascot is a quokka", "mascot", "brand")
+
+
+def test_the_options_of_recall_filter(typed: Typed, settings: Settings) -> None:
+    """Limit, scope, kind, category, profile and lowest score do what they say."""
+    stock(settings)
+
+    def keys(*options: str) -> list[str]:
+        return [hit["key"] for hit in typed("recall", "the mascot or the office", "--json", *options).json["memories"]]
+
+    assert set(keys("--min-score", "0")) == {"mascot", "office"}
+    assert len(keys("--min-score", "0", "--limit", "1")) == 1
+    assert keys("--min-score", "0", "--category", "brand") == ["mascot"]
+    assert keys("--min-score", "0", "--fact-type", "decision") == ["office"]
+    assert keys("--min-score", "0", "--scope", "team") == ["office"]
+    assert keys("--min-score", "1") == []
+    assert set(keys("--min-score", "0", "--profile", "relevance")) == {"mascot", "office"}
+
+
+def stock(settings: Settings) -> None:
+    """Put two memories into the store: one of the project, one of the team."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="The mascot is a quokka", key="mascot", category="brand"))
+        remember(app, Draft(content="The office is in Ghent", key="office", scope=Scope.TEAM, fact_type="decision"))
+
+
+def test_recall_that_finds_nothing_is_no_failure(typed: Typed) -> None:
+    """Finding nothing is an answer: it is said, and the command ends well."""
+    found = typed("recall", "banana bread")
+    assert (found.code, found.out.strip()) == (0, "Nothing relevant found.")
+    assert typed("recall", "banana bread", "--json").json == {"message": "Nothing relevant found.", "memories": []}
+
+
+def test_forget(typed: Typed, settings: Settings) -> None:
+    """Forgetting says so; where there is nothing to forget it says so with exit code 4."""
+    stock(settings)
+    gone = typed("forget", "1", "--json")
+    assert (gone.code, gone.json) == (0, {"message": "Memory 1 deleted.", "id": "1", "outcome": "deleted"})
+    again = typed("forget", "1")
+    assert (again.code, again.out.strip()) == (NotFound.exit_code, "Memory 1 not found.")
+    elsewhere = typed("forget", "2", "--scope", "personal", "--json")
+    assert (elsewhere.code, elsewhere.json["outcome"]) == (NotFound.exit_code, "not_found")
+
+
+def test_show(typed: Typed, settings: Settings) -> None:
+    """A memory is shown whole with its history; a private one only on request; another's not at all."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="Ada moves house", key="house", sensitivity="private"))
+    denied = typed("show", "1")
+    assert (denied.code, denied.err.strip()) == (NotFound.exit_code, "recollect: Memory 1 not found.")
+    shown = typed("show", "1", "--private")
+    assert "Ada moves house" in shown.out
+    assert "insert" in shown.out
+    body = typed("show", "1", "--private", "--json").json
+    assert [line["action"] for line in body["history"]] == ["insert"]
+    assert {"id", "content", "abstract", "overview", "created_at", "history"} <= set(body)
+    assert typed("--user", "bob", "--project", "other", "show", "1", "--private").code == NotFound.exit_code
+
+
+def test_reindex(typed: Typed, settings: Settings) -> None:
+    """Reindexing says how many memories it embedded, and recall by meaning works after it."""
+    stock(settings)
+    assert typed("reindex", "--json").json == {"memories": 2}
+    assert typed("reindex").out.strip() == "2 memories embedded with all-MiniLM-L6-v2."
+    assert typed("recall", "which animal stands for us?", "--json").json["memories"][0]["key"] == "mascot"
+
+
+def test_a_secret_is_refused_or_masked(typed: Typed) -> None:
+    """A secret ends with code 3 and is not repeated; with `--redact` it is masked, and that is said."""
+    refused = typed("remember", f"deploy with {secret()} please")
+    assert refused.code == SecretFound.exit_code
+    assert "Secret detection: Blocks storage of API keys, tokens, and passwords" in refused.err
+    assert secret() not in refused.out + refused.err
+    masked = typed("remember", f"deploy with {secret()} please", "--redact")
+    assert (masked.code, "masked" in masked.out) == (0, True)
+    content = typed("show", "1", "--json").json["content"]
+    assert content.startswith("deploy with [redacted: ")
+    assert secret() not in content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["remember", "  "], "Invalid content: Must hold some text"),
+        (["remember", "x", "--confidence", "1.5"], "Invalid confidence: Must be 0.0–1.0"),
+        (["remember", "x", "--fact-type", "rumour"], "Invalid fact_type: Must be `general`, "),
+        (["recall", ""], "Invalid query: Must hold some text"),
+        (["recall", "x", "--limit", "0"], "Invalid limit: Must be a whole number from 1 to 100"),
+        (["recall", "x", "--min-score", "7"], "Invalid min_score: Must be 0.0–1.0"),
+        (["--team", "a/b", "recall", "x"], "Invalid team: Must be 1–500 characters without `/`"),
+        (["remember", "x", "--scope", "galaxy"], "galaxy"),
+        (["recall", "x", "--limit", "few"], "--limit"),
+        (["recal", "x"], "recal"),
+    ],
+)
+def test_invalid_input_ends_with_two(typed: Typed, arguments: list[str], said: str) -> None:
+    """What was typed wrongly is said on standard error, with exit code 2."""
+    ended = typed(*arguments)
+    assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
+    assert said in ended.err
+
+
+def test_an_invalid_setting_ends_with_two(typed: Typed) -> None:
+    """A variable with a wrong value is named, with what is allowed."""
+    ended = typed("recall", "x", RECOLLECT_ON_SECRET="shrug")
+    assert ended.code == InvalidInput.exit_code
+    assert "Invalid setting RECOLLECT_ON_SECRET: Input should be 'block' or 'redact'" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [["remember", "x"], ["recall", "x"], ["forget", "1"], ["show", "1"], ["reindex"]])
+def test_a_store_in_use_ends_with_five(typed: Typed, settings: Settings, arguments: list[str]) -> None:
+    """While another process owns the store, every command names it in one sentence and ends with code 5."""
+    owner = own(settings.folder)
+    try:
+        ended = typed(*arguments)
+    finally:
+        owner.release()
+    assert (ended.code, ended.out) == (StoreOwned.exit_code, "")
+    assert ended.err.startswith(f"recollect: The store in {settings.folder} is in use by process ")
+
+
+@pytest.mark.parametrize("command", ["remember", "show", "reindex"])
+@pytest.mark.parametrize("home", ["a file", "in a file", "read-only", "no database"])
+def test_a_bad_home_ends_with_six(typed: Typed, tmp_path: Path, home: str, command: str) -> None:
+    """A data folder that cannot be used is one sentence and exit code 6, whatever was asked."""
+    folder = tmp_path / "bad"
+    if home == "no database":
+        folder.mkdir()
+        (folder / "memory.db").write_text("these are not the pages of a database" * 200, encoding="utf-8")
+    elif home == "read-only":
+        folder = Path("/proc/recollect")
+    else:
+        folder.write_text("a file", encoding="utf-8")
+        folder = folder / "deeper" if home == "in a file" else folder
+    arguments = [] if command == "reindex" else ["1"]
+    ended = typed(command, *arguments, RECOLLECT_HOME=str(folder))
+    assert (ended.code, ended.out) == (StoreUnusable.exit_code, "")
+    assert str(folder) in ended.err
+
+
+def test_altered_weights_end_with_eight(typed: Typed, tmp_path: Path) -> None:
+    """A model whose weights are not those of its card is not used, and the sentence says what to do."""
+    ended = typed("remember", "x", **altered_models(tmp_path))
+    assert ended.code == ModelUnusable.exit_code
+    assert "are not those of the model card" in ended.err
+    assert "Delete the file" in ended.err
+
+
+def altered_models(folder: Path) -> dict[str, str]:
+    """Lay weights that are not those of the card where the model is looked for; return the variables that say so."""
+    model = folder / "models" / "all-MiniLM-L6-v2"
+    model.mkdir(parents=True)
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (model / name).write_text("{}", encoding="utf-8")
+    return {"RECOLLECT_MODELS_DIR": str(folder / "models"), "RECOLLECT_CACHE_DIR": str(folder / "cache")}
+
+
+def test_text_that_is_no_text_is_refused(typed: Typed) -> None:
+    """Bytes that are no UTF-8 are refused in a sentence, on standard input as elsewhere."""
+    ended = typed("remember", "-", stdin=b"caf\xe9")
+    assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
+
+
+def test_a_terminal_without_unicode_is_no_failure(typed: Typed, settings: Settings) -> None:
+    """Where standard output knows only ASCII, the answer is still given."""
+    stock(settings)
+    assert typed("remember", "Größe ✓ quokka").code == 0
+    ended = typed("recall", "quokka", PYTHONIOENCODING="ascii")
+    assert ended.code == 0
+    assert "The mascot is a quokka" in ended.out
+    body = typed("recall", "quokka", "--json", PYTHONIOENCODING="ascii").json
+    assert {one["content"] for one in body["memories"]} == {"The mascot is a quokka", "Größe ✓ quokka"}
+    assert typed("doctor", PYTHONIOENCODING="ascii").code == 0
+
+
+def test_the_caller_can_be_told_per_call(typed: Typed, tmp_path: Path) -> None:
+    """Home, user, team and project before the command win over the environment."""
+    options = ["--home", str(tmp_path / "elsewhere"), "--user", "bob", "--team", "red", "--project", "x"]
+    assert typed(*options, "remember", "Bob was here", "--scope", "personal").code == 0
+    assert typed(*options, "show", "1", "--json").json["author"] == "bob"
+    assert typed("recall", "Bob was here", "--json").json["memories"] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_worth_reading(typed: Typed, command: str) -> None:
+    """The help of every command says what it does and explains each of its options and arguments."""
+    described = typer.main.get_command(cli).commands[command]
+    shown = typed(command, "--help")
+    assert shown.code == 0
+    flat = " ".join(shown.out.replace("│", " ").split())
+    assert described.help
+    assert " ".join(described.help.replace("`", "").split()) in flat.replace("`", "")
+    for one in described.params:
+        assert one.help, f"{command} {one.name} is not explained"
+        assert " ".join(one.help.replace("`", "").split()) in flat.replace("`", "")
+        assert all(name in flat for name in one.opts if name.startswith("--"))
+
+
+def test_the_main_help_lists_every_command(typed: Typed) -> None:
+    """Without a command, and with `--help`, every command is listed with what it is for."""
+    shown = typed("--help").out
+    assert {"remember", "recall", "forget", "show", "doctor", "reindex", "mcp"} <= set(COMMANDS)
+    assert all(f" {name} " in shown for name in COMMANDS)
+    bare = typed()
+    assert (bare.out + bare.err).strip() == shown.strip()

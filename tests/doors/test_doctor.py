@@ -1,0 +1,101 @@
+"""The doctor: one line for each part, and for each problem what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Draft, Settings, open_app, remember
+from recollect.store.owner import own
+
+Typed = Callable[..., Any]
+
+
+def ill(typed: Typed, **changes: str) -> dict[str, dict[str, Any]]:
+    """Ask the doctor of a sick installation; return what is not well, after checking that advice is given."""
+    ended = typed("doctor", "--json", **changes)
+    found = {one["name"]: one for one in ended.json if not one["well"]}
+    assert found, ended.out
+    assert ended.code == 1
+    for one in found.values():
+        assert one["seen"]
+        assert one["advice"], f"no advice for {one}"
+    return found
+
+
+def test_a_sound_store_is_well(typed: Typed, settings: Settings) -> None:
+    """All parts of a sound store are well, versions, settings, model and indexes among them, and the end is good."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="The mascot is a quokka"))
+    ended = typed("doctor", "--json")
+    assert ended.code == 0, ended.out
+    seen = {one["name"]: one["seen"] for one in ended.json}
+    assert all(set(one) == {"name", "well", "seen"} for one in ended.json)
+    assert "recollect " in seen["versions"]
+    assert "chromadb " in seen["versions"]
+    assert "user ada, team crew, project engine" in seen["settings"]
+    assert str(settings.folder) in seen["store"]
+    assert "all-MiniLM-L6-v2" in seen["model"]
+    assert "384 dimensions" in seen["model"]
+    assert {"database", "journal", "text index", "vector index"} <= set(seen)
+
+
+def test_an_empty_store_is_well(typed: Typed) -> None:
+    """A store that nobody has used has no problem."""
+    assert typed("doctor").code == 0
+
+
+def test_the_report_fits_one_screen(typed: Typed) -> None:
+    """People see one line for each part, with a mark for well."""
+    shown = typed("doctor").out
+    assert shown.count("✓") >= 6
+    assert "✗" not in shown
+    assert len(shown.splitlines()) <= 24
+
+
+def test_a_foreign_owner_is_named(typed: Typed, settings: Settings) -> None:
+    """When another process owns the store, the doctor says which, and what to do."""
+    owner = own(settings.folder)
+    try:
+        found = ill(typed)
+    finally:
+        owner.release()
+    assert "is in use by process " in found["store"]["seen"]
+
+
+def test_a_misspelt_variable_is_named(typed: Typed) -> None:
+    """A RECOLLECT_ variable that is no setting is named."""
+    assert "RECOLLECT_HOEM" in ill(typed, RECOLLECT_HOEM="/tmp")["settings"]["seen"]
+
+
+def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:
+    """Weights that are not those of the card are noticed, with both hashes."""
+    model = tmp_path / "models" / "all-MiniLM-L6-v2"
+    model.mkdir(parents=True)
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (model / name).write_text("{}", encoding="utf-8")
+    places = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CACHE_DIR": str(tmp_path / "cache")}
+    seen = ill(typed, **places)["model"]["seen"]
+    assert "are not those of the model card: expected sha256 53aa51172d14" in seen
+
+
+@pytest.mark.parametrize("home", ["a file", "read-only"])
+def test_a_bad_home_is_no_traceback(typed: Typed, tmp_path: Path, home: str) -> None:
+    """A data folder that cannot be used is one line of the report, with advice."""
+    folder = tmp_path / "file" if home == "a file" else Path("/proc/recollect")
+    if home == "a file":
+        folder.write_text("a file", encoding="utf-8")
+    assert str(folder) in ill(typed, RECOLLECT_HOME=str(folder))["store"]["seen"]
+
+
+def test_a_store_of_another_model_is_noticed(typed: Typed, settings: Settings) -> None:
+    """A store that another model built is named with both models and the command that mends it."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="The mascot is a quokka"))
+        app.records.forget_vectors({"model": "somebody/else", "revision": "1", "dimensions": "768"})
+    [found] = ill(typed).values()
+    assert "somebody/else (768 dimensions)" in found["seen"]
+    assert "recollect reindex" in found["seen"] + found["advice"]

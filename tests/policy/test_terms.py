@@ -1,0 +1,117 @@
+"""Terms: what a text and a query are made of, in the words that the text index knows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from recollect import Draft
+from recollect.policy.terms import STOP_WORDS, fold, keywords, parse, parts, stem, vocabulary
+
+quick = hypothesis_settings(deadline=None, database=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("TypeScript", "typescript"), ("Café", "cafe"), ("GRÖSSE", "grosse"), ("Größe", "grosse"), ("日本", "日本")],
+)
+def test_fold_drops_case_and_accents(text: str, folded: str) -> None:
+    """Case and accents do not count."""
+    assert fold(text) == folded
+
+
+@quick
+@given(st.text(max_size=60))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    """What is folded stays as it is, so that stored and asked words meet."""
+    assert fold(fold(text)) == fold(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [
+        ("noImplicitAny", ["no", "Implicit", "Any"]),
+        ("parse_config_file", ["parse", "config", "file"]),
+        ("HTTPServer2", ["HTTP", "Server", "2"]),
+        ("plain", []),
+        ("two words", []),
+        ("x" * 65 + "Y", []),
+    ],
+)
+def test_names_are_taken_apart(name: str, inner: list[str]) -> None:
+    """CamelCase and snake_case names give their parts; plain and endless words give none."""
+    assert parts(name) == inner
+
+
+def test_the_vocabulary_holds_names_whole_and_in_parts() -> None:
+    """A name is found by itself and by its parts; one-letter and endless words are left out."""
+    words = vocabulary(["Set noImplicitAny in a café", "x" * 65])
+    assert {"set", "noimplicitany", "implicit", "any", "cafe"} <= words
+    assert not words & {"a", "x" * 65}
+    assert not any(" " in word for word in words)
+
+
+@quick
+@given(st.text(max_size=80))
+def test_the_vocabulary_is_folded_and_bounded(text: str) -> None:
+    """Every word is 2 to 64 characters without white space, so that a list of them can be joined and cut."""
+    for word in vocabulary([text]):
+        assert 1 < len(word) <= 64
+        assert word.split() == [word]
+
+
+def test_stemming_meets_the_text_index() -> None:
+    """Inflections of a word have one stem, the one of Porter that FTS5 uses."""
+    assert stem("deploying") == stem("deployed") == stem("deploys") == "deploi"
+    assert stem("relational") == "relat"
+
+
+def test_a_query_keeps_what_carries_meaning() -> None:
+    """Stop words are dropped, each word is kept once, and names with punctuation stay whole beside their parts."""
+    asked = parse("When do we ship the ship to src/Main.py or user@example.org?")
+    assert asked.words == ("ship", "src", "main", "py", "user", "example", "org")
+    assert asked.names == ("src/main.py", "user@example.org")
+
+
+def test_a_query_of_stop_words_keeps_them() -> None:
+    """Where nothing else was asked, the stop words are the query."""
+    assert parse("to be or not to be").words == ("to", "be", "or", "not")
+    assert parse("?!").words == ()
+
+
+@quick
+@given(st.text(max_size=80))
+def test_parse_takes_any_text(text: str) -> None:
+    """Whatever was typed, the terms are folded, distinct and without white space."""
+    asked = parse(text)
+    for one in (*asked.words, *asked.names):
+        assert one == fold(one)
+        assert one.split() == [one]
+    assert len(set(asked.words)) == len(asked.words)
+
+
+def test_stop_words_are_folded_words() -> None:
+    """Every stop word is a folded word, else it could never match one."""
+    assert all(word == fold(word) and word.isalpha() for word in STOP_WORDS)
+
+
+def test_labels_become_keywords() -> None:
+    """Key, category, speaker, tags, concepts, files and the parts of names find a memory too."""
+    draft = Draft(
+        content="call parseConfig",
+        key="db_url",
+        category="ops",
+        speaker="Grace",
+        tags=["blue-green"],
+        concepts=["gotcha"],
+        files_read=["src/app.py"],
+        files_modified=["docs/runBook.md"],
+    )
+    found = keywords(draft).split()
+    assert {"db_url", "db", "url", "ops", "Grace", "blue-green", "gotcha", "src/app.py", "docs/runBook.md"} <= set(
+        found
+    )
+    assert {"parse", "Config", "run", "Book"} <= set(found)
+    assert keywords(Draft(content="plain text")) == ""

@@ -1,0 +1,174 @@
+"""Migrations: an empty database comes to the newest tables, an up-to-date one is left alone, a newer one refused."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from recollect import Settings, open_app
+from recollect.errors import StoreUnusable
+from recollect.store.database import Database, open_file
+from recollect.store.migrations import HEAD, configuration, copy_before, migrate, revision
+
+SECOND_OPENING = """
+import sys
+from pathlib import Path
+from recollect.store.database import open_file
+from recollect.store.migrations import migrate
+database = open_file(Path(sys.argv[1]))
+migrate(database)
+database.close()
+print("alembic" in sys.modules)
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """Return a database of each kind in which nothing stands."""
+    sqlite = request.param == "sqlite"
+    database = open_file(tmp_path / "memory.db") if sqlite else Database(request.getfixturevalue("postgres_url"))
+    yield database
+    database.close()
+
+
+def test_head_is_what_alembic_finds(empty: Database) -> None:
+    """The constant that saves importing Alembic names the newest revision, and there is only one line of them."""
+    scripts = ScriptDirectory.from_config(configuration(empty))
+    assert scripts.get_heads() == [HEAD]
+    assert len(scripts.get_bases()) == 1
+
+
+def test_an_empty_database_comes_to_head(empty: Database) -> None:
+    """A database without tables has no revision, and has the newest one after the first opening."""
+    assert revision(empty) is None
+    migrate(empty)
+    assert revision(empty) == HEAD
+    with empty.reading() as connection:
+        names = set(inspect(connection).get_table_names())
+    assert {"memory", "journal", "outbox", "vector", "word"} <= names
+
+
+def test_the_tables_are_what_the_models_say(empty: Database) -> None:
+    """Alembic finds no difference between the migrated database and the SQLModel tables."""
+    migrate(empty)
+    command.check(configuration(empty))
+    assert revision(empty) == HEAD
+
+
+def test_migrating_twice_does_nothing(empty: Database) -> None:
+    """A second opening changes neither tables nor rows."""
+    migrate(empty)
+    with empty.writing() as connection:
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
+    migrate(empty)
+    with empty.reading() as connection:
+        assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+
+
+def test_the_second_opening_costs_no_alembic(tmp_path: Path) -> None:
+    """A process that opens an up-to-date store never imports Alembic; the one that makes it does."""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", SECOND_OPENING, str(tmp_path / "memory.db")],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert answers == ["True", "False"]
+
+
+def test_a_newer_schema_is_refused(empty: Database) -> None:
+    """A database of a newer Recollect is refused in one sentence that names both revisions, and stays as it is."""
+    migrate(empty)
+    with empty.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreUnusable, match=rf"newer Recollect \(schema 9999, this one knows {HEAD}\)"):
+        migrate(empty)
+    assert revision(empty) == "9999"
+
+
+def test_a_refused_store_can_be_opened_again(settings: Settings) -> None:
+    """A store that was refused is not left owned by the process that was refused."""
+    open_app(settings, background=False).close()
+    for found, refused in (("9999", True), (HEAD, False)):
+        with closing(sqlite3.connect(settings.folder / "memory.db")) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", [found])
+        if refused:
+            with pytest.raises(StoreUnusable):
+                open_app(settings, background=False)
+        else:
+            with open_app(settings, background=False) as app:
+                assert all(check.well for check in app.checks())
+
+
+@pytest.mark.parametrize("content", [b"this is no database, but long enough to have a header" * 90, b"\0" * 8192])
+def test_a_file_that_is_no_database_is_refused(settings: Settings, content: bytes) -> None:
+    """A memory.db that SQLite cannot read ends in one sentence of ours, and is not overwritten."""
+    settings.folder.mkdir(parents=True)
+    file = settings.folder / "memory.db"
+    file.write_bytes(content)
+    with pytest.raises(StoreUnusable, match=r"memory\.db"):
+        open_app(settings, background=False)
+    assert file.read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_made_is_refused(settings: Settings) -> None:
+    """A data folder that is a file ends in one sentence of ours."""
+    settings.folder.write_text("in the way", encoding="utf-8")
+    with pytest.raises(StoreUnusable, match="cannot be written"):
+        open_app(settings, background=False)
+
+
+def test_a_migration_that_fails_leaves_nothing(empty: Database) -> None:
+    """A migration that is interrupted half-way is undone as a whole, so that the next opening starts clean."""
+    with empty.writing() as connection:
+        connection.execute(text("CREATE TABLE journal (in_the_way INTEGER)"))
+    with pytest.raises(Exception, match="journal"):
+        migrate(empty)
+    with empty.writing() as connection:
+        assert "memory" not in inspect(connection).get_table_names()
+        connection.execute(text("DROP TABLE journal"))
+    migrate(empty)
+    assert revision(empty) == HEAD
+
+
+def test_the_copy_before_a_migration_is_whole(tmp_path: Path) -> None:
+    """The copy holds what was committed, also what still lies in the log, and not what others have open."""
+    database = open_file(tmp_path / "memory.db")
+    migrate(database)
+    with database.writing() as connection:
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('committed')"))
+    with database.writing() as connection:
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('open')"))
+        copy = copy_before(database, "0000")
+    assert copy == tmp_path / "memory.db.before-0000"
+    assert copy.stat().st_mode & 0o077 == 0
+    database.close()
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT name FROM namespace").fetchall() == [("committed",)]
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_postgresql_is_not_copied(postgres_url: str) -> None:
+    """A database server has backups of its own; nothing is copied."""
+    database = Database(postgres_url)
+    assert copy_before(database, "0000") is None
+    database.close()
+
+
+def test_the_store_is_private(settings: Settings) -> None:
+    """Nobody but the owner of the process may read the data folder or the database."""
+    with open_app(settings, background=False):
+        assert settings.folder.stat().st_mode & 0o077 == 0
+        assert (settings.folder / "memory.db").stat().st_mode & 0o077 == 0

@@ -1,0 +1,273 @@
+"""Vectors: the index always comes to hold what SQL holds, however it was interrupted, and recall never waits for it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from entries import direction, make_entry
+from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
+from recollect.domain import FactType
+from recollect.store.database import open_file
+from recollect.store.outbox import vectors_of
+
+HERE = "project:crew/engine"
+THERE = "user:ada"
+CHROMA_SCRIPT = """
+import sys
+from pathlib import Path
+from recollect.store.vectors import ChromaIndex
+index = ChromaIndex(Path(sys.argv[1]), "test")
+index.put("user:ada", ["1.0"], [[1.0, 0.0]])
+print(index.count("user:ada"))
+index.close()
+"""
+
+
+def agree(parts: Any, *namespaces: str) -> bool:
+    """Say whether Chroma holds exactly the vectors of SQL, number by number (cosine collections keep them as given)."""
+    return all(
+        parts.in_chroma(one).keys() == parts.in_sql(one).keys()
+        and all(pytest.approx(parts.in_sql(one)[name], abs=1e-6) == held for name, held in parts.in_chroma(one).items())
+        for one in namespaces or (HERE,)
+    )
+
+
+def test_the_outbox_empties_into_the_index(parts: Any) -> None:
+    """After a sync the queue is empty and each namespace's collection holds SQL's vectors; doing it again is free."""
+    for number in range(30):
+        parts.add(f"fact {number}", (HERE, THERE)[number % 2], chunks=number % 4)
+    parts.vectors.sync()
+    for _ in range(2):
+        assert parts.rows("SELECT * FROM outbox") == []
+        assert agree(parts, HERE, THERE)
+        assert parts.checks() == {}
+        parts.vectors.sync()
+
+
+def test_random_changes_end_in_agreement(parts: Any) -> None:
+    """Inserts, updates, deletes and syncs in any order leave SQL and Chroma with the same vectors."""
+    chance = random.Random(11)
+    living: dict[str, int] = {}
+    for number in range(120):
+        action, key = chance.choice(["insert", "update", "delete", "sync"]), f"k{number}"
+        chunks = chance.choice([None, 0, 1, 3, 9])
+        if action == "insert" or not living:
+            living[key] = parts.add(f"fact {number}", key=key, chunks=chunks)
+        elif action == "update":
+            parts.change(chance.choice(list(living)), f"changed {number}", chunks=chunks)
+        elif action == "delete":
+            parts.delete(living.pop(chance.choice(list(living))))
+        else:
+            parts.vectors.sync()
+    for one in parts.records.unembedded(999):
+        parts.records.attach(one, make_entry(one.content, chunks=2).chunks)
+    parts.vectors.sync()
+    assert parts.rows("SELECT * FROM outbox") == []
+    assert agree(parts)
+    assert parts.checks() == {}
+
+
+def test_a_kill_after_applying_changes_nothing(open_parts: Callable[[], Any]) -> None:
+    """Work that was applied but stayed queued, as after a kill, is applied again to the same end."""
+    parts = open_parts()
+    kept, gone = parts.add("kept", chunks=2), parts.add("gone", chunks=3)
+    small = parts.add("large", key="k", chunks=9)
+    queued = parts.rows("SELECT id, memory_id, namespace_id, chunks, embedded FROM outbox")
+    parts.vectors.sync()
+    parts.delete(gone)
+    parts.change("k", "small", chunks=1)
+    queued += parts.rows("SELECT id, memory_id, namespace_id, chunks, embedded FROM outbox")
+    parts.vectors.sync()
+    for again in range(3):
+        chosen = queued[again:] if again else list(reversed(queued))
+        for number, *rest in chosen:
+            parts.by_hand(f"INSERT INTO outbox VALUES ({number + 100}, {', '.join(map(str, rest))})")
+        parts.close()
+        parts = open_parts()
+        parts.vectors.sync()
+        assert parts.rows("SELECT * FROM outbox") == []
+        assert set(parts.in_chroma()) == {f"{kept}.0", f"{kept}.1", f"{small}.0"}
+        assert agree(parts)
+
+
+def test_shrinking_removes_surplus_chunks(parts: Any) -> None:
+    """A memory that got shorter leaves none of its former chunks behind, in SQL or in Chroma."""
+    memory_id = parts.add("long", key="k", chunks=12)
+    parts.vectors.sync()
+    assert len(parts.in_chroma()) == 12
+    parts.change("k", "short", chunks=2)
+    parts.vectors.sync()
+    assert set(parts.in_chroma()) == set(parts.in_sql()) == {f"{memory_id}.0", f"{memory_id}.1"}
+    parts.change("k", "not yet embedded", chunks=None)
+    parts.change("k", "shorter", chunks=1)
+    parts.vectors.sync()
+    assert agree(parts)
+    assert parts.checks() == {}
+
+
+def test_deleting_removes_every_vector(parts: Any) -> None:
+    """All chunks of a deleted memory leave SQL at once and Chroma with the next sync, others stay."""
+    gone, kept = parts.add("gone", chunks=7), parts.add("kept", chunks=2)
+    parts.vectors.sync()
+    parts.delete(gone)
+    assert set(parts.in_sql()) == {f"{kept}.0", f"{kept}.1"}
+    assert gone not in parts.vectors.nearest(direction("gone/0"), parts.view(), 9)
+    parts.vectors.sync()
+    assert set(parts.in_chroma()) == {f"{kept}.0", f"{kept}.1"}
+
+
+def test_a_model_less_memory_is_forgotten_whole(open_store: Callable[..., App]) -> None:
+    """A memory that is forgotten before the model has seen it leaves a store that is well."""
+    app = open_store(model="all-MiniLM-L6-v2")
+    app.close()
+    cold = open_store()
+    object.__setattr__(cold, "embedder", Unready(cold.embedder))
+    for number in range(3):
+        memory_id = remember(cold, Draft(content=f"Brief thought {number}")).id
+        forget(cold, Forget(id=memory_id))
+    assert [check for check in cold.checks() if not check.well] == []
+
+
+class Unready:
+    """An embedding model that is never ready, and fails the test when it is asked all the same."""
+
+    def __init__(self, embedder: Any) -> None:
+        self.card, self.ready, self.asked = embedder.card, False, 0
+
+    def embed(self, texts: Any, kind: str = "document") -> Any:
+        """Count a call that should not be."""
+        self.asked += 1
+        raise AssertionError("the model was asked")
+
+
+def test_recall_sees_what_chroma_has_not_seen(open_store: Callable[..., App]) -> None:
+    """A memory is found by meaning the moment it is stored, updated or forgotten, before any sync."""
+    app = open_store(background=False)
+    for number in range(5):
+        remember(app, Draft(content=f"Filler number {number} about gardening"))
+    app.vectors.sync()
+    remember(app, Draft(content="The canine sleeps in its kennel", key="pet"))
+    query = Query(query="Where does the dog rest at night?", min_score=0.0)
+    assert recall(app, query).hits[0].memory.key == "pet"
+    app.vectors.sync()
+    remember(app, Draft(content="Taxes are due in April", key="pet"))
+    assert all(hit.memory.key != "pet" for hit in recall(app, query).hits[:1])
+    assert recall(app, Query(query="When must I pay the revenue office?", min_score=0.0)).hits[0].memory.key == "pet"
+
+
+def test_the_scan_answers_without_chroma(parts: Any) -> None:
+    """With the index closed, the nearest memories come from SQL, best chunk first, within the view."""
+    ids = [parts.add(f"fact {number}", chunks=3, category=str(number % 2)) for number in range(20)]
+    other = parts.add("fact 3", THERE, chunks=3)
+    assert (parts.index.ready, parts.vectors.state) == (False, "opening")
+    found = parts.vectors.nearest(direction("fact 3/2"), parts.view(), 5)
+    assert len(found) == 5
+    assert max(found, key=lambda one: found[one]) == ids[3]
+    assert found[ids[3]] == pytest.approx(1.0, abs=1e-5)
+    assert other not in found
+    assert not parts.index.ready
+
+
+def test_index_and_scan_agree(parts: Any) -> None:
+    """What Chroma answers is what the exact scan answers, best chunk of each memory, with the same cosines."""
+    for number in range(60):
+        parts.add(f"fact {number}", chunks=3)
+    view, asked = parts.view(), direction("fact 7/1")
+    scanned = parts.vectors.nearest(asked, view, 10)
+    parts.vectors.sync()
+    assert parts.vectors.state == "ready"
+    assert parts.vectors.nearest(asked, view, 10) == pytest.approx(scanned, abs=1e-4)
+    assert parts.vectors.cosines(asked, list(scanned)) == pytest.approx(scanned, abs=1e-4)
+
+
+def test_filters_do_not_starve(parts: Any) -> None:
+    """A filter that few memories meet still finds those few among many nearer ones."""
+    with parts.records.writing(HERE, "ada") as transaction:
+        for number in range(300):
+            transaction.insert(make_entry(f"near {number}", chunks=1))
+    rare = parts.add("far away", fact_type=FactType.DECISION)
+    parts.vectors.sync()
+    view = parts.view(fact_type=FactType.DECISION)
+    assert parts.vectors.nearest(direction("near 5/0"), view, 3).keys() == {rare}
+
+
+def test_long_content_is_found_by_its_last_paragraph(app: App, settings: Settings) -> None:
+    """Content beyond the model's token limit has several vectors, and a fact at its end is found by meaning."""
+    filler = "\n\n".join(f"Paragraph {number}: the committee met and approved the minutes." for number in range(150))
+    content = f"{filler}\n\nThe sailors voted that the ship's cat shall be called Bosun."
+    long_one = int(remember(app, Draft(content=content)).id)
+    for number in range(20):
+        remember(app, Draft(content=f"Unrelated note {number} about invoices and shipping costs"))
+    app.vectors.sync()
+    query = Query(query="Which name did the crew give the kitten?", min_score=0.0)
+    assert recall(app, query).hits[0].memory.id == long_one
+    database = open_file(settings.folder / "memory.db")
+    with database.reading() as connection:
+        held = vectors_of(connection, [long_one])[long_one]
+    database.close()
+    cosines = [float(one @ app.embedder.embed([query.query], "query")[0]) for one in held]
+    assert len(cosines) > 4
+    assert cosines.index(max(cosines)) == len(cosines) - 1
+
+
+def test_reindexing_heals_and_leaves_no_orphans(open_store: Callable[..., App]) -> None:
+    """Embedding everything anew also carries out deletions that were still queued for the index."""
+    app = open_store(background=False)
+    gone = remember(app, Draft(content="To be forgotten")).id
+    remember(app, Draft(content="To be kept"))
+    app.vectors.sync()
+    with app.records.writing(HERE, "ada") as transaction:
+        assert transaction.delete(int(gone))
+    assert reindex(app) == 1
+    assert [check for check in app.checks() if not check.well] == []
+
+
+def test_another_generation_is_pruned(open_parts: Callable[[], Any]) -> None:
+    """The collections of a model that is no longer used leave the folder with the next first sync."""
+    parts = open_parts()
+    parts.add("fact")
+    parts.vectors.sync()
+    parts.index._generation = "other"
+    parts.index._collections.clear()
+    parts.index.put(HERE, ["9.0"], [direction("x")])
+    parts.close()
+    again = open_parts()
+    again.vectors.sync()
+    assert [one.name.partition("-")[0] for one in again.index.open().list_collections()] == ["test"]
+
+
+@pytest.mark.parametrize("place", ["file", "variable"])
+def test_chroma_settings_around_us_do_not_matter(tmp_path: Path, environment: dict[str, str], place: str) -> None:
+    """Neither a `.env` in the working folder nor Chroma's own variables lead the index astray."""
+    strange = {"CHROMA_API_IMPL": "bogus", "CHROMA_SERVER_HOST": "example.invalid", "PERSIST_DIRECTORY": "elsewhere"}
+    if place == "file":
+        (tmp_path / ".env").write_text("".join(f"{name}={value}\n" for name, value in strange.items()))
+    ran = subprocess.run(
+        [sys.executable, "-c", CHROMA_SCRIPT, str(tmp_path / "chroma")],
+        cwd=tmp_path,
+        env=environment | (strange if place == "variable" else {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout.strip(), ran.stderr) == ("1", "")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_chroma_holds_no_text(app: App, settings: Settings) -> None:
+    """Neither content nor key nor the names of tenants stand in any file of the vector index."""
+    draft = Draft(content="The zyxquokka eats at noon", key="vuwplatypus", tags=("qrswombat",), category="jkxnumbat")
+    remember(app, draft)
+    app.vectors.sync()
+    app.close()
+    held = b"".join(path.read_bytes() for path in (settings.folder / "chroma").rglob("*") if path.is_file())
+    assert held
+    for word in (b"quokka", b"platypus", b"wombat", b"numbat", b"crew/engine", b"user:ada"):
+        assert word not in held

@@ -1,0 +1,86 @@
+"""README tells the truth: its commands, its tool calls, its Python and its settings are all tried here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import App, Settings
+from recollect.doors import memory_tool
+from recollect.settings import variable
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+COMMAND = str(Path(sys.executable).with_name("recollect"))
+
+
+def blocks(language: str) -> list[str]:
+    """Return the code blocks of README that are marked with `language`."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def plain(text: str) -> str:
+    """Leave out what changes from run to run: figures and the width of a line."""
+    return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", text)).strip()
+
+
+@pytest.fixture
+def shell(environment: dict[str, str]) -> Any:
+    """Return the environment of a terminal of eighty columns in which the daemon is used, and end that daemon."""
+    ours = environment | {
+        "RECOLLECT_DAEMON": "1",
+        "COLUMNS": "80",
+        "PATH": f"{Path(COMMAND).parent}{os.pathsep}/usr/bin",
+    }
+    yield ours
+    subprocess.run([COMMAND, "stop"], env=ours, check=True, capture_output=True)
+
+
+def test_readme_has_every_setting() -> None:
+    """The table of settings lists each setting with its help, and nothing else."""
+    rows = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \|.*?\| (.+) \|$", README, re.MULTILINE))
+    assert rows == {variable(name): field.description for name, field in Settings.model_fields.items()}
+
+
+def test_readme_commands_answer_as_shown(shell: dict[str, str]) -> None:
+    """Each command of the console block prints what README shows, figures aside."""
+    for step in re.split(r"^\$ ", blocks("console")[0], flags=re.MULTILINE)[1:]:
+        command, _, shown = step.partition("\n")
+        done = subprocess.run(shlex.split(command), env=shell, capture_output=True, text=True, check=True)
+        assert plain(done.stdout) == plain(shown), command
+
+
+def test_readme_tool_calls_answer_as_shown(app: App) -> None:
+    """The two calls of the tool give the answers that README shows."""
+    remember, recall, shown, config = (json.loads(block) for block in blocks("json"))
+    first = memory_tool.call(app, remember["arguments"])
+    assert first.texts[0] in README
+    assert memory_tool.call(app, remember["arguments"]).texts[0] in README
+    found = json.loads(memory_tool.call(app, recall["arguments"]).texts[0])
+    assert [list(one) for one in found] == [list(one) for one in shown]
+    assert [list(one["why"]) for one in found] == [list(one["why"]) for one in shown]
+    assert found[0]["content"] == shown[0]["content"]
+    assert config["mcpServers"]["recollect"]["args"] == ["mcp"]
+
+
+def test_readme_python_runs(environment: dict[str, str]) -> None:
+    """The Python block runs as it stands and finds what it stored."""
+    done = subprocess.run(
+        [sys.executable, "-c", blocks("python")[0]], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "The staging database is reset every night" in done.stdout
+    assert "Memory 1 deleted." in done.stdout
+
+
+def test_readme_names_every_command() -> None:
+    """Each command of the command line stands in README."""
+    listed = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
+    for name in re.findall(r"^│ (\w+) ", listed.stdout, re.MULTILINE):
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`", README), name
