@@ -45,7 +45,7 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Draft, {"fact_type": "rumour"}, f"Invalid fact_type: Must be {KINDS}"),
     (Draft, {"sensitivity": "hidden"}, "Invalid sensitivity: Must be `public`, `private`, or `secret`"),
     (Draft, {"ttl_days": 0}, "Invalid ttl_days: Must be a number of days above 0 and at most 36500"),
-    (Draft, {"position": -1}, "Invalid position: Must be a whole number of at least 0"),
+    (Draft, {"position": -1}, "Invalid position: Must be a whole number from 0 to 2147483647"),
     (Draft, {"concepts": ["magic"]}, "Invalid concepts: Must be `how-it-works`, `why-it-exists`, "),
     (Draft, {"type": "zip"}, "Invalid type: Must be `bugfix`, `feature`, "),
     (Draft, {"tags": ["x\udc80"]}, "Invalid tags: Contains a lone surrogate, which is not text"),
@@ -57,7 +57,7 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (
         Caller,
         {"user": "a", "team": "a/b", "project": "p"},
-        f"Invalid team: Must be 1–{MAX_NAME} characters without `/`",
+        "Invalid team: Must be 1–200 characters without `/`",
     ),
 ]
 

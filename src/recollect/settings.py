@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from recollect.domain import Caller, OnSecret
 from recollect.errors import InvalidInput
@@ -86,6 +86,15 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise _explain(error) from None
 
+    @field_validator("models_dir")
+    @classmethod
+    def _there(cls, folder: Path | None) -> Path | None:
+        """Take a folder of models only when it is one: a mistyped name must not fall back in silence."""
+        found = None if folder is None else _absolute(folder, "models_dir")
+        if found is not None and not found.is_dir():
+            raise ValueError(f"{found} is not a folder")
+        return found
+
     @property
     def folder(self) -> Path:
         """Return the data folder as an absolute path."""
@@ -119,4 +128,4 @@ _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 def _explain(error: ValidationError) -> InvalidInput:
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
-    return InvalidInput(name, f"Invalid setting {variable(name)}: {first['msg']}")
+    return InvalidInput(name, f"Invalid setting {variable(name)}: {first['msg'].removeprefix('Value error, ')}")

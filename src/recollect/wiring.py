@@ -64,6 +64,7 @@ def open_app(
             embedder.warm()
         if background:
             _begin(courier, warmup, stopping, undo)
+            courier.later(text.scrub)
         return App(
             caller=settings.caller,
             on_secret=settings.on_secret,

@@ -24,7 +24,8 @@ def served(place: Place) -> Iterator[Place]:
     with place.begin("serve", "--port", "0", **quiet) as process:
         until(place.runtime_file.exists)
         yield place
-        process.terminate()
+        if place.runtime_file.exists():
+            process.terminate()
     assert process.returncode == 0
     assert not place.runtime_file.exists()
 
@@ -99,12 +100,22 @@ def test_nonsense_is_refused_with_a_sentence(served: Place) -> None:
             answer = await client.post(path, content=content)
             return int(answer.status_code), str(answer.json()["message"])
 
-    odd = (b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"caller": {"user": 5}}', b'{"arguments": 1, "caller": {}}')
+    odd = (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"{}",
+        b"[1]",
+        b'{"caller": {"user": 5}}',
+        b'{"arguments": 1, "caller": {}}',
+    )
     for content in odd:
         for path in ("/tool", "/operation"):
             status, message = anyio.run(ask, content, path)
             assert status == 422
-            assert re.match(r"The request is not of this daemon's form|Unknown operation|Invalid", message)
+            assert re.match(r"The request is not of this daemon's form|Unknown operation|Invalid|Missing", message)
     long = {"name": "remember", "fields": {"content": "x" * 5_000_000}}
     with served.wire() as wire, pytest.raises(ValueError, match="Invalid content"):
         wire.post("/operation", long | {"caller": served.settings.caller.model_dump()})

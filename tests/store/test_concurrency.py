@@ -100,7 +100,7 @@ def test_vectors_never_outlive_their_memory(parts: Any) -> None:
 
     def work(number: int) -> None:
         if number == 0:
-            for turn in range(12):
+            for turn in range(6):
                 parts.vectors._broken.add(HERE)
                 parts.vectors.sync()
                 parts.add(f"later {turn}")
@@ -116,7 +116,7 @@ def test_vectors_never_outlive_their_memory(parts: Any) -> None:
     assert together(4, work) == []
     parts.vectors.sync()
     assert parts.in_chroma().keys() == parts.in_sql().keys()
-    assert len(parts.in_sql()) == 12
+    assert len(parts.in_sql()) == 6
     assert parts.checks() == {}
 
 

@@ -9,6 +9,7 @@ from recollect.domain.answers import (
     Outcome,
     Recalled,
     Signals,
+    Standing,
     View,
 )
 from recollect.domain.kinds import (
@@ -85,6 +86,7 @@ __all__ = [
     "Sensitivity",
     "Signals",
     "Source",
+    "Standing",
     "Unit",
     "View",
     "Where",

@@ -53,6 +53,19 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What ranking needs to know of a memory beside its match."""
+
+    id: int
+    fact_type: FactType
+    importance: float
+    trust: float
+    updated_at: datetime
+    accessed_count: int
+    recalled_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """What one read may see; the store turns it into SQL, so that nothing else ever leaves a table."""
 

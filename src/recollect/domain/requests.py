@@ -15,6 +15,7 @@ MAX_CONTENT: Final = 200_000
 MAX_QUERY: Final = 20_000
 MAX_LIMIT: Final = 100
 MAX_NAME: Final = 500
+MAX_CALLER: Final = 200
 
 
 _SURROGATE: Final = "contains a lone surrogate, which is not text"
@@ -50,6 +51,12 @@ def _lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
 def _aware(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
@@ -61,13 +68,15 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
 Storable = AfterValidator(_storable)
 Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME)
 Name = Annotated[str, Stripped, Storable]
+Short = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
 Label = Annotated[Name | None, BeforeValidator(_blank_to_none)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable]
 Names = Annotated[tuple[Name, ...], Field(max_length=200), AfterValidator(_unique)]
 Kind = Annotated[FactType, BeforeValidator(_singular)]
 Where = Annotated[Scope, BeforeValidator(_lower)]
 Moment = Annotated[datetime, AfterValidator(_aware)]
-Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Unit = Annotated[float, BeforeValidator(_no_bool), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 def explain(error: ValidationError) -> InvalidInput:
@@ -96,6 +105,7 @@ def one_of(choices: type[StrEnum]) -> str:
 
 
 _UNIT = "Must be 0.0–1.0"
+_COUNT = "Must be a whole number from 0 to 2147483647"
 _ALLOWED: Final = {
     "confidence": _UNIT,
     "importance": _UNIT,
@@ -108,11 +118,11 @@ _ALLOWED: Final = {
     "sensitivity": one_of(Sensitivity),
     "source": one_of(Source),
     "profile": one_of(Profile),
-    "team": f"Must be 1–{MAX_NAME} characters without `/`",
+    "team": f"Must be 1–{MAX_CALLER} characters without `/`",
     "limit": f"Must be a whole number from 1 to {MAX_LIMIT}",
     "ttl_days": "Must be a number of days above 0 and at most 36500",
-    "position": "Must be a whole number of at least 0",
-    "discovery_tokens": "Must be a whole number of at least 0",
+    "position": _COUNT,
+    "discovery_tokens": _COUNT,
 }
 
 
@@ -131,9 +141,9 @@ class Request(BaseModel):
 class Caller(Request):
     """Who speaks: the door decides it, and every namespace follows from it."""
 
-    user: Name
-    team: Annotated[Name, StringConstraints(pattern=r"^[^/]+$")] = "local"
-    project: Name
+    user: Short
+    team: Annotated[Short, StringConstraints(pattern=r"^[^/]+$")] = "local"
+    project: Short
 
     def namespace(self, scope: Scope) -> str:
         """Return the one namespace of `scope`: `user:U`, `project:T/P` or `team:T`."""
@@ -179,11 +189,11 @@ class Draft(Request):
     files_modified: Names = ()
     session_id: Label = None
     project: Label = None
-    discovery_tokens: Annotated[int, Field(ge=0)] | None = None
+    discovery_tokens: Count | None = None
     observed_at: Moment | None = None
     ttl_days: Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)] | None = None
     speaker: Label = None
-    position: Annotated[int, Field(ge=0)] | None = None
+    position: Count | None = None
     source: Source = Source.TOOL
 
 

@@ -93,7 +93,7 @@ def call(app: App, arguments: dict[str, Any], caller: Caller | None = None, requ
 def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the action and its request's fields; blank strings count as absent, other actions' fields are dropped."""
     given = {name: value for name, value in arguments.items() if not _blank(value)}
-    if unknown := sorted(set(given) - set(INPUT_SCHEMA["properties"])):
+    if unknown := sorted(set(arguments) - set(INPUT_SCHEMA["properties"])):
         known = ", ".join(f"`{name}`" for name in INPUT_SCHEMA["properties"])
         raise InvalidInput(unknown[0], f"Unknown parameter: `{unknown[0]}`. Allowed: {known}")
     action = str(given.get("action", "")).strip().lower()

@@ -29,7 +29,7 @@ def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bo
 
 
 def reindex(app: App, progress: Callable[[int, int], None] = lambda _done, _all: None) -> int:
-    """Embed everything anew with the configured model and rebuild the vector index; return how many memories.
+    """Embed everything anew with the configured model and rebuild every index; return how many memories.
 
     `progress` is told how many are done and how many there are. Text search answers meanwhile.
     """
@@ -41,6 +41,7 @@ def reindex(app: App, progress: Callable[[int, int], None] = lambda _done, _all:
         progress(done, total)
         return True
 
+    app.text.rebuild()
     embed_pending(app.records, app.embedder, advance)
     app.vectors.sync()
     return total

@@ -90,11 +90,13 @@ def _words(app: App, parsed: Terms, view: View) -> _Words:
     unknown = [word for word in telling[:_TELLING] if word not in uses]
     guesses = {word: tuple(app.text.similar(word, view, 3)) for word in unknown}
     guesses = {word: found for word, found in guesses.items() if found}
-    terms = [Term(word) for word in (*telling[:_TELLING], *parsed.names)]
+    names = parsed.names[:_TELLING]
+    terms = [Term(word) for word in (*telling[:_TELLING], *names)]
     terms += [guess for found in guesses.values() for guess in found]
     read = [f"{word} as {found[0].text}" for word, found in guesses.items() if found[0].weight >= _SURE]
     notes = (f"Also read {', '.join(read)}.",) if read else ()
-    partial = tuple(name for name in parsed.names if not uses.keys() >= set(parse(name).words))
+    whole = [word for word in unknown if not word.isascii()]  # languages that write words without spaces
+    partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
     return _Words(tuple(dict.fromkeys(terms)), weights, guesses, partial, notes)
 
 
@@ -149,12 +151,19 @@ def _fuzzy(words: _Words, held: frozenset[str], stems: set[str], partial: float)
 
 
 def _ranked(app: App, query: Query, view: View, matches: dict[int, float], signals: dict[int, Signals]) -> list[Hit]:
-    floor = app.embedder.card.floor
-    relevant = [one for one, matched in matches.items() if matched >= floor]
+    """Rank every candidate the caller may see; where even the best is below the model's floor, there is none."""
+    if max(matches.values(), default=0.0) < app.embedder.card.floor:
+        return []
     weights = rank.PROFILES[query.profile]
-    hits = []
-    for one, memory in app.records.load(relevant, view).items():
-        score, parts = rank.weigh(memory, matches[one], weights, view.now)
+    ranked: list[tuple[float, float, int, dict[str, float]]] = []
+    for one in app.records.standings(matches, view):
+        score, parts = rank.weigh(one, matches[one.id], weights, view.now)
         if score >= query.min_score:
-            hits.append(Hit(memory, matches[one], score, parts, signals[one]))
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.match, hit.memory.id))[: query.limit]
+            ranked.append((-score, -matches[one.id], one.id, parts))
+    best = sorted(ranked, key=lambda found: found[:3])[: query.limit]
+    memories = app.records.load([number for _, _, number, _ in best], view)
+    return [
+        Hit(memories[number], matches[number], -score, parts, signals[number])
+        for score, _, number, parts in best
+        if number in memories
+    ]

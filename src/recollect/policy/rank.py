@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from recollect.domain import POLICIES, Memory, Profile, Signals
+from recollect.domain import POLICIES, Memory, Profile, Signals, Standing
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)
@@ -45,7 +45,7 @@ def matches(found: Mapping[int, Signals], words: int) -> dict[int, float]:
     holds is never called irrelevant.
     """
     usual = _usual_cosine([max(one.cosine, 0.0) for one in found.values()])
-    shared = max((max(one.coverage, one.fuzzy) for one in found.values()), default=0.0)
+    shared = max((one.coverage for one in found.values()), default=0.0)
     alone = min(max(1.0 - 2.0 * shared, 0.0), 1.0)
     semantic = any(one.cosine for one in found.values())
     return {number: _match(one, usual, alone, words, semantic) for number, one in found.items()}
@@ -93,18 +93,18 @@ def coverage(weights: Mapping[str, float], held: Collection[str]) -> float:
     return sum(weight for word, weight in weights.items() if word in held) / total if total else 0.0
 
 
-def recency(memory: Memory, now: datetime) -> float:
+def recency(memory: Standing | Memory, now: datetime) -> float:
     """Return 1 for a memory written now, falling by half with each half-life of its kind (21 days mostly)."""
     age = max((now - memory.updated_at).total_seconds(), 0.0) / _DAY
     return float(0.5 ** (age / POLICIES[memory.fact_type].half_life))
 
 
-def frequency(memory: Memory) -> float:
+def frequency(memory: Standing | Memory) -> float:
     """Return 0–1: how often a memory was used, on a logarithmic scale that is full at twenty uses."""
     return min(math.log1p(memory.accessed_count + memory.recalled_count) / _OFTEN, 1.0)
 
 
-def weigh(memory: Memory, matched: float, weights: Weights, now: datetime) -> tuple[float, dict[str, float]]:
+def weigh(memory: Standing | Memory, matched: float, weights: Weights, now: datetime) -> tuple[float, dict[str, float]]:
     """Return the score (0–1) and what each part gave to it; the parts sum to the score."""
     parts = {
         "match": matched,

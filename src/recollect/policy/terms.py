@@ -38,11 +38,21 @@ def stem(word: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower the case and drop the accents, as the text index does."""
+    """Lower the case and drop the accents of Latin letters, as the text index does; other scripts keep theirs."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", "".join(one for one in decomposed if not unicodedata.combining(one)))
+    composed = unicodedata.normalize("NFC", text.lower())
+    return "".join(_plain(one) for one in composed)
+
+
+@lru_cache(maxsize=10_000)
+def _plain(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    if "\u0300" <= letter <= "\u036f":
+        return ""
+    base = unicodedata.normalize("NFD", letter)[0]
+    return base.lower() if base.isascii() and base.isalpha() else letter
 
 
 def parts(text: str) -> list[str]:

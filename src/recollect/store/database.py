@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import OperationalError
 
 from recollect.errors import StoreUnusable
 
@@ -46,17 +47,18 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open one read transaction: everything in it sees the same state."""
-        with self.engine.connect() as connection, connection.begin():
+        with _plainly(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open one write transaction; it commits at the end of the block or leaves no trace."""
         if self.sqlite:
-            with self._turn, self.engine.connect().execution_options(write=True) as connection, connection.begin():
+            opened = self.engine.connect
+            with _plainly(), self._turn, opened().execution_options(write=True) as connection, connection.begin():
                 yield connection
         else:
-            with self.engine.connect() as connection, connection.begin():
+            with _plainly(), self.engine.connect() as connection, connection.begin():
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CHAIN_LOCK})
                 yield connection
 
@@ -69,6 +71,15 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone."""
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreUnusable(f"The database cannot be used: {error.orig}.") from None
 
 
 def open_file(path: Path) -> Database:

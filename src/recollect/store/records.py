@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, false, func, insert, select, update
 
-from recollect.domain import JournalEntry, Memory, View
+from recollect.domain import JournalEntry, Memory, Standing, View
 from recollect.ports import Chunk, Unembedded
 from recollect.store import journal, rows
 from recollect.store.database import Database
@@ -51,6 +51,13 @@ class SqlRecords:
             seen = rows.visible(view, rows.namespace_ids(connection, view.namespaces).values())
             found = (rows.load(connection, rows.memory.c.id.in_(batch) & seen) for batch in rows.in_batches(ids))
             return {memory.id: memory for part in found for memory in part}
+
+    def standings(self, ids: Iterable[int], view: View) -> list[Standing]:
+        """Read what ranking needs of those memories of `ids` that `view` may see."""
+        with self._database.reading() as connection:
+            seen = rows.visible(view, rows.namespace_ids(connection, view.namespaces).values())
+            found = (rows.standings(connection, rows.memory.c.id.in_(batch) & seen) for batch in rows.in_batches(ids))
+            return [one for part in found for one in part]
 
     def count(self, view: View) -> int:
         """Count the memories that `view` may see."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, or_, select
 
-from recollect.domain import FactType, Memory, Observation, Scope, Sensitivity, Source, View
+from recollect.domain import FactType, Memory, Observation, Scope, Sensitivity, Source, Standing, View
 from recollect.store import tables
 
 _tables = tables.metadata.tables
@@ -72,6 +72,28 @@ def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]
     rows = connection.execute(query).all()
     labels = _labels(connection, [row.id for row in rows])
     return [_memory(row, labels[row.id]) for row in rows]
+
+
+def standings(connection: Connection, condition: ColumnElement[bool]) -> list[Standing]:
+    """Read what ranking needs of every memory that meets `condition`."""
+    columns = [memory.c[name] for name in ("id", "fact_type", "importance", "trust", "updated_at")]
+    query = (
+        select(*columns, usage.c.accessed_count, usage.c.recalled_count)
+        .outerjoin(usage, usage.c.memory_id == memory.c.id)
+        .where(condition)
+    )
+    return [
+        Standing(
+            id=row.id,
+            fact_type=FactType(row.fact_type),
+            importance=row.importance,
+            trust=row.trust,
+            updated_at=row.updated_at,
+            accessed_count=row.accessed_count or 0,
+            recalled_count=row.recalled_count or 0,
+        )
+        for row in connection.execute(query)
+    ]
 
 
 def in_batches(ids: Iterable[int]) -> Iterable[list[int]]:

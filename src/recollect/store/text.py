@@ -6,11 +6,12 @@ What a user typed is always quoted: it is never FTS5 syntax. Every search stays 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rapidfuzz.distance import OSA
-from sqlalchemy import Connection, column, func, select, table, text
+from sqlalchemy import Connection, column, delete, func, select, table, text
 
 from recollect.domain import View
 from recollect.ports import Term
@@ -22,6 +23,7 @@ _TRIGRAM = table("memory_trigram", column("rowid"))
 _WORD_TRIGRAM = table("word_trigram", column("rowid"), column("rank"))
 _SHORTEST = 4
 _CANDIDATES = 100
+_INDEXES = ("memory_text", "memory_trigram", "word_trigram")
 _STEP = 200
 
 
@@ -114,12 +116,32 @@ class SqliteText:
         return sorted((term for term in terms if term.weight > 0), key=lambda term: (-term.weight, term.text))[:limit]
 
     def scrub(self) -> None:
-        """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by."""
-        for name in ("memory_text", "memory_trigram", "word_trigram"):
+        """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.
+
+        A deletion stamps the store; the stamp goes when this has ended, so that a crash only puts it off.
+        """
+        due = rows.stamp.c.name == "scrub"
+        with self._database.reading() as connection:
+            token = connection.execute(select(rows.stamp.c.value).where(due)).scalar()
+        if token is None:
+            return
+        for name in _INDEXES:
             pages = -_STEP
             while self._merge(name, pages):
                 pages = _STEP
         self._database.checkpoint()
+        with self._database.writing() as connection:
+            connection.execute(delete(rows.stamp).where(due, rows.stamp.c.value == token))
+
+    def rebuild(self) -> None:
+        """Build the whole index and the vocabulary again from the memories."""
+        with self._database.writing() as connection:
+            connection.execute(delete(rows.word))
+            split = "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :uses)"
+            for batch in _batches(_uses(connection)):
+                connection.execute(text(split), batch)
+            for name in _INDEXES:
+                connection.execute(text(f"INSERT INTO {name}({name}) VALUES ('rebuild')"))  # noqa: S608 - our own names
 
     def _merge(self, name: str, pages: int) -> bool:
         with self._database.writing() as connection:
@@ -164,7 +186,20 @@ def _same_start(connection: Connection, word: str, numbers: Iterable[int]) -> li
 def _likeness(word: str, stored: str) -> float:
     """Weigh how likely `word` is `stored` misspelt (at most one edit in three letters), or a part of it."""
     if word in stored:
-        return 0.6 + 0.4 * len(word) / len(stored) if word != stored else 0.0
+        return 0.4 + 0.6 * len(word) / len(stored) if word != stored else 0.0
     allowed = 1 if len(word) < 6 else 2 if len(word) < 10 else 3
     edits = OSA.distance(word, stored, score_cutoff=allowed)
     return 0.0 if edits > allowed else 1.0 - edits / max(len(word), len(stored))
+
+
+def _uses(connection: Connection) -> list[dict[str, Any]]:
+    """Count in how many memories of its namespace each word stands."""
+    counted: Counter[tuple[int, str]] = Counter()
+    query = select(rows.memory.c.namespace_id, rows.memory_words.c.words)
+    for number, words in connection.execute(query.join(rows.memory, rows.memory.c.id == rows.memory_words.c.memory_id)):
+        counted.update((number, word) for word in words.split())
+    return [{"namespace": number, "word": word, "uses": uses} for (number, word), uses in counted.items()]
+
+
+def _batches(values: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    return (values[start : start + 1000] for start in range(0, len(values), 1000))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -36,6 +38,9 @@ _TAKE_UP = text(
     "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, 1) "
     "ON CONFLICT (namespace_id, text) DO UPDATE SET uses = word.uses + 1"
 )
+_SCRUB = text(
+    "INSERT INTO stamp (name, value) VALUES ('scrub', :token) ON CONFLICT (name) DO UPDATE SET value = :token"
+)
 _GIVE_BACK = text("UPDATE word SET uses = uses - 1 WHERE namespace_id = :namespace AND text = :word")
 _PRUNE = text("DELETE FROM word WHERE namespace_id = :namespace AND text = :word AND uses <= 0")
 
@@ -53,15 +58,24 @@ class SqlWriting:
 
     def answered(self, request_id: str) -> Outcome | None:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""
-        mine = rows.answered.c.request_id == request_id
+        mine = rows.answered.c.request_id == self._own(request_id)
         row = self._connection.execute(select(rows.answered).where(mine)).first() if request_id else None
         return None if row is None else Outcome(Done(row.done), row.memory_id)
 
     def answer(self, request_id: str, outcome: Outcome) -> None:
         """Keep the outcome under the request's id, in the transaction of the write itself."""
         if request_id:
-            values = {"request_id": request_id, "done": str(outcome.done), "memory_id": outcome.id, "at": self._now}
+            values = {
+                "request_id": self._own(request_id),
+                "done": str(outcome.done),
+                "memory_id": outcome.id,
+                "at": self._now,
+            }
             self._connection.execute(insert(rows.answered).values(**values))
+
+    def _own(self, request_id: str) -> str:
+        """Return the id as this actor's own: nobody else's request can have been this one."""
+        return hashlib.sha256(f"{self._actor}\n{request_id}".encode()).hexdigest()
 
     def by_key(self, key: str) -> Memory | None:
         """Find the memory with this key, expired or deleted ones included, since the key is taken all the same."""
@@ -111,6 +125,7 @@ class SqlWriting:
         self._write_words(memory_id, frozenset())
         self._enqueue(memory_id, embedded=True)
         self._connection.execute(delete(rows.memory).where(mine))
+        self._connection.execute(_SCRUB, {"token": secrets.token_hex(8)})
         self._journal("delete", memory_id, [])
         return True
 

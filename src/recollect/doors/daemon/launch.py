@@ -133,8 +133,10 @@ def _look(folder: Path) -> Client | _Obstacle | None:
 
 def _answering(folder: Path) -> Client | None:
     found = runtime.read(folder)
+    if found is None:
+        return None
     # A port that its daemon has left may be anybody's by now; a socket in the data folder may not.
-    if found is None or not (found.socket or owner.held(folder)):
+    if not found.socket and (owner.pid_of(folder) != found.pid or not owner.held(folder)):
         return None
     client = Client(found)
     try:

@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 import sys
+import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -34,6 +35,7 @@ _LONGEST_SOCKET = 100  # bytes: sockaddr_un holds 104 on macOS, 108 on Linux
 _LOOKS = 40
 _LOOK = 1.0  # seconds
 _BACKLOG = 128
+_LAST = 15.0  # seconds for closing the store
 _KEEP_ALIVE = 3600
 
 
@@ -58,6 +60,11 @@ def serve(settings: Settings, port: int | None = None) -> None:
         server.config.app = daemon.application()
         log.info("serving as process %d", about.pid)
         anyio.run(_serve, server, listeners, daemon, settings)
+        _withdraw(settings.folder, about)
+        last = threading.Timer(_LAST, _break_off)
+        last.daemon = True
+        last.start()
+    last.cancel()
     log.info("gone")
 
 
@@ -90,6 +97,13 @@ def _withdraw(folder: Path, about: Runtime) -> None:
     if about.socket and runtime.published_by(folder, about.pid):
         Path(about.socket).unlink(missing_ok=True)
     runtime.remove(folder, about.pid)
+
+
+def _break_off() -> None:
+    """End at once: whatever still goes on, such as preparing a model, may be cut off anywhere without loss."""
+    log.warning("closing the store took more than %.0f seconds; broken off", _LAST)
+    logging.shutdown()
+    os._exit(0)
 
 
 def _end_on_signals(server: uvicorn.Server) -> None:

@@ -60,7 +60,7 @@ class Daemon:
     def tool(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run one call of the `memory` tool."""
         caller = Caller(**body["caller"])
-        answer = memory_tool.call(self._app_for(body), body["arguments"], caller, body.get("request_id", ""))
+        answer = memory_tool.call(self._app_for(body), dict(body["arguments"]), caller, body.get("request_id", ""))
         return asdict(answer)
 
     def operation(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _answering(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) 
 
     async def endpoint(request: Request) -> JSONResponse:
         try:
-            body = await request.json()
+            body = dict(await request.json())
             return JSONResponse(await run_sync(work, body) if wait else work(body))
         except RecollectError as error:
             return _refusal(error)

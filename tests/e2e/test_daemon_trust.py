@@ -1,0 +1,133 @@
+"""Whom a client trusts and which daemon it uses: the runtime file's guard, other versions, other ways to listen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from daemons import Place, alive, until
+
+from recollect.doors.daemon import main, runtime
+from recollect.errors import DaemonUnreachable
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o620, 0o602])
+def test_others_can_read_the_runtime_file(place: Place, mode: int) -> None:
+    """A runtime file that others can read or write is not trusted; the message says what to do."""
+    pid = place.pid()
+    place.runtime_file.chmod(mode)
+    for command in (["recall", "anything"], ["status"], ["stop"]):
+        assert "is not safe" in " ".join(place.cli(*command, code=9).split())
+    place.runtime_file.chmod(0o600)
+    assert place.pid() == pid
+
+
+def test_it_belongs_to_another_user(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runtime file of another user is not trusted, whatever its mode."""
+    place.pid()
+    other = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    with pytest.raises(DaemonUnreachable, match="belongs to another user"):
+        place.remember("anything")
+
+
+def test_what_it_publishes_is_its_owners_alone(place: Place) -> None:
+    """Runtime file, socket and logs can be opened by their owner only, whatever the umask of whoever started it."""
+    before = os.umask(0)
+    try:
+        place.pid()
+    finally:
+        os.umask(before)
+    for one in (place.runtime_file, place.home / "daemon.sock", place.home / "logs", place.home):
+        assert one.stat().st_mode & 0o077 == 0, one
+
+
+def test_a_wrong_token(place: Place) -> None:
+    """A client with a wrong token gets a sentence that names the process, and the daemon goes on."""
+    pid = place.pid()
+    token = place.published()["token"]
+    place.publish(token="wrong")
+    said = " ".join(place.cli("recall", "anything", code=9).split())
+    assert f"process {pid}" in said
+    assert "does not know the token" in said
+    place.publish(token=token)
+    assert place.pid() == pid
+
+
+def test_a_link_outlives_the_token(place: Place) -> None:
+    """A client that has lost its connection to a daemon replaced meanwhile learns the new token by itself."""
+    link = place.link()
+    link.operation("remember", {"content": "one"})
+    assert link._client is not None
+    link._client.close()
+    place.kill()
+    place.cli("remember", "two")
+    link._client._closed = False
+    assert link.operation("remember", {"content": "three"})["id"] == "3"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no Unix sockets in Python on Windows")
+def test_the_path_is_too_long_for_a_socket(make_place: Callable[..., Place], tmp_path: Path) -> None:
+    """Where the data folder's path is too long for a Unix socket the daemon listens on a loopback port."""
+    place = make_place(tmp_path / ("long" * 20) / ("longer" * 10))
+    place.cli("remember", "far down")
+    status = place.json("status")
+    assert status["socket"] == ""
+    assert status["port"] > 0
+    assert place.recall("far down") == ["far down"]
+    place.kill()
+    assert place.recall("far down") == ["far down"]
+
+
+def test_something_is_in_the_sockets_place(place: Place) -> None:
+    """Where something else stands in the socket's place the daemon listens on a loopback port."""
+    (place.home / "daemon.sock" / "within").mkdir(parents=True)
+    assert place.remember("all the same")
+    assert place.published()["socket"] == ""
+    place.cli("stop")
+    assert (place.home / "daemon.sock" / "within").is_dir()
+
+
+def test_an_older_daemon_makes_way(place: Place) -> None:
+    """A daemon of an older version is asked to finish, ends in order, and one of this version takes over."""
+    place.remember("kept")
+    old = place.pid()
+    place.publish(version="0.0.1")
+    assert "kept" in place.cli("recall", "kept")
+    until(lambda: not alive(old))
+    assert place.logs().count("gone") == 1
+    assert [one.pid for one in place.daemons()] == [place.pid()]
+
+
+def test_clients_of_an_older_daemon_race_to_replace_it(place: Place) -> None:
+    """Many clients that find an older daemon at once replace it once."""
+    place.pid()
+    place.publish(version="0.0.1")
+    racing = [place.begin("remember", f"racer {number}") for number in range(8)]
+    said = [one.communicate()[1] for one in racing]
+    assert [one.returncode for one in racing] == [0] * 8, said
+    assert place.logs().count("serving as process") == 2
+    assert place.rows("SELECT count(*) FROM memory") == [(8,)]
+
+
+def test_a_newer_daemon(place: Place) -> None:
+    """A newer daemon is used when it speaks our protocol; else the client says which of the two to upgrade."""
+    pid = place.pid()
+    place.publish(version="99.1")
+    assert place.pid() == pid
+    place.publish(version="99.1", protocol=runtime.PROTOCOL + 1)
+    said = " ".join(place.cli("recall", "anything", code=9).split())
+    assert "newer version (99.1)" in said
+    assert "upgrade" in said
+    assert alive(pid)
+
+
+def test_a_port_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loopback listener can be had on a free port, and where no Unix socket can be none is made."""
+    monkeypatch.setattr(main, "_LONGEST_SOCKET", 3)
+    [listener] = main._listeners(Path("/nowhere"), None)
+    with listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
