@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from entries import make_entry
+from recollect.errors import StoreUnusable
 from recollect.store import journal, rows
 from recollect.store.database import Database
 from recollect.store.records import SqlRecords
