@@ -79,6 +79,14 @@ def test_readme_python_runs(environment: dict[str, str]) -> None:
     assert "Memory 1 deleted." in done.stdout
 
 
+def test_readme_python_talks_to_the_daemon(shell: dict[str, str]) -> None:
+    """The second Python block starts the daemon and finds what it stored."""
+    done = subprocess.run(
+        [sys.executable, "-c", blocks("python")[1]], env=shell, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "Releases are cut from the main branch\n"
+
+
 def test_readme_names_every_command() -> None:
     """Each command of the command line stands in README."""
     listed = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})

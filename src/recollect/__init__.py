@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recollect.domain import Caller, Draft, Forget, Get, Hit, Memory, Outcome, Query, Recalled, Scope
+    from recollect.doors.daemon.link import connect
     from recollect.errors import RecollectError
     from recollect.operations.embed import reindex
     from recollect.operations.forget import forget, get_memory
@@ -33,6 +34,7 @@ __all__ = [
     "RecollectError",
     "Scope",
     "Settings",
+    "connect",
     "forget",
     "get_memory",
     "open_app",
@@ -45,6 +47,7 @@ _HOMES = {
     "App": "recollect.ports",
     "RecollectError": "recollect.errors",
     "Settings": "recollect.settings",
+    "connect": "recollect.doors.daemon.link",
     "forget": "recollect.operations.forget",
     "get_memory": "recollect.operations.forget",
     "open_app": "recollect.wiring",

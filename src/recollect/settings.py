@@ -86,6 +86,13 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise _explain(error) from None
 
+    @field_validator("model")
+    @classmethod
+    def _model_folder(cls, model: str) -> str:
+        """Make a local folder absolute, so that every process means the same one."""
+        path = Path(model)
+        return str(_absolute(path, "model")) if model.startswith((".", "~", "/")) or len(path.parts) > 2 else model
+
     @field_validator("models_dir")
     @classmethod
     def _there(cls, folder: Path | None) -> Path | None:

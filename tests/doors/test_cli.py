@@ -159,7 +159,7 @@ def test_a_secret_is_refused_or_masked(typed: Typed) -> None:
         (["recall", ""], "Invalid query: Must hold some text"),
         (["recall", "x", "--limit", "0"], "Invalid limit: Must be a whole number from 1 to 100"),
         (["recall", "x", "--min-score", "7"], "Invalid min_score: Must be 0.0–1.0"),
-        (["--team", "a/b", "recall", "x"], "Invalid team: Must be 1–500 characters without `/`"),
+        (["--team", "a/b", "recall", "x"], "Invalid team: Must be 1–200 characters without `/`"),
         (["remember", "x", "--scope", "galaxy"], "galaxy"),
         (["recall", "x", "--limit", "few"], "--limit"),
         (["recal", "x"], "recal"),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
 from rich.console import Console
 from rich.progress import Progress
 
@@ -20,7 +19,6 @@ import recollect
 from recollect.domain import Done, OnSecret, Outcome, Profile, Recalled, Scope
 from recollect.doors import render
 from recollect.doors.daemon import launch
-from recollect.doors.daemon.link import Link
 from recollect.doors.diagnosis import diagnose
 from recollect.doors.shape import journal_json, memory_json, outcome_json, recalled_json
 from recollect.errors import NotFound, RecollectError
@@ -187,8 +185,8 @@ def _perform(name: str, given: dict[str, Any], *, start: bool = True) -> Any:
     fields = {field: value for field, value in given.items() if value is not None}
     operation.request(**fields)
     if settings.daemon and (start or launch.running(settings) is not None):
-        link = Link(settings)
-        return TypeAdapter(operation.answer).validate_python(link.operation(name, fields))
+        with recollect.connect(settings) as link:
+            return link.perform(name, **fields)
     model = name in ("remember", "recall")
     with recollect.open_app(settings, wait=model, background=False) as app:
         return perform(app, name, fields, None)

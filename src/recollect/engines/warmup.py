@@ -8,6 +8,8 @@ from collections.abc import Callable
 from recollect.errors import RecollectError
 from recollect.ports import Embedder
 
+_GRACE = 5.0  # seconds
+
 
 class BackgroundWarmup:
     """Loads `embedder` once started, then does what waited for it; a failure is kept as a sentence."""
@@ -17,6 +19,7 @@ class BackgroundWarmup:
         self._then = then
         self._over = threading.Event()
         self._over.set()
+        self._stopping = threading.Event()
         self._failure = ""
         self._thread = threading.Thread(target=self._run, name="recollect-warmup", daemon=True)
 
@@ -26,9 +29,10 @@ class BackgroundWarmup:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait until loading has ended."""
+        """Do nothing more after loading; wait a moment for it, since a thread inside a library cannot be ended."""
+        self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_GRACE)
 
     def wait(self, seconds: float) -> bool:
         """Wait at most so long for the attempt under way, if any, to end; say whether it has."""
@@ -37,12 +41,15 @@ class BackgroundWarmup:
     @property
     def failure(self) -> str:
         """Return why the model cannot be loaded, or an empty string."""
-        return self._failure
+        return self._failure if self._over.is_set() else ""
 
     def _run(self) -> None:
+        self._failure = "the embedding model cannot be loaded; the log says why."
         try:
             self._embedder.warm()
-            self._then()
+            self._failure = ""
+            if not self._stopping.is_set():
+                self._then()
         except RecollectError as error:
             self._failure = str(error)
         finally:

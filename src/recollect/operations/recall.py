@@ -57,7 +57,7 @@ def view_of(app: App, query: Query, caller: Caller) -> View:
     """Return what this query may see: the caller's namespaces, public memories, and what it asks to be let in on."""
     allowed = (Sensitivity.PRIVATE,) * query.allow_private + (Sensitivity.SECRET,) * query.allow_secret
     return View(
-        namespaces=caller.namespaces(query.scope),
+        namespaces=app.records.existing(caller.namespaces(query.scope)),
         now=app.clock(),
         sensitivities=(Sensitivity.PUBLIC, *allowed),
         fact_type=query.fact_type,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.domain import POLICIES, Memory, Profile, Signals, Standing
@@ -107,11 +107,11 @@ def frequency(memory: Standing | Memory) -> float:
 def weigh(memory: Standing | Memory, matched: float, weights: Weights, now: datetime) -> tuple[float, dict[str, float]]:
     """Return the score (0–1) and what each part gave to it; the parts sum to the score."""
     parts = {
-        "match": matched,
-        "recency": recency(memory, now),
-        "importance": memory.importance,
-        "trust": memory.trust,
-        "frequency": frequency(memory),
+        "match": weights.match * matched,
+        "recency": weights.recency and weights.recency * recency(memory, now),
+        "importance": weights.importance * memory.importance,
+        "trust": weights.trust * memory.trust,
+        "frequency": weights.frequency and weights.frequency * frequency(memory),
     }
-    given = {name: weight * parts[name] for name, weight in asdict(weights).items() if weight}
+    given = {name: part for name, part in parts.items() if getattr(weights, name)}
     return sum(given.values()), given

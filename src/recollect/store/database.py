@@ -36,7 +36,9 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = make_url(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        self.engine: Engine = _sqlite_engine(url) if self.sqlite else create_engine(url, pool_pre_ping=True)
+        self.engine: Engine = (
+            _sqlite_engine(url) if self.sqlite else create_engine(url, pool_pre_ping=True, hide_parameters=True)
+        )
         self._turn = threading.Lock()
 
     @property
@@ -95,7 +97,7 @@ def open_file(path: Path) -> Database:
 
 
 def _sqlite_engine(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
+    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:

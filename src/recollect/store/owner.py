@@ -14,6 +14,8 @@ from filelock import FileLock, Timeout
 
 from recollect.errors import StoreOwned, StoreUnusable
 
+DAEMON = "recollect serve"
+"""What a daemon calls itself."""
 _LOCK = "owner.lock"
 _ABOUT = "owner.json"
 _PATIENCE = 1.0  # seconds
@@ -43,7 +45,8 @@ def own(folder: Path, role: str = "") -> Owner:
     `StoreUnusable` when the folder cannot be written.
     """
     lock = FileLock(folder / _LOCK, timeout=_PATIENCE, is_singleton=False)
-    command = role or " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]) or Path(sys.executable).name
+    verb = [word for word in sys.argv[1:2] if word.isidentifier()]
+    command = role or " ".join([Path(sys.argv[0]).name, *verb]).strip() or Path(sys.executable).name
     since = datetime.now(UTC).isoformat(timespec="seconds")
     about = folder / _ABOUT
     try:
@@ -73,7 +76,10 @@ def held(folder: Path) -> bool:
 
 def owned(folder: Path) -> StoreOwned:
     """Return the error that names the owner."""
-    return StoreOwned(f"The store in {folder} is in use by {owner_of(folder)}.")
+    hint = (
+        " Ask it through `recollect.connect()`, or end it with `recollect stop`." if role_of(folder) == DAEMON else ""
+    )
+    return StoreOwned(f"The store in {folder} is in use by {owner_of(folder)}.{hint}")
 
 
 def owner_of(folder: Path) -> str:

@@ -52,6 +52,11 @@ class SqlRecords:
             found = (rows.load(connection, rows.memory.c.id.in_(batch) & seen) for batch in rows.in_batches(ids))
             return {memory.id: memory for part in found for memory in part}
 
+    def existing(self, namespaces: Sequence[str]) -> tuple[str, ...]:
+        """Return those of `namespaces` in which something was ever stored."""
+        with self._database.reading() as connection:
+            return tuple(rows.namespace_ids(connection, namespaces))
+
     def standings(self, ids: Iterable[int], view: View) -> list[Standing]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
         with self._database.reading() as connection:

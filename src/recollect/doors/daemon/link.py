@@ -9,10 +9,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from recollect.doors.daemon.client import Client, Gone
 from recollect.doors.daemon.launch import ensure
 from recollect.doors.memory_tool import Answer
-from recollect.errors import DaemonUnreachable, RecollectError
+from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError
+from recollect.operations.table import BY_NAME
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -33,6 +36,12 @@ class Link:
         self._client: Client | None = None
         self._lock = threading.Lock()
 
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def begin(self) -> None:
         """Start the daemon in the background, so that it is there when it is needed."""
         threading.Thread(target=self._quietly, name="recollect-link", daemon=True).start()
@@ -47,6 +56,17 @@ class Link:
         """Run one call of the `memory` tool."""
         found = self._ask("/tool", {"arguments": arguments}, said)
         return Answer(tuple(found["texts"]), found["structured"], found["failed"])
+
+    def perform(self, name: str, **fields: Any) -> Any:
+        """Run one operation of the table, as `perform` does in-process, and return its noun.
+
+        Raises whatever the operation raises, or `DaemonUnreachable`.
+        """
+        operation = BY_NAME.get(name)
+        if operation is None:
+            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+        operation.request(**fields)
+        return TypeAdapter(operation.answer).validate_python(self.operation(name, fields))
 
     def operation(self, name: str, fields: dict[str, Any], said: Callable[[str], None] = _silent) -> Any:
         """Run one operation of the table and return its noun as JSON."""
@@ -90,3 +110,11 @@ class Link:
             self._connected(_silent)
         except RecollectError as error:
             log.warning("%s", error)
+
+
+def connect(settings: Settings | None = None) -> Link:
+    """Return a link to the daemon of the store, which starts at the first call when it is not there.
+
+    Use it as a context manager, or call `close`.
+    """
+    return Link(settings or Settings())
