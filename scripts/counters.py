@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 FILE_LINES, FUNCTION_LINES, README_LINES = 400, 50, 250
 PACKAGE = "src/recollect/"
 DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors.py", PACKAGE + "store/migrations"
-ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub")
+ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
 # Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
 HEAVY = {"chromadb": VECTORS, "alembic": MIGRATIONS, "detect_secrets": PACKAGE + "gate"}
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")

@@ -18,7 +18,6 @@ from recollect.domain import ModelCard
 from recollect.engines.embedding import (
     OnnxEmbedder,
     SentenceTransformersEmbedder,
-    find_card,
     open_embedder,
 )
 from recollect.errors import ModelUnusable
@@ -43,29 +42,6 @@ ODD_TEXTS = [
     "The quick brown fox jumps over the lazy dog. " * 112,
     "e\u0301tude \u200b zero width",
 ]
-
-
-@pytest.fixture(scope="session")
-def card() -> ModelCard:
-    """Return the card of the default model."""
-    found = find_card(NAME)
-    assert found is not None
-    return found
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a cache folder that all tests share, so that the default model is exported once."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
-def embedder(cache: Path) -> OnnxEmbedder:
-    """Open the default model and warm it."""
-    opened = open_embedder(NAME, None, cache)
-    assert isinstance(opened, OnnxEmbedder)
-    opened.warm()
-    return opened
 
 
 @pytest.fixture

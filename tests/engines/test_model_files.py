@@ -36,29 +36,6 @@ PACKAGED = Path(next(iter(SPEC.submodule_search_locations))) / "model"
 UNREACHABLE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
 
 
-@pytest.fixture(scope="session")
-def card() -> ModelCard:
-    """Return the card of the default model."""
-    found = find_card(NAME)
-    assert found is not None
-    return found
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a cache folder that all tests share, so that the default model is exported once."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
-def embedder(cache: Path) -> OnnxEmbedder:
-    """Open the default model and warm it."""
-    opened = open_embedder(NAME, None, cache)
-    assert isinstance(opened, OnnxEmbedder)
-    opened.warm()
-    return opened
-
-
 @pytest.fixture
 def stocked(tmp_path: Path, card: ModelCard) -> Path:
     """Make a models folder with a card of its own, for a model no package holds, and a copy of the real weights."""

@@ -76,6 +76,7 @@ class Link:
         whole = body | {
             "caller": self._settings.caller.model_dump(),
             "on_secret": str(self._settings.on_secret),
+            "model": self._settings.model,
             "request_id": uuid.uuid4().hex,
         }
         for attempt in range(_ATTEMPTS):

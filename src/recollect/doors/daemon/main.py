@@ -56,7 +56,7 @@ def serve(settings: Settings, port: int | None = None) -> None:
             raise plain(error) from None
         server = uvicorn.Server(_configuration())
         _end_on_signals(server)
-        daemon = Daemon(app, about, lambda: setattr(server, "should_exit", True))
+        daemon = Daemon(app, about, settings.model, lambda: setattr(server, "should_exit", True))
         server.config.app = daemon.application()
         log.info("serving as process %d", about.pid)
         anyio.run(_serve, server, listeners, daemon, settings)

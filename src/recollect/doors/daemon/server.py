@@ -25,7 +25,7 @@ from recollect.doors import memory_tool
 from recollect.doors.daemon.guard import Activity, Guard, plain
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.daemon.streamable import Streamable
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput, ModelMismatch, RecollectError
 from recollect.operations.table import BY_NAME, perform
 from recollect.ports import App
 
@@ -37,10 +37,11 @@ _IN_A_THREAD = ("tool", "operation")
 class Daemon:
     """The routes over one open store."""
 
-    def __init__(self, app: App, runtime: Runtime, stop: Callable[[], None]) -> None:
+    def __init__(self, app: App, runtime: Runtime, model: str, stop: Callable[[], None]) -> None:
         self.activity = Activity()
         self.runtime = runtime
         self._app = app
+        self._model = model
         self._stop = stop
         self._mcp = Streamable(app)
 
@@ -90,7 +91,13 @@ class Daemon:
         return {"stopping": True}
 
     def _app_for(self, body: dict[str, Any]) -> App:
-        """Return the store as this request wants it: the client's rule for secrets, not the daemon's."""
+        """Return the store as this request wants it: the client's rule for secrets, never another model."""
+        wanted = body.get("model", self._model)
+        if wanted not in (self._model, self._app.embedder.card.id):
+            raise ModelMismatch(
+                f"The memory daemon of this store works with the embedding model {self._model}, but {wanted} is "
+                "configured. Set RECOLLECT_MODEL back, or run `recollect reindex` to move the store to the other model."
+            )
         chosen = body.get("on_secret")
         return replace(self._app, on_secret=OnSecret(chosen)) if chosen else self._app
 

@@ -115,7 +115,9 @@ def _open_model(folder: Path) -> SentenceTransformer:
     if not ((folder / "modules.json").is_file() or (folder / "config.json").is_file()):
         raise ModelUnusable(f"The folder {folder} holds no model: it has neither modules.json nor config.json.")
     from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # type: ignore[no-untyped-call] # the error stream is for what went wrong
     try:
         return SentenceTransformer(str(folder), local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
