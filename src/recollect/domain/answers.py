@@ -63,6 +63,7 @@ class Standing:
     updated_at: datetime
     accessed_count: int
     recalled_count: int
+    speaker: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,16 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the searchers found for one memory: best-chunk cosine (-1–1), bm25 (≥ 0), shares of the query (0–1)."""
+    """What the searchers found for one memory: best-chunk cosine (-1–1), bm25 (≥ 0), shares of the query (0–1).
+
+    `spoken` says whether the query names whoever said or did it.
+    """
 
     cosine: float = 0.0
     bm25: float = 0.0
     coverage: float = 0.0
     fuzzy: float = 0.0
+    spoken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

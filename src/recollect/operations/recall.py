@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recollect.domain import Caller, Hit, Query, Recalled, Sensitivity, Signals, View
+from recollect.domain import Caller, Hit, Query, Recalled, Sensitivity, Signals, Standing, View
 from recollect.policy import rank
+from recollect.policy.names import named, without
 from recollect.policy.terms import Terms, parse, stem
 from recollect.ports import App, Term
 
@@ -32,11 +33,12 @@ def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
     words = _words(app, parse(query.query), view)
     lexical = app.text.search(words.terms, view, fetch) if words.terms else {}
     partial = _substrings(app, words, view, fetch)
+    names = named(query.query, app.records.speakers(view))
     notes = list(words.notes)
     cosines: dict[int, float] = {}
     app.warmup.wait(_PATIENCE)
     if app.embedder.ready:
-        vector = app.embedder.embed([query.query], "query")[0]
+        vector = app.embedder.embed([without(query.query, names)], "query")[0]
         near = app.vectors.nearest(vector, view, fetch)
         candidates = list({*lexical, *near, *partial})
         cosines = app.vectors.cosines(vector, candidates)
@@ -45,8 +47,10 @@ def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
     else:
         candidates = list({*lexical, *partial})
         notes.append(f"Meaning is not searched yet: {app.warmup.failure or 'the embedding model is still loading.'}")
-    signals = _signals(app, words, candidates, cosines, lexical, partial)
-    hits = _ranked(app, query, view, rank.matches(signals, len(words.weights)), signals)
+    standings = app.records.standings(candidates, view)
+    spoken = {one.id for one in standings if one.speaker in names}
+    signals = _signals(app, words, [one.id for one in standings], cosines, lexical, partial, spoken)
+    hits = _ranked(app, query, view, standings, rank.matches(signals, len(words.weights)), signals)
     if hits:
         app.later(lambda: app.records.touch([hit.memory.id for hit in hits], view.now, accessed=False))
     message = f"{len(hits)} {'memory' if len(hits) == 1 else 'memories'} found." if hits else NOTHING
@@ -122,6 +126,7 @@ def _signals(
     cosines: dict[int, float],
     lexical: dict[int, float],
     partial: dict[int, float],
+    spoken: set[int],
 ) -> dict[int, Signals]:
     held = app.text.words(candidates)
     found: dict[int, Signals] = {}
@@ -133,6 +138,7 @@ def _signals(
             bm25=lexical.get(one, 0.0),
             coverage=plain,
             fuzzy=_fuzzy(words, held.get(one, frozenset()), stems, partial.get(one, 0.0)),
+            spoken=one in spoken,
         )
     return found
 
@@ -150,13 +156,20 @@ def _fuzzy(words: _Words, held: frozenset[str], stems: set[str], partial: float)
     return max(share / total, partial * 0.9)
 
 
-def _ranked(app: App, query: Query, view: View, matches: dict[int, float], signals: dict[int, Signals]) -> list[Hit]:
-    """Rank every candidate the caller may see; where even the best is below the model's floor, there is none."""
+def _ranked(
+    app: App,
+    query: Query,
+    view: View,
+    standings: Sequence[Standing],
+    matches: dict[int, float],
+    signals: dict[int, Signals],
+) -> list[Hit]:
+    """Rank the candidates; where even the best match is below the model's floor, there is none."""
     if max(matches.values(), default=0.0) < app.embedder.card.floor:
         return []
     weights = rank.PROFILES[query.profile]
     ranked: list[tuple[float, float, int, dict[str, float]]] = []
-    for one in app.records.standings(matches, view):
+    for one in standings:
         score, parts = rank.weigh(one, matches[one.id], weights, view.now)
         if score >= query.min_score:
             ranked.append((-score, -matches[one.id], one.id, parts))

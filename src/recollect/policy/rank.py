@@ -54,10 +54,10 @@ def matches(found: Mapping[int, Signals], words: int) -> dict[int, float]:
 def _match(one: Signals, usual: float, alone: float, words: int, semantic: bool) -> float:
     held, bm25, cosine = max(one.coverage, one.fuzzy), saturated(one.bm25), max(one.cosine, 0.0)
     if not semantic:
-        return max(_logistic(-7.4 + 9.8 * bm25 + 1.9 * held), 0.5 * held**2)
-    outstanding = cosine - usual
-    both = _logistic(-6.4 + 1.0 * cosine + 10.1 * outstanding + 3.9 * bm25 + 2.2 * held)
-    meaning = _logistic(-6.0 + 2.6 * cosine + 16.6 * outstanding)
+        return max(_logistic(-7.1 + 8.8 * bm25 + 2.9 * held), 0.5 * held**2)
+    outstanding, spoken = cosine - usual, 1.0 if one.spoken else 0.0
+    both = _logistic(-5.7 - 1.9 * cosine + 10.1 * outstanding + 4.5 * bm25 + 2.6 * held + 1.5 * spoken)
+    meaning = _logistic(-5.3 + 1.4 * cosine + 13.5 * outstanding + 0.8 * spoken)
     named = held**4 * (0.5 + 0.5 * both) if words <= _NAMING else 0.0
     return max(both, alone * meaning, named)
 

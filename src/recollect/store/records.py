@@ -57,6 +57,13 @@ class SqlRecords:
         with self._database.reading() as connection:
             return tuple(rows.namespace_ids(connection, namespaces))
 
+    def speakers(self, view: View) -> list[str]:
+        """Return everybody who said or did something in the view's namespaces."""
+        with self._database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            mine = rows.memory.c.namespace_id.in_(numbers) & rows.memory.c.speaker.is_not(None)
+            return list(connection.execute(select(rows.memory.c.speaker).where(mine).distinct()).scalars())
+
     def standings(self, ids: Iterable[int], view: View) -> list[Standing]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
         with self._database.reading() as connection:

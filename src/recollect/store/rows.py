@@ -76,7 +76,7 @@ def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]
 
 def standings(connection: Connection, condition: ColumnElement[bool]) -> list[Standing]:
     """Read what ranking needs of every memory that meets `condition`."""
-    columns = [memory.c[name] for name in ("id", "fact_type", "importance", "trust", "updated_at")]
+    columns = [memory.c[name] for name in ("id", "fact_type", "importance", "trust", "updated_at", "speaker")]
     query = (
         select(*columns, usage.c.accessed_count, usage.c.recalled_count)
         .outerjoin(usage, usage.c.memory_id == memory.c.id)
@@ -91,6 +91,7 @@ def standings(connection: Connection, condition: ColumnElement[bool]) -> list[St
             updated_at=row.updated_at,
             accessed_count=row.accessed_count or 0,
             recalled_count=row.recalled_count or 0,
+            speaker=row.speaker,
         )
         for row in connection.execute(query)
     ]

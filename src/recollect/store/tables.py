@@ -60,6 +60,7 @@ class MemoryRow(SQLModel, table=True):
         Index("ix_memory_namespace_id_content_hash", "namespace_id", "content_hash"),
         Index("ix_memory_namespace_id_fact_type", "namespace_id", "fact_type"),
         Index("ix_memory_namespace_id_category", "namespace_id", "category"),
+        Index("ix_memory_namespace_id_speaker", "namespace_id", "speaker"),
         Index("ix_memory_namespace_id_created_at", "namespace_id", "created_at"),
         Index("ix_memory_expires_at", "expires_at"),
         {"sqlite_autoincrement": True},

@@ -14,6 +14,7 @@ Json = sa.JSON().with_variant(postgresql.JSONB(astext_type=sa.Text()), "postgres
 
 
 def upgrade() -> None:
+    _namespace()
     _memory()
     _children()
     _derived()
@@ -23,7 +24,7 @@ def upgrade() -> None:
         op.execute(statement)
 
 
-def _memory() -> None:
+def _namespace() -> None:
     op.create_table(
         "namespace",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -31,6 +32,9 @@ def _memory() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_namespace"),
         sa.UniqueConstraint("name", name="uq_namespace_name"),
     )
+
+
+def _memory() -> None:
     op.create_table(
         "memory",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -69,6 +73,7 @@ def _memory() -> None:
     op.create_index("ix_memory_expires_at", "memory", ["expires_at"])
     op.create_index("ix_memory_namespace_id_category", "memory", ["namespace_id", "category"])
     op.create_index("ix_memory_namespace_id_content_hash", "memory", ["namespace_id", "content_hash"])
+    op.create_index("ix_memory_namespace_id_speaker", "memory", ["namespace_id", "speaker"])
     op.create_index("ix_memory_namespace_id_created_at", "memory", ["namespace_id", "created_at"])
     op.create_index("ix_memory_namespace_id_fact_type", "memory", ["namespace_id", "fact_type"])
     op.create_index("ix_memory_session_id", "memory", ["session_id"])
