@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,3 +37,20 @@ def embedder(cache: Path) -> OnnxEmbedder:
     assert isinstance(opened, OnnxEmbedder)
     opened.warm()
     return opened
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run code in a fresh interpreter whose hub cache is empty."""
+
+    def run(code: str, *args: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, args)],
+            env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

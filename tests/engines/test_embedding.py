@@ -1,9 +1,6 @@
 """The embedding models: real weights, real processes, no mocks."""
 
-import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -42,23 +39,6 @@ ODD_TEXTS = [
     "The quick brown fox jumps over the lazy dog. " * 112,
     "e\u0301tude \u200b zero width",
 ]
-
-
-@pytest.fixture
-def python(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Run code in a fresh interpreter whose hub cache is empty."""
-
-    def run(code: str, *args: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-c", code, *map(str, args)],
-            env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
 
 
 def _texts() -> list[str]:

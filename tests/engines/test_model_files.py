@@ -42,23 +42,6 @@ def stocked(tmp_path: Path, card: ModelCard) -> Path:
     return _stock(tmp_path / "models", card)
 
 
-@pytest.fixture
-def python(tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Run code in a fresh interpreter whose hub cache is empty."""
-
-    def run(code: str, *args: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-c", code, *map(str, args)],
-            env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
-
-
 def _write_card(folder: Path, card: ModelCard, **changes: str) -> ModelCard:
     changed = replace(card, **changes)
     folder.mkdir(parents=True, exist_ok=True)
