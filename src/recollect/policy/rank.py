@@ -39,7 +39,8 @@ def matches(found: Mapping[int, Signals], words: int) -> dict[int, float]:
     """Fuse what the searchers found for each candidate into 0–1: about how often such a candidate is relevant.
 
     Logistic models over absolute scores, never ranks, which would hide how good the best one is; fitted on
-    dialogue, documentation and code questions. The cosine counts by how far it stands out from the other
+    dialogue, documentation and code questions, but for the speaker's weight, which was set by hand between two
+    fits. The cosine counts by how far it stands out from the other
     candidates, because its noise grows with the store. Where no candidate shares the query's `words`, meaning
     decides alone; where meaning was not searched, the words do; a query of one or two words that a memory
     holds is never called irrelevant.
