@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from recollect.domain import Caller, Hit, Query, Recalled, Sensitivity, Signals, Standing, View
+from recollect.domain import Caller, Hit, Query, Recalled, Signals, Standing, View
+from recollect.operations import wording
+from recollect.operations.view import view_of
+from recollect.operations.wording import Words
 from recollect.policy import rank
 from recollect.policy.names import named, without
-from recollect.policy.terms import Terms, parse, stem
-from recollect.ports import App, Term
+from recollect.policy.terms import parse, stem
+from recollect.ports import App
 
 NOTHING = "Nothing relevant found."
-_TELLING = 16
 _OVERFETCH = 5
 _AT_LEAST = 50
-_COMMON = 0.2
-_MANY = 2_000
-_SURE = 0.7
 _PATIENCE = 2.0  # seconds: a warm start loads the model in less
 
 
@@ -30,9 +28,9 @@ def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
     caller = caller or app.caller
     view = view_of(app, query, caller)
     fetch = max(_AT_LEAST, query.limit * _OVERFETCH)
-    words = _words(app, parse(query.query), view)
+    words = wording.read(app, parse(query.query), view)
     lexical = app.text.search(words.terms, view, fetch) if words.terms else {}
-    partial = _substrings(app, words, view, fetch)
+    partial = wording.substrings(app, words, view, fetch)
     names = named(query.query, app.records.speakers(view))
     notes = list(words.notes)
     cosines: dict[int, float] = {}
@@ -57,71 +55,9 @@ def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
     return Recalled(tuple(hits), message, tuple(notes))
 
 
-def view_of(app: App, query: Query, caller: Caller) -> View:
-    """Return what this query may see: the caller's namespaces, public memories, and what it asks to be let in on."""
-    allowed = (Sensitivity.PRIVATE,) * query.allow_private + (Sensitivity.SECRET,) * query.allow_secret
-    return View(
-        namespaces=app.records.existing(caller.namespaces(query.scope)),
-        now=app.clock(),
-        sensitivities=(Sensitivity.PUBLIC, *allowed),
-        fact_type=query.fact_type,
-        category=query.category,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """A query as the text index is asked: terms, the weight of each stem, guesses for each unknown word.
-
-    `names` are those of the query's names that no stored words make up, so that only a part may be stored.
-    """
-
-    terms: tuple[Term, ...]
-    weights: dict[str, float]
-    guesses: dict[str, tuple[Term, ...]]
-    names: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def _words(app: App, parsed: Terms, view: View) -> _Words:
-    size = app.text.size(view)
-    uses = app.text.frequencies(parsed.words, view)
-    rare = sorted(parsed.words, key=lambda word: uses.get(word, 0))
-    telling = [word for word in rare if size < _MANY or uses.get(word, 0) <= _COMMON * size] or rare
-    weights: dict[str, float] = {}
-    for word in rare:
-        weights[stem(word)] = max(weights.get(stem(word), 0.0), rank.rarity(uses.get(word, 0), size))
-    unknown = [word for word in telling[:_TELLING] if word not in uses]
-    guesses = {word: tuple(app.text.similar(word, view, 3)) for word in unknown}
-    guesses = {word: found for word, found in guesses.items() if found}
-    names = parsed.names[:_TELLING]
-    terms = [Term(word) for word in (*telling[:_TELLING], *names)]
-    terms += [guess for found in guesses.values() for guess in found]
-    read = [f"{word} as {found[0].text}" for word, found in guesses.items() if found[0].weight >= _SURE]
-    notes = (f"Also read {', '.join(read)}.",) if read else ()
-    whole = [word for word in unknown if not word.isascii()]  # languages that write words without spaces
-    partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
-    return _Words(tuple(dict.fromkeys(terms)), weights, guesses, partial, notes)
-
-
-def _substrings(app: App, words: _Words, view: View, limit: int) -> dict[int, float]:
-    """Find the query's names, and the words that only resemble stored ones, anywhere inside the texts.
-
-    Return for each memory the share (0–1) of the query's weight that was found so.
-    """
-    pieces = {*words.names, *(word for word in words.guesses if len(word) > 3)}
-    total = sum(words.weights.values()) or 1.0
-    found: dict[int, float] = {}
-    for piece in pieces:
-        share = sum(words.weights.get(stem(word), 0.0) for word in set(parse(piece).words)) / total
-        for memory_id in app.text.substring(piece, view, limit):
-            found[memory_id] = min(found.get(memory_id, 0.0) + share, 1.0)
-    return found
-
-
 def _signals(
     app: App,
-    words: _Words,
+    words: Words,
     candidates: Sequence[int],
     cosines: dict[int, float],
     lexical: dict[int, float],
@@ -137,23 +73,10 @@ def _signals(
             cosine=cosines.get(one, 0.0),
             bm25=lexical.get(one, 0.0),
             coverage=plain,
-            fuzzy=_fuzzy(words, held.get(one, frozenset()), stems, partial.get(one, 0.0)),
+            fuzzy=wording.fuzzy(words, held.get(one, frozenset()), stems, partial.get(one, 0.0)),
             spoken=one in spoken,
         )
     return found
-
-
-def _fuzzy(words: _Words, held: frozenset[str], stems: set[str], partial: float) -> float:
-    """Return the share of the query that the memory holds when its unknown words are read as their likeliest guess."""
-    if not words.guesses and not partial:
-        return 0.0
-    total = sum(words.weights.values()) or 1.0
-    read = {
-        stem(word): max((g.weight for g in found if g.text in held), default=0.0)
-        for word, found in words.guesses.items()
-    }
-    share = sum(weight * (1.0 if one in stems else read.get(one, 0.0)) for one, weight in words.weights.items())
-    return max(share / total, partial * 0.9)
 
 
 def _ranked(

@@ -1,0 +1,79 @@
+"""Wording: a query's words as the text index is asked for them, with guesses for those that nobody stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.domain import View
+from recollect.policy import rank
+from recollect.policy.terms import Terms, parse, stem
+from recollect.ports import App, Term
+
+_TELLING = 16
+_COMMON = 0.2
+_MANY = 2_000
+_SURE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A query as the text index is asked: terms, the weight of each stem, guesses for each unknown word.
+
+    `names` are those of the query's names that no stored words make up, so that only a part may be stored.
+    """
+
+    terms: tuple[Term, ...]
+    weights: dict[str, float]
+    guesses: dict[str, tuple[Term, ...]]
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read(app: App, parsed: Terms, view: View) -> Words:
+    """Choose the terms to search, weigh every stem by how rare it is, and guess at the words nobody stored."""
+    size = app.text.size(view)
+    uses = app.text.frequencies(parsed.words, view)
+    rare = sorted(parsed.words, key=lambda word: uses.get(word, 0))
+    telling = [word for word in rare if size < _MANY or uses.get(word, 0) <= _COMMON * size] or rare
+    weights: dict[str, float] = {}
+    for word in rare:
+        weights[stem(word)] = max(weights.get(stem(word), 0.0), rank.rarity(uses.get(word, 0), size))
+    unknown = [word for word in telling[:_TELLING] if word not in uses]
+    guesses = {word: tuple(app.text.similar(word, view, 3)) for word in unknown}
+    guesses = {word: found for word, found in guesses.items() if found}
+    names = parsed.names[:_TELLING]
+    terms = [Term(word) for word in (*telling[:_TELLING], *names)]
+    terms += [guess for found in guesses.values() for guess in found]
+    read = [f"{word} as {found[0].text}" for word, found in guesses.items() if found[0].weight >= _SURE]
+    notes = (f"Also read {', '.join(read)}.",) if read else ()
+    whole = [word for word in unknown if not word.isascii()]  # languages that write words without spaces
+    partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
+    return Words(tuple(dict.fromkeys(terms)), weights, guesses, partial, notes)
+
+
+def substrings(app: App, words: Words, view: View, limit: int) -> dict[int, float]:
+    """Find the query's names, and the words that only resemble stored ones, anywhere inside the texts.
+
+    Return for each memory the share (0–1) of the query's weight that was found so.
+    """
+    pieces = {*words.names, *(word for word in words.guesses if len(word) > 3)}
+    total = sum(words.weights.values()) or 1.0
+    found: dict[int, float] = {}
+    for piece in pieces:
+        share = sum(words.weights.get(stem(word), 0.0) for word in set(parse(piece).words)) / total
+        for memory_id in app.text.substring(piece, view, limit):
+            found[memory_id] = min(found.get(memory_id, 0.0) + share, 1.0)
+    return found
+
+
+def fuzzy(words: Words, held: frozenset[str], stems: set[str], partial: float) -> float:
+    """Return the share (0–1) of the query that the memory holds when unknown words are read as guessed."""
+    if not words.guesses and not partial:
+        return 0.0
+    total = sum(words.weights.values()) or 1.0
+    read = {
+        stem(word): max((g.weight for g in found if g.text in held), default=0.0)
+        for word, found in words.guesses.items()
+    }
+    share = sum(weight * (1.0 if one in stems else read.get(one, 0.0)) for one, weight in words.weights.items())
+    return max(share / total, partial * 0.9)
