@@ -1,200 +1,232 @@
-"""Measure recall over evaluation sets: the real store and the real `recall`, beside its parents alone.
-
-A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv; each group of a set is a project of its own.
-"""
+"""Measure recall over evaluation sets: the real store and the real `recall`, beside its parents alone."""
 
 from __future__ import annotations
 
 import json
-import math
-import random
-import statistics
 import tempfile
 import time
 from collections import defaultdict
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
+import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+import calibration
+import plot
 import recollect
-from recollect import App, Caller, Draft, Query, Settings
-from recollect.domain import View
+from recollect import App, Caller, Query, Settings
+from recollect.domain import Hit, View
+from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.terms import parse
 from recollect.ports import Term
+from sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, load, measures
 
-out, err = Console(highlight=False), Console(stderr=True)
-DEPTH = 10
 FETCH = 50
+ROUNDS = 1000
+CLUSTERS = 5
 SYSTEMS = ("recollect", "fts", "dense", "rrf")
-METRICS = ("recall@1", "recall@5", "recall@10", "any@1", "any@5", "any@10", "all@5", "all@10", "ndcg@10", "mrr")
-Ranking = list[str]
+HEADLINE = "all but adversarial"
+Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class Question:
-    """One query of a set with the corpus ids that answer it."""
+@dataclass
+class Tally:
+    """What one system reached for the questions of one category: metrics (0–1), milliseconds, and their groups."""
 
-    id: str
-    text: str
-    group: str
-    category: str
-    answers: frozenset[str]
+    reached: list[dict[str, float]] = field(default_factory=list)
+    taken: list[float] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def questions(folder: Path) -> list[Question]:
-    """Return the queries that have an answer in the corpus."""
-    answers: dict[str, set[str]] = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        query, document, *_ = line.split("\t")
-        answers[query].add(document)
-    found = rows_of(folder / "queries.jsonl")
-    return [
-        Question(
-            one["id"],
-            one["text"],
-            one.get("group") or "all",
-            one.get("category") or "all",
-            frozenset(answers[one["id"]]),
-        )
-        for one in found
-        if answers[one["id"]]
-    ]
-
-
-def fill(app: App, name: str, folder: Path) -> dict[str, list[str]]:
-    """Store the corpus as its users would; return the corpus ids behind each memory's id."""
-    behind: dict[str, list[str]] = defaultdict(list)
-    corpus = [one for one in rows_of(folder / "corpus.jsonl") if one["text"].strip()]
-    for one in track(corpus, f"{name}: storing", console=err):
-        caller = Caller(user="eval", team=name, project=one.get("group") or "all")
-        moment = datetime.fromisoformat(one["timestamp"]) if one.get("timestamp") else None
-        given = {
-            "title": (one.get("title") or "")[:300] or None,
-            "speaker": one.get("speaker"),
-            "session_id": one.get("session"),
-            "position": one.get("pos"),
-            "observed_at": moment,
-        }
-        draft = Draft(content=one["text"], **{field: value for field, value in given.items() if value is not None})
-        behind[recollect.remember(app, draft, caller).id].append(one["id"])
-    app.vectors.sync()
-    return behind
-
-
-def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, list[int]], float]:
-    """Return each system's best memories, and how many milliseconds the real recall took."""
+def timed(work: Callable[[], Answer]) -> tuple[Answer, float]:
+    """Return what `work` answers and how many milliseconds it takes."""
     start = time.perf_counter()
-    recalled = recollect.recall(
-        app, Query(query=one.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0), caller
-    )
-    taken = (time.perf_counter() - start) * 1e3
+    answer = work()
+    return answer, (time.perf_counter() - start) * 1e3
+
+
+def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, tuple[list[int], float]], tuple[Hit, ...]]:
+    """Return each system's best memories and its milliseconds, and the hits of the real recall."""
+    query = Query(query=one.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
+    recalled, taken = timed(lambda: recollect.recall(app, query, caller))
     view = View(caller.namespaces(), app.clock())
     words = [Term(word) for word in parse(one.text).words]
-    lexical = ordered(app.text.search(words, view, FETCH)) if words else []
-    near = ordered(app.vectors.nearest(app.embedder.embed([one.text], "query")[0], view, FETCH))
-    fused: dict[int, float] = defaultdict(float)
-    for ranking in (lexical, near):
+    lexical, by_words = timed(lambda: ordered(app.text.search(words, view, FETCH)) if words else [])
+    near, by_meaning = timed(
+        lambda: ordered(app.vectors.nearest(app.embedder.embed([one.text], "query")[0], view, FETCH))
+    )
+    fused, fusing = timed(lambda: fuse(lexical, near))
+    found = {
+        "recollect": ([hit.memory.id for hit in recalled.hits], taken),
+        "fts": (lexical, by_words),
+        "dense": (near, by_meaning),
+        "rrf": (fused, by_words + by_meaning + fusing),
+    }
+    return found, recalled.hits
+
+
+def fuse(*rankings: list[int]) -> list[int]:
+    """Return the reciprocal rank fusion (k = 60) of rankings."""
+    scores: dict[int, float] = defaultdict(float)
+    for ranking in rankings:
         for place, memory in enumerate(ranking):
-            fused[memory] += 1.0 / (60 + place + 1)
-    hits = [hit.memory.id for hit in recalled.hits]
-    return {"recollect": hits, "fts": lexical, "dense": near, "rrf": ordered(fused)}, taken
+            scores[memory] += 1.0 / (60 + place + 1)
+    return ordered(scores)
 
 
 def ordered(scores: dict[int, float]) -> list[int]:
     return sorted(scores, key=lambda memory: (-scores[memory], memory))
 
 
-def measures(ranking: Ranking, answers: frozenset[str]) -> dict[str, float]:
-    """Return every metric of one ranking (0–1)."""
-    hits = [document in answers for document in ranking[:DEPTH]]
-    found: dict[str, float] = {}
-    for depth in (1, 5, 10):
-        share = sum(hits[:depth]) / len(answers)
-        found |= {
-            f"recall@{depth}": share,
-            f"any@{depth}": float(any(hits[:depth])),
-            f"all@{depth}": float(share == 1.0),
-        }
-    gain = sum(1 / math.log2(place + 2) for place, hit in enumerate(hits) if hit)
-    best = sum(1 / math.log2(place + 2) for place in range(min(len(answers), DEPTH)))
-    first = next((1 / (place + 1) for place, hit in enumerate(hits) if hit), 0.0)
-    return {name: (found | {"ndcg@10": gain / best, "mrr": first})[name] for name in METRICS}
-
-
-def evaluate(app: App, name: str, folder: Path) -> list[dict[str, Any]]:
-    """Return one row for each system and category of a set, with 95 % bootstrap intervals under `interval`."""
-    behind = fill(app, name, folder)
-    scores: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
-    times: list[float] = []
-    for one in track(questions(folder), f"{name}: asking", console=err):
-        found, taken = rankings(app, one, Caller(user="eval", team=name, project=one.group))
-        times.append(taken)
-        for system, memories in found.items():
+def evaluate(app: App, one: Set, foreign: list[calibration.Asked] | None) -> tuple[list[dict[str, Any]], Any]:
+    """Return one row for each system and category of a set, and its calibration sample where that is asked for."""
+    behind = fill(app, one.name, one.folder)
+    adversarial = any(question.category == "adversarial" for question in one.questions)
+    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    sample = calibration.Sample(one.name)
+    # The first recall of a process loads what later ones share; users meet the later ones.
+    recollect.recall(app, Query(query="warm up"), caller_of(one.name, one.questions[0].group))
+    for question in track(one.questions, f"{one.name}: asking", console=err):
+        caller = caller_of(one.name, question.group)
+        found, hits = rankings(app, question, caller)
+        categories = {"all", question.category}
+        if adversarial and question.category != "adversarial":
+            categories.add(HEADLINE)
+        for system, (memories, taken) in found.items():
             documents = [document for memory in memories[:DEPTH] for document in behind[str(memory)]]
-            result = measures(documents, one.answers)
-            for category in {one.category, "all"}:
-                scores[system, category].append(result)
-    return [row(name, system, category, some, times) for (system, category), some in sorted(scores.items())]
+            reached = measures(documents, question.answers)
+            for category in categories:
+                tally = tallies[system, category]
+                tally.reached.append(reached)
+                tally.taken.append(taken)
+                tally.groups.append(question.group)
+        if foreign is not None and question.category != "adversarial":
+            sample.answerable(app, caller, question, hits, behind)
+    if foreign is not None:
+        sample.refusable(app, foreign)
+    return [row(one.name, *about, tally) for about, tally in sorted(tallies.items())], sample
 
 
-def row(name: str, system: str, category: str, some: list[dict[str, float]], times: list[float]) -> dict[str, Any]:
-    means = {metric: round(100 * statistics.fmean(one[metric] for one in some), 1) for metric in METRICS}
-    timing = {"p50_ms": 0.0, "p95_ms": 0.0}
-    if system == "recollect":
-        timing = {
-            "p50_ms": round(statistics.median(times), 2),
-            "p95_ms": round(sorted(times)[int(len(times) * 0.95)], 2),
-        }
-    spread = {metric: interval([one[metric] for one in some]) for metric in METRICS}
-    about = {"set": name, "system": system, "category": category, "n": len(some)}
-    return about | means | timing | {"interval": spread}
+def row(name: str, system: str, category: str, tally: Tally) -> dict[str, Any]:
+    """Return the means of a tally in points, its latency, and 95 % bootstrap intervals under `interval`."""
+    values = np.array([[one[metric] for metric in METRICS] for one in tally.reached])
+    low, high, over = interval(values, tally.groups)
+    about = {"set": name, "system": system, "category": category, "n": len(values)}
+    means = dict(zip(METRICS, (100 * values.mean(axis=0)).round(1).tolist(), strict=True))
+    p50, p95 = np.percentile(tally.taken, [50, 95], method="higher").round(2).tolist()
+    spread = {metric: [low[place], high[place]] for place, metric in enumerate(METRICS)}
+    return about | means | {"p50_ms": p50, "p95_ms": p95, "interval": spread, "interval_over": over}
 
 
-def interval(values: list[float], rounds: int = 500) -> list[float]:
-    """Return the 95 % bootstrap interval of the mean, in points."""
-    dice = random.Random(1)
-    means = sorted(statistics.fmean(dice.choices(values, k=len(values))) for _ in range(rounds))
-    return [round(100 * means[int(rounds * share)], 1) for share in (0.025, 0.975)]
+def interval(values: Any, groups: list[str]) -> tuple[list[float], list[float], str]:
+    """Return the ends of the 95 % bootstrap intervals of the means of `values` (float[n, metrics]), in points.
+
+    Questions of one conversation are not independent: where there are enough groups, whole groups are drawn.
+    """
+    names, drawn = np.unique(groups, return_inverse=True)
+    over = "groups" if len(names) >= CLUSTERS else "queries"
+    if over == "queries":
+        drawn = np.arange(len(values))
+    counts = np.bincount(drawn)
+    sums = np.stack([np.bincount(drawn, weights=column) for column in values.T], axis=1)
+    picked = np.random.default_rng(1).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=ROUNDS)
+    means = (picked @ sums) / (picked @ counts)[:, None]
+    low, high = np.percentile(100 * means, [2.5, 97.5], axis=0).round(1).tolist()
+    return low, high, over
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    table = Table("set", "category", "system", "n", *METRICS, "p50 ms", "p95 ms", title="Recall, in points")
-    order = {system: place for place, system in enumerate(SYSTEMS)}
+    """Print the rows, the whole of each set first; the one category of a set that has no other goes unsaid."""
+    grouped = {one["set"]: None for one in rows if one["interval_over"] == "groups"}
+    over = f"groups where there are {CLUSTERS} ({', '.join(grouped)}), else queries" if grouped else "queries"
+    title = f"Recall, in points; intervals: 95 %, bootstrap over {over}"
+    table = Table("set", "category", "system", "n", *METRICS, "p50 ms", "p95 ms", title=title)
+    categories, systems = ("all", HEADLINE), {system: place for place, system in enumerate(SYSTEMS)}
+    sets = list({one["set"]: None for one in rows})
+    whole = {one["set"]: one["n"] for one in rows if one["category"] == "all"}
     for one in sorted(
-        rows, key=lambda one: (one["set"], one["category"] != "all", one["category"], order[one["system"]])
+        (one for one in rows if one["category"] in categories or one["n"] < whole[one["set"]]),
+        key=lambda one: (
+            sets.index(one["set"]),
+            categories.index(one["category"]) if one["category"] in categories else len(categories),
+            one["category"],
+            systems[one["system"]],
+        ),
     ):
-        low, high = one["interval"]["recall@10"]
-        figures = [f"{one[metric]:.1f}" + (f" [{low}, {high}]" if metric == "recall@10" else "") for metric in METRICS]
-        timing = [f"{one['p50_ms']:.1f}", f"{one['p95_ms']:.1f}"] if one["p50_ms"] else ["", ""]
-        style = "bold" if one["system"] == "recollect" else None
-        table.add_row(one["set"], one["category"], one["system"], str(one["n"]), *figures, *timing, style=style)
-    Console(width=220).print(table)
+        figures = [f"{one[metric]:.1f}" for metric in METRICS]
+        for metric in ("recall@10", "ndcg@10"):
+            figures[METRICS.index(metric)] += " [{:.1f}, {:.1f}]".format(*one["interval"][metric])
+        about = [one["set"], one["category"], one["system"], str(one["n"])]
+        timing = [f"{one['p50_ms']:.1f}", f"{one['p95_ms']:.1f}"]
+        last = one["system"] == SYSTEMS[-1]
+        table.add_row(
+            *about, *figures, *timing, style="bold" if one["system"] == "recollect" else None, end_section=last
+        )
+    Console(width=230).print(table)
+
+
+def settings_of(home: Path, one: Set) -> Settings:
+    """Return settings of a store of the set's own: word statistics are those of a whole store."""
+    given = Settings()
+    # A corpus is an import: what looks like a secret in it is masked, not refused.
+    changes = {"home": home / one.name, "cache_dir": given.cache_dir or home / "cache", "on_secret": "redact"}
+    return Settings(user="eval", team="eval", project="eval", **changes)
+
+
+def run(folders: list[Path], json_file: Path | None, plot_file: Path | None, calibration_file: Path | None) -> None:
+    for path in filter(None, (json_file, plot_file, calibration_file)):
+        if not path.resolve().parent.is_dir():
+            raise InvalidInput("file", f"{path} cannot be written: its folder does not exist.")
+    if plot_file is not None:
+        plot.check()
+    sets = load(folders)
+    rows: list[dict[str, Any]] = []
+    samples = []
+    with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
+        for one in sets:
+            foreign = calibration.foreign(one, sets) if calibration_file else None
+            with recollect.open_app(settings_of(Path(home), one)) as app:
+                found, sample = evaluate(app, one, foreign)
+                floor = app.embedder.card.floor
+            rows += found
+            samples.append(sample)
+    show(rows)
+    if json_file is not None:
+        json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    if calibration_file is not None:
+        report = calibration.report(samples, floor)
+        calibration.show(report)
+        calibration_file.write_text(json.dumps(report, indent=1), encoding="utf-8")
+    if plot_file is not None:
+        plot.draw(rows, SYSTEMS, HEADLINE, plot_file)
 
 
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the rows here, as JSON.")] = None,
+    plot_file: Annotated[Path | None, typer.Option("--plot", help="Also draw a bar chart here, as PNG.")] = None,
+    calibration_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            help="Also ask what a store cannot answer, print how far `match` and the floor can be trusted, and write "
+            "that here, as JSON.",
+        ),
+    ] = None,
 ) -> None:
     """Store each set in a new store, ask its questions, and print what came back beside full text, vectors and RRF."""
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
-        settings = Settings(home=Path(home), user="eval", team="eval", project="eval")
-        with recollect.open_app(settings) as app:
-            for folder in folders:
-                rows += evaluate(app, folder.resolve().name, folder)
-    show(rows)
-    if json_file is not None:
-        json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    try:
+        run(folders, json_file, plot_file, calibration_file)
+    except RecollectError as error:
+        err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(error.exit_code) from error
 
 
 if __name__ == "__main__":

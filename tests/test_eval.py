@@ -1,0 +1,276 @@
+"""scripts/eval.py and scripts/twins.py as their users run them, over tiny sets whose figures are known."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+METRICS = "recall@1 recall@5 recall@10 any@1 any@5 any@10 all@5 all@10 ndcg@10 mrr".split()
+CORPUS = {
+    "ann": [
+        "The rocket engine test failed because of a cracked valve",
+        "Ann planted tomatoes in the garden behind the old mill",
+        "Bread tastes best after a long cold fermentation of the dough",
+    ],
+    "bob": [
+        "The dentist moved the appointment to Thursday afternoon",
+        "Copper roofs turn green after about twenty years",
+        "The choir rehearses Mozart on Monday evenings",
+    ],
+}
+# Group, text, category, and which memories of the group answer.
+QUERIES = [
+    ("ann", "Why did the rocket engine test fail?", "single", [0]),
+    ("ann", "What did Ann plant, and how is bread fermented?", "multi", [1, 2]),
+    ("bob", "When is the dentist appointment?", "single", [0]),
+    ("bob", "Which composer does the choir rehearse?", "single", [2]),
+    ("bob", "Which roofs did Ann turn green?", "adversarial", [1]),
+]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """Return a set of two groups with three memories each."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    corpus = [
+        {"id": f"{group}/{place}", "text": text, "group": group, "timestamp": "2024-05-01T12:00:00", "pos": place}
+        for group, texts in CORPUS.items()
+        for place, text in enumerate(texts)
+    ]
+    queries = [
+        {"id": f"q{number}", "text": text, "group": group, "category": category}
+        for number, (group, text, category, _) in enumerate(QUERIES)
+    ]
+    answers = [f"q{number}\t{one[0]}/{place}\t1" for number, one in enumerate(QUERIES) for place in one[3]]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    (folder / "qrels.tsv").write_text("\n".join(answers) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def script(environment: dict[str, str], tmp_path: Path) -> Run:
+    """Return a function that runs one of our scripts, with more environment where that is given."""
+
+    def run(name: str, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
+        return subprocess.run(command, env=environment | more, capture_output=True, text=True, cwd=tmp_path)
+
+    return run
+
+
+def test_metrics_are_those_of_the_textbook(module: Callable[[str], ModuleType]) -> None:
+    """Recall is fractional, nDCG counts from the best possible order, and nothing below rank 10 counts."""
+    measures = module("sets").measures
+    answers = frozenset("abc")
+    found = measures([*"axbyzvwsut", "c"], answers)
+    third, two = pytest.approx(1 / 3), pytest.approx(2 / 3)
+    ideal = 1 + 1 / math.log2(3) + 1 / 2
+    expected = dict(zip(METRICS, [third, two, two, 1, 1, 1, 0, 0, pytest.approx(1.5 / ideal), 1], strict=True))
+    assert found == expected
+    late = measures([*"xabc"], answers)
+    assert (late["recall@1"], late["any@1"], late["recall@5"], late["all@5"], late["mrr"]) == (0, 0, 1, 1, 0.5)
+    assert set(measures([], answers).values()) == {0.0}
+
+
+def test_intervals_draw_whole_groups_where_there_are_enough(module: Callable[[str], ModuleType]) -> None:
+    """Five groups that each agree with themselves give a wider interval than the same answers drawn one by one."""
+    interval, numpy = module("eval").interval, module("numpy")
+    values = numpy.repeat([[1.0], [0.0], [1.0], [0.0], [1.0]], 20, axis=0)
+    low, high, over = interval(values, [f"g{number // 20}" for number in range(100)])
+    narrow_low, narrow_high, otherwise = interval(values, ["one"] * 100)
+    assert (over, otherwise) == ("groups", "queries")
+    assert low[0] < narrow_low[0] < 60.0 < narrow_high[0] < high[0]
+
+
+def test_calibration_counts_as_by_hand(module: Callable[[str], ModuleType]) -> None:
+    """Each set weighs the same in the reliability of all, and the suggested floor keeps 97 in 100."""
+    calibration = module("calibration")
+    one = calibration.Sample("one", [0.25] * 4, [True, False, False, False], [0.25] * 4, [0.05], [0.05])
+    two = calibration.Sample("two", [0.29, 1.0], [True, True], [0.29, 1.0], [], [])
+    report = calibration.report([one, two], 0.3)
+    low, top = (
+        next(row for row in report["reliability"] if (row["set"], row["from"]) == ("all", at)) for at in (0.2, 0.9)
+    )
+    assert (low["n"], low["weight"], top["n"], top["relevant"]) == (5, 0.75, 1, 1.0)
+    assert low["match"] == pytest.approx((0.25 + 0.29 / 2) / 1.5)
+    assert low["relevant"] == pytest.approx((0.25 + 1 / 2) / 1.5)
+    assert report["error"] == pytest.approx({"one": 0.0, "two": 0.355, "all": 0.75 * (low["relevant"] - low["match"])})
+    at_card = {row["set"]: (row["kept"], row["refused"]) for row in report["floors"] if row["floor"] == 0.3}
+    assert at_card == {"one": (0.0, 1.0), "two": (0.5, None), "mean": (0.25, 1.0)}
+    assert report["suggested"] == {"every set": 0.25, "mean": 0.25}
+
+
+def test_foreign_questions_are_never_the_groups_own(module: Callable[[str], ModuleType]) -> None:
+    """A group is asked what only others answer; where a set has one group, the other sets' questions serve."""
+    sets, foreign = module("sets"), module("calibration").foreign
+    ask = lambda text, group: sets.Question(text, text, group, "all", frozenset("x"))  # noqa: E731
+    grouped = sets.Set("grouped", Path(), [ask("who?", "a"), ask("where?", "a"), ask("who?", "b"), ask("why?", "b")])
+    single = sets.Set("single", Path(), [ask("how?", "all"), ask("why?", "all")])
+    assert sorted(foreign(grouped, [grouped, single])) == [("a", "why?"), ("b", "where?")]
+    assert sorted(foreign(single, [grouped, single])) == [("all", "where?"), ("all", "who?")]
+    assert foreign(single, [single]) == []
+
+
+def test_eval_measures_what_recall_brings_back(script: Run, tiny: Path, tmp_path: Path) -> None:
+    """The command line prints a table and writes rows, a chart and the calibration."""
+    files = {name: tmp_path / f"out.{name}" for name in ("json", "plot", "calibration")}
+    done = script("eval.py", tiny, *(part for name, path in files.items() for part in (f"--{name}", path)))
+    assert done.returncode == 0, done.stderr
+    assert "bootstrap over queries" in done.stdout
+    rows: list[dict[str, Any]] = json.loads(files["json"].read_text(encoding="utf-8"))
+    categories = {"all": 5, "all but adversarial": 4, "single": 3, "multi": 1, "adversarial": 1}
+    systems = ("recollect", "fts", "dense", "rrf")
+    assert {(one["system"], one["category"]): one["n"] for one in rows} == {
+        (system, category): n for system in systems for category, n in categories.items()
+    }
+    for one in rows:
+        assert one.keys() == {
+            *("set", "system", "category", "n", "p50_ms", "p95_ms", "interval", "interval_over"),
+            *METRICS,
+        }
+        assert (one["set"], 0 < one["p50_ms"] <= one["p95_ms"]) == ("tiny", True)
+        for metric in METRICS:
+            low, high = one["interval"][metric]
+            assert 0 <= low <= one[metric] <= high <= 100
+    ours = {one["category"]: one for one in rows if one["system"] == "recollect"}
+    assert (ours["single"]["recall@1"], ours["single"]["mrr"], ours["single"]["ndcg@10"]) == (100, 100, 100)
+    assert (ours["multi"]["recall@1"], ours["multi"]["all@5"]) == (50, 100)
+    assert ours["all but adversarial"]["recall@1"] == 87.5
+    assert files["plot"].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    check_calibration(json.loads(files["calibration"].read_text(encoding="utf-8")))
+
+
+def check_calibration(report: dict[str, Any]) -> None:
+    """Four questions are answerable, and the five of either group's neighbours are foreign."""
+    assert report["error"].keys() == {"tiny", "all"}
+    hits = [row for row in report["reliability"] if row["set"] == "tiny"]
+    assert [row["from"] for row in hits] == [number / 10 for number in range(10)]
+    assert 4 <= sum(row["n"] for row in hits) <= 12
+    assert sum(row["n"] * row["relevant"] for row in hits if row["n"]) == pytest.approx(5)
+    assert all(row["from"] <= row["match"] <= row["to"] for row in hits if row["n"])
+    floors = [row for row in report["floors"] if row["set"] == "tiny"]
+    assert {(row["n"], row["foreign"]) for row in floors} == {(4, 5)}
+    assert report["card"] in [row["floor"] for row in floors]
+    kept, refused = [row["kept"] for row in floors], [row["refused"] for row in floors]
+    assert kept == sorted(kept, reverse=True)
+    assert refused == sorted(refused)
+    assert kept[0] == 1.0
+    suggested = report["suggested"]
+    assert 0 < suggested["every set"] == suggested["mean"] <= 1
+    assert all(row["kept"] == 1.0 for row in floors if row["floor"] <= suggested["every set"])
+
+
+MISTAKES = {
+    "no such folder": ("queries.jsonl", None, "cannot be read: No such file or directory"),
+    "no qrels": ("qrels.tsv", None, "cannot be read: No such file or directory"),
+    "an empty corpus": ("corpus.jsonl", "\n", "is empty"),
+    "queries that are not JSON": ("queries.jsonl", '{"id": "q0"', "line 1: this is not JSON"),
+    "a query without text": ("queries.jsonl", '\n{"id": "q0"}', "line 2: an object with"),
+    "qrels without tabs": ("qrels.tsv", "q0 ann/0 1", "line 1: query id, tab, corpus id is needed"),
+    "an unknown query": ("qrels.tsv", "q0\tann/0\t1\nq99\tann/0\t1", "line 2: queries.jsonl has no query 'q99'"),
+    "an unknown memory": ("qrels.tsv", "q0\tann/77\t1", "line 1: corpus.jsonl has no memory 'ann/77'"),
+    "no answers": ("qrels.tsv", "q0\tann/0\t0", "names no answer"),
+    "a corpus that cannot be stored": (
+        "corpus.jsonl",
+        "\n".join(
+            json.dumps({"id": f"{group}/{place}", "text": "x", "pos": -1}) for group in CORPUS for place in range(3)
+        ),
+        "memory 'ann/0': Invalid position",
+    ),
+}
+
+
+@pytest.fixture
+def evaluated(
+    module: Callable[[str], ModuleType],
+    cache_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[int, str, str]]:
+    """Return a function that runs scripts/eval.py in this process: its exit code and both its streams."""
+    monkeypatch.setenv("RECOLLECT_CACHE_DIR", str(cache_dir))
+
+    def run(*folders: Path, **options: Path) -> tuple[int, str, str]:
+        with pytest.raises(typer.Exit) as ended:
+            module("eval").main(list(folders), **options)
+        return ended.value.exit_code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_eval_says_which_file_is_wrong(
+    evaluated: Callable[..., tuple[int, str, str]], tiny: Path, mistake: str
+) -> None:
+    """Whatever is wrong with a set ends in one sentence that names the file, and exit code 2."""
+    name, text, sentence = MISTAKES[mistake]
+    if text is None:
+        (tiny / name).unlink()
+    else:
+        (tiny / name).write_text(text, encoding="utf-8")
+    code, _, said = evaluated(tiny)
+    assert code == 2
+    assert f"{tiny / name}" in said
+    assert sentence in said
+
+
+def test_eval_looks_before_it_works(
+    evaluated: Callable[..., tuple[int, str, str]], tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Absent matplotlib, a folder that is not there and two sets of one name are said before anything is stored."""
+    absent = evaluated(tiny, json_file=tmp_path / "absent" / "a.json")
+    twice = evaluated(tiny, tiny)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    unplotted = evaluated(tiny, plot_file=tmp_path / "a.png")
+    for (code, printed, said), sentence in (
+        (absent, "its folder does not exist"),
+        (twice, "Two folders are named tiny"),
+        (unplotted, "--plot needs matplotlib, which is not installed: run scripts/setup"),
+    ):
+        assert (code, printed) == (2, "")
+        assert sentence in said
+        assert "storing" not in said
+
+
+def test_eval_ends_a_mistake_without_a_traceback(script: Run, tmp_path: Path) -> None:
+    """A wrong folder on the real command line ends with exit code 2 and one line on the error stream."""
+    done = script("eval.py", tmp_path / "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    path = tmp_path / "nowhere" / "queries.jsonl"
+    assert done.stderr == f"Error: {path} cannot be read: No such file or directory.\n"
+
+
+def test_twins_measures_each_threshold(script: Run, tmp_path: Path) -> None:
+    """Precision and recall are those of the pairs above a cosine; a malformed line is named."""
+    pairs, rows = tmp_path / "pairs.tsv", tmp_path / "rows.json"
+    pairs.write_text(
+        "A man plays a guitar.\tA man is playing the guitar.\t4.8\n"
+        "The sky is blue.\tthe sky is blue\t5\n"
+        "The sky is blue.\tCooking rice takes a quarter of an hour.\t4.0\n"
+        "The sky is blue.\tThe sky is blue today.\t2.0\n",
+        encoding="utf-8",
+    )
+    done = script("twins.py", pairs, "--json", rows)
+    assert done.returncode == 0, done.stderr
+    assert "3 pairs say the same" in done.stdout
+    found = json.loads(rows.read_text(encoding="utf-8"))
+    assert [row["threshold"] for row in found["rows"]] == [hundredths / 100 for hundredths in range(50, 99)]
+    first = found["rows"][0]
+    assert (first["pairs"], first["precision"], first["recall"]) == (3, pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert found["suggested"]["opening"] is None
+    pairs.write_text("only one text\n", encoding="utf-8")
+    wrong = script("twins.py", pairs)
+    assert (wrong.returncode, f"{pairs}, line 1" in wrong.stderr, "Traceback" in wrong.stderr) == (2, True, False)
