@@ -45,10 +45,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Namespace(SQLModel, table=True):
-    """One tenant's room: `user:U`, `project:T/P` or `team:T`."""
+    """One tenant's room: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
 
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True, sa_type=Text)
+    memories: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class MemoryRow(SQLModel, table=True):
@@ -60,8 +61,11 @@ class MemoryRow(SQLModel, table=True):
         Index("ix_memory_namespace_id_content_hash", "namespace_id", "content_hash"),
         Index("ix_memory_namespace_id_fact_type", "namespace_id", "fact_type"),
         Index("ix_memory_namespace_id_category", "namespace_id", "category"),
+        Index("ix_memory_namespace_id_type", "namespace_id", "type"),
+        Index("ix_memory_namespace_id_project", "namespace_id", "project"),
         Index("ix_memory_namespace_id_speaker", "namespace_id", "speaker"),
         Index("ix_memory_namespace_id_created_at", "namespace_id", "created_at"),
+        Index("ix_memory_namespace_id_session_id_position", "namespace_id", "session_id", "position"),
         Index("ix_memory_expires_at", "expires_at"),
         {"sqlite_autoincrement": True},
     )
@@ -82,7 +86,7 @@ class MemoryRow(SQLModel, table=True):
     confidence: float
     trust: float
     sensitivity: str = Field(sa_type=Text)
-    session_id: str | None = Field(default=None, sa_type=Text, index=True)
+    session_id: str | None = Field(default=None, sa_type=Text)
     project: str | None = Field(default=None, sa_type=Text)
     discovery_tokens: int | None = None
     speaker: str | None = Field(default=None, sa_type=Text)
@@ -100,8 +104,6 @@ class MemoryRow(SQLModel, table=True):
 class Label(SQLModel, table=True):
     """A tag, concept or file of a memory, in its order; `kind` is tag, concept, file_read or file_modified."""
 
-    __table_args__ = (Index("ix_label_kind_value", "kind", "value"),)
-
     memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
     kind: str = Field(primary_key=True, max_length=20)
     position: int = Field(primary_key=True)
@@ -118,7 +120,10 @@ class Usage(SQLModel, table=True):
 
 
 class VectorRow(SQLModel, table=True):
-    """One chunk of a memory: character offsets into its content and float32 bytes."""
+    """One chunk of a memory: character offsets into its content, float32 bytes, and its tokens as packed signs.
+
+    `tokens` stands last, so that SQLite reads the others without it; null until the embedding model has given them.
+    """
 
     __tablename__ = "vector"
 
@@ -127,6 +132,7 @@ class VectorRow(SQLModel, table=True):
     start: int
     stop: int
     embedding: bytes = Field(sa_type=LargeBinary)
+    tokens: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
 class Outbox(SQLModel, table=True):
@@ -135,11 +141,15 @@ class Outbox(SQLModel, table=True):
     `chunks` is how many vectors the index may hold of it; `embedded` is false while the model has not seen it.
     """
 
-    __table_args__ = ({"sqlite_autoincrement": True},)
+    __table_args__ = (
+        Index("ix_outbox_embedded_memory_id", "embedded", "memory_id"),
+        Index("ix_outbox_namespace_id_embedded_memory_id", "namespace_id", "embedded", "memory_id"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     memory_id: int = Field(index=True)
-    namespace_id: int = Field(index=True)
+    namespace_id: int
     chunks: int = 0
     embedded: bool = True
 
@@ -156,6 +166,16 @@ class Word(SQLModel, table=True):
     namespace_id: int = Field(foreign_key="namespace.id")
     text: str = Field(sa_type=Text)
     uses: int = 0
+
+
+class Speaker(SQLModel, table=True):
+    """A folded word of the name of somebody who speaks in a namespace; it goes with the last memory of that name."""
+
+    __table_args__ = (Index("ix_speaker_namespace_id_name", "namespace_id", "name"),)
+
+    namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
+    word: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Text)
 
 
 class MemoryWords(SQLModel, table=True):

@@ -53,6 +53,12 @@ def open_export(card: ModelCard, models_dir: Path | None, cache_dir: Path) -> Pa
     return folder
 
 
+def find_export(card: ModelCard, cache_dir: Path) -> Path | None:
+    """Return the folder of the card's export when it is there and whole; builds nothing."""
+    folder = cache_dir / "onnx" / card.sha256
+    return folder if card.sha256 and _usable(folder, card) else None
+
+
 def verify_export(folder: Path) -> bool:
     """Say whether every file of an export still has the SHA-256 of its manifest (reads it all: a tenth of a second)."""
     manifest = _read_manifest(folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import numpy as np
 
 from recollect.domain import ModelCard
-from recollect.engines.embedding.export import MODEL, TOKENIZER, open_export
-from recollect.engines.embedding.graph import INPUTS, SENTENCE
+from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
+from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
+from recollect.engines.embedding.reading import make_reading
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
 
-    from recollect.ports import Matrix
+    from recollect.ports import Matrix, Reading
 
 _BATCH: Final = 32
 _MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone
@@ -68,15 +69,41 @@ class OnnxEmbedder:
             return rows
         model = self._model()
         ids = model.tokens.ids([prompt + text for text in texts], self._card.max_tokens)
-        by_length = sorted(range(len(ids)), key=lambda index: len(ids[index]))
-        for start in range(0, len(by_length), _BATCH):
-            batch = by_length[start : start + _BATCH]
-            rows[batch] = _run(model.session, [ids[index] for index in batch])
+        for batch in _batches(ids):
+            rows[batch] = _run(model.session, [ids[index] for index in batch], SENTENCE)[0]
         return rows
+
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]:
+        """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
+
+        A text is cut at the card's `max_tokens`.
+        """
+        if not texts:
+            return []
+        prompt = self._card.query_prompt if kind == "query" else self._card.document_prompt
+        model = self._model()
+        tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
+        ids = [one.ids for one in tokenized]
+        found: dict[int, Reading] = {}
+        for batch in _batches(ids):
+            vectors, hidden = _run(model.session, [ids[index] for index in batch], SENTENCE, TOKENS)
+            for index, vector, states in zip(batch, vectors, hidden, strict=True):
+                found[index] = make_reading(vector, states[tokenized[index].places], tokenized[index].spans)
+        return [found[index] for index in range(len(texts))]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token of `text`, uncut and without special tokens."""
         return self._model().tokens.spans(text)
+
+    def counter(self) -> Callable[[str], int] | None:
+        """Return what counts the tokens of a text, or None where no export of the model is there to read it from.
+
+        Loads no weights and waits for nobody who does.
+        """
+        if self._loaded is not None:
+            return self._loaded.tokens.count
+        folder = find_export(self._card, self._cache_dir)
+        return None if folder is None else Tokens.read(folder / TOKENIZER).count
 
     def _model(self) -> _Loaded:
         if self._loaded is None:
@@ -90,14 +117,21 @@ class OnnxEmbedder:
         return _Loaded(_open_session(folder / MODEL, self._threads), Tokens.read(folder / TOKENIZER))
 
 
-def _run(session: InferenceSession, ids: list[list[int]]) -> Matrix:
+def _batches(ids: list[list[int]]) -> Iterator[list[int]]:
+    """Put together what is about as long, since a batch costs what its longest costs."""
+    by_length = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+    for start in range(0, len(by_length), _BATCH):
+        yield by_length[start : start + _BATCH]
+
+
+def _run(session: InferenceSession, ids: list[list[int]], *outputs: str) -> list[Matrix]:
     width = max(map(len, ids))
     tokens, mask = np.zeros((2, len(ids), width), dtype=np.int64)
     for row, text_ids in enumerate(ids):
         tokens[row, : len(text_ids)] = text_ids
         mask[row, : len(text_ids)] = 1
-    rows: Matrix = session.run([SENTENCE], dict(zip(INPUTS, (tokens, mask), strict=True)))[0]
-    return rows
+    found: list[Matrix] = session.run(list(outputs), dict(zip(INPUTS, (tokens, mask), strict=True)))
+    return found
 
 
 def _open_session(path: Path, threads: int) -> InferenceSession:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError
 
 from recollect.domain import ModelCard
 from recollect.engines.embedding.cards import find_card
-from recollect.engines.embedding.tokens import Tokens, plain
+from recollect.engines.embedding.reading import make_reading
+from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
 from recollect.engines.embedding.weights import WEIGHTS, check_weights, file_hash, find_weights, hub_folder
+from recollect.engines.opening import open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
-    from recollect.ports import Matrix
+    from recollect.engines.opening import SentenceTransformer
+    from recollect.ports import Matrix, Reading
 
 _BATCH: Final = 32
+_LEAST: Final = 1e-12
 _USUAL_LIMIT: Final = 512  # tokens; texts are chunked by it when a model names none
 
 
@@ -79,9 +80,38 @@ class SentenceTransformersEmbedder:
             )
         return np.asarray(rows, dtype=np.float32)
 
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]:
+        """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
+
+        A text is cut at the card's `max_tokens`. A model without token embeddings, or one that cuts words otherwise
+        than its own tokenizer definition says, gives readings without tokens.
+        """
+        loaded = self._model()
+        encode = loaded.model.encode_query if kind == "query" else loaded.model.encode_document
+        prompt = loaded.card.query_prompt if kind == "query" else loaded.card.document_prompt
+        tokenized = loaded.tokens.tokenized(texts, loaded.card.max_tokens, prompt)
+        by_length = sorted(range(len(texts)), key=lambda index: len(tokenized[index].ids))
+        found: dict[int, Reading] = {}
+        for start in range(0, len(by_length), _BATCH):
+            batch = by_length[start : start + _BATCH]
+            with self._encoding:
+                features = encode(
+                    [plain(texts[index]) for index in batch],
+                    prompt=prompt,
+                    batch_size=_BATCH,
+                    output_value=None,
+                    show_progress_bar=False,
+                )
+            found |= {index: _reading(one, tokenized[index]) for index, one in zip(batch, features, strict=True)}
+        return [found[index] for index in range(len(texts))]
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token of `text`, uncut and without special tokens."""
         return self._model().tokens.spans(text)
+
+    def counter(self) -> Callable[[str], int] | None:
+        """Return what counts the tokens of a text, or None while the model is not loaded."""
+        return None if self._loaded is None else self._loaded.tokens.count
 
     def _model(self) -> _Loaded:
         if self._loaded is None:
@@ -92,7 +122,7 @@ class SentenceTransformersEmbedder:
 
     def _load(self) -> _Loaded:
         folder = self._folder()
-        model = _open_model(folder)
+        model = open_embedding(folder)
         card = self._card or _derive_card(self._name, folder, model)
         if self._card is not None:
             model.max_seq_length = card.max_tokens
@@ -111,18 +141,20 @@ class SentenceTransformersEmbedder:
         return hub_folder(self._name)
 
 
-def _open_model(folder: Path) -> SentenceTransformer:
-    if not ((folder / "modules.json").is_file() or (folder / "config.json").is_file()):
-        raise ModelUnusable(f"The folder {folder} holds no model: it has neither modules.json nor config.json.")
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils.logging import disable_progress_bar
+def _reading(features: dict[str, Any], tokenized: Tokenized) -> Reading:
+    sentence = _array(features["sentence_embedding"])
+    vector = sentence / max(float(np.linalg.norm(sentence)), _LEAST)
+    if not {"token_embeddings", "attention_mask", "input_ids"} <= features.keys():
+        return make_reading(vector, np.zeros((0, len(vector)), dtype=np.float32), ())
+    real = features["attention_mask"].cpu().numpy().astype(bool)
+    states = _array(features["token_embeddings"])[real]
+    if features["input_ids"].cpu().numpy()[real].tolist() != tokenized.ids:
+        return make_reading(vector, states[:0], ())
+    return make_reading(vector, states[tokenized.places], tokenized.spans)
 
-    disable_progress_bar()  # type: ignore[no-untyped-call] # the error stream is for what went wrong
-    try:
-        return SentenceTransformer(str(folder), local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
-        first_line = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelUnusable(f"sentence-transformers cannot load the model in {folder}: {first_line}") from error
+
+def _array(tensor: Any) -> Matrix:
+    return np.asarray(tensor.float().cpu().numpy(), dtype=np.float32)
 
 
 def _derive_card(name: str, folder: Path, model: SentenceTransformer) -> ModelCard:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
+
+
+class Tokenized(NamedTuple):
+    """A text's ids with its special tokens, which of them stand for the text itself, and for which characters."""
+
+    ids: list[int]
+    places: list[int]
+    spans: list[tuple[int, int]]
 
 
 class Tokens:
@@ -21,6 +29,8 @@ class Tokens:
         self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        unknown = getattr(self._tokenizer.model, "unk_token", None) or "<unk>"  # the usual name where none is told
+        self._unknown: int | None = self._tokenizer.token_to_id(unknown)
 
     @classmethod
     def read(cls, path: Path) -> Tokens:
@@ -35,12 +45,36 @@ class Tokens:
         encodings = self._tokenizer.encode_batch_fast([plain(text) for text in texts])
         return [ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]] for ids in (e.ids for e in encodings)]
 
+    def tokenized(self, texts: Sequence[str], limit: int, prompt: str = "") -> list[Tokenized]:
+        """Return what `ids` gives for each text with `prompt` before it, and what of that is of the text itself."""
+        encodings = self._tokenizer.encode_batch([plain(prompt + text) for text in texts])
+        return [_tokenized(encoding, limit, len(prompt)) for encoding in encodings]
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token, without special tokens and without truncation.
 
         Several tokens of one character (Hangul, rare letters) share that character's span.
         """
         return list(self._tokenizer.encode(plain(text), add_special_tokens=False).offsets)
+
+    def count(self, text: str) -> int:
+        """Return how many tokens `text` has, without special tokens.
+
+        A word that the model does not know counts as many as it has characters, since it stands for as much text.
+        """
+        found = self._tokenizer.encode(plain(text), add_special_tokens=False)
+        if self._unknown not in found.ids:
+            return len(found.ids)
+        pairs = zip(found.ids, found.offsets, strict=True)
+        return sum(max(end - start, 1) if one == self._unknown else 1 for one, (start, end) in pairs)
+
+
+def _tokenized(encoding: Encoding, limit: int, prompt: int) -> Tokenized:
+    kept = [*range(limit - 1), len(encoding.ids) - 1] if len(encoding.ids) > limit else [*range(len(encoding.ids))]
+    special, offsets = encoding.special_tokens_mask, encoding.offsets
+    own = [place for place, one in enumerate(kept) if not special[one] and offsets[one][1] > prompt]
+    spans = [(max(offsets[kept[place]][0] - prompt, 0), offsets[kept[place]][1] - prompt) for place in own]
+    return Tokenized([encoding.ids[one] for one in kept], own, spans)
 
 
 def plain(text: str) -> str:

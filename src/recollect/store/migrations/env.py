@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from alembic import context
@@ -9,17 +10,21 @@ from alembic import context
 from recollect.store import tables
 from recollect.store.database import Database
 
-BY_HAND = ("memory_text", "memory_trigram", "word_trigram")
-"""FTS5 tables (and their shadows) that revisions create by hand, unseen by SQLModel."""
+BY_HAND = {
+    "table": ("memory_text", "memory_trigram", "word_trigram"),
+    "index": ("ix_memory_namespace_id_happened_at", "ix_label_kind_folded"),
+}
+"""FTS5 tables (and their shadows) and indexes on expressions, which revisions create by hand, unseen by SQLModel."""
 
 
 def include_object(_: Any, name: str | None, kind: str, *_rest: Any) -> bool:
-    """Leave the text index out of the comparison with the tables."""
-    return not (kind == "table" and name is not None and name.startswith(BY_HAND))
+    """Leave what was made by hand out of the comparison with the tables."""
+    return not (name is not None and name.startswith(BY_HAND.get(kind, ())))
 
 
 database: Database = context.config.attributes["database"]
-with database.writing() as connection:
+with warnings.catch_warnings(), database.writing() as connection:
+    warnings.filterwarnings("ignore", "Skipped unsupported reflection of expression-based index")
     context.configure(
         connection=connection,
         target_metadata=tables.metadata,
