@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from recollect.domain import Caller, Draft, JournalEntry, Memory, ModelCard, OnSecret, Outcome, Standing, View
+from recollect.capabilities import Capabilities
+from recollect.domain import (
+    Asked,
+    Caller,
+    Draft,
+    JournalEntry,
+    Memory,
+    ModelCard,
+    OnSecret,
+    Outcome,
+    Signals,
+    Standing,
+    View,
+)
 from recollect.gate import Cleared
 
 if TYPE_CHECKING:
@@ -17,15 +30,43 @@ if TYPE_CHECKING:
 
     Vector: TypeAlias = NDArray[np.float32]  # float32[d], unit length
     Matrix: TypeAlias = NDArray[np.float32]  # float32[n, d], unit rows
+    Weights: TypeAlias = NDArray[np.float32] | Sequence[float]  # one per row of a matrix, 1 in sum
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as the embedding model reads it: its vector, and a row per token with the characters it stands for.
+
+    Special tokens and the prompt are left out. `signs` holds the rows' signs packed, as `Chunk` keeps them.
+    """
+
+    vector: Vector  # float32[d], unit length
+    tokens: Matrix  # float32[t, d], unit rows
+    spans: tuple[tuple[int, int], ...]  # t character offsets (start, end) into the text
+    signs: bytes = b""  # t rows of ceil(d / 8) bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a memory's content (character offsets) and its vector."""
+    """A stretch of a memory's content (character offsets), its vector and the packed signs of its tokens."""
 
     start: int
     end: int
     vector: Vector
+    tokens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """How near a memory is: the cosine of its best chunk, and the late interaction of its best chunk (about -1–1).
+
+    `late` counts every query token alike, `rare` by the weight it was given; both are None where the memory's tokens
+    are not stored yet.
+    """
+
+    cosine: float
+    late: float | None
+    rare: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +85,7 @@ class Entry:
     overview: str
     keywords: str
     words: frozenset[str]
+    speaker_words: frozenset[str]
     chunks: tuple[Chunk, ...] | None
     confidence: float
     at: datetime
@@ -84,11 +126,16 @@ class Records(Protocol):
     """The canonical rows in SQL."""
 
     def writing(self, namespace: str, actor: str) -> AbstractContextManager[Writing]: ...
+    def snapshot(self) -> AbstractContextManager[None]: ...
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None: ...
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]: ...
     def existing(self, namespaces: Sequence[str]) -> tuple[str, ...]: ...
-    def speakers(self, view: View) -> list[str]: ...
+    def speakers(self, view: View, words: Iterable[str]) -> list[str]: ...
     def standings(self, ids: Iterable[int], view: View) -> list[Standing]: ...
+    def newest(self, view: View, limit: int) -> list[int]: ...
+    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]: ...
+    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]: ...
+    def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]: ...
     def count(self, view: View) -> int: ...
     def locate(self, memory_id: int, namespaces: Sequence[str]) -> str | None: ...
     def forget_answers(self, before: datetime) -> None: ...
@@ -96,6 +143,7 @@ class Records(Protocol):
     def history(self, memory_id: int, namespaces: Sequence[str]) -> list[JournalEntry]: ...
     def unembedded(self, limit: int) -> list[Unembedded]: ...
     def attach(self, one: Unembedded, chunks: tuple[Chunk, ...]) -> None: ...
+    def recount(self, words_of: Callable[[str], frozenset[str]]) -> None: ...
     def forget_vectors(self, stamps: Mapping[str, str]) -> int: ...
 
 
@@ -109,7 +157,7 @@ class Text(Protocol):
     def size(self, view: View) -> int: ...
     def similar(self, word: str, view: View, limit: int) -> list[Term]: ...
     def scrub(self) -> None: ...
-    def rebuild(self) -> None: ...
+    def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None: ...
 
 
 class Vectors(Protocol):
@@ -117,6 +165,10 @@ class Vectors(Protocol):
 
     def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]: ...
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]: ...
+    def closeness(
+        self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]
+    ) -> dict[int, Closeness]: ...
+    def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]: ...
     def sync(self) -> None: ...
     def deliver(self, memory_id: int) -> None: ...
 
@@ -133,7 +185,15 @@ class Embedder(Protocol):
     def ready(self) -> bool: ...
     def warm(self) -> None: ...
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix: ...
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]: ...
     def spans(self, text: str) -> list[tuple[int, int]]: ...
+    def counter(self) -> Callable[[str], int] | None: ...
+
+
+class Fusion(Protocol):
+    """The learned fusion: from what the searchers found to how likely each candidate answers the query (0–1)."""
+
+    def matches(self, found: Mapping[int, Signals], asked: Asked) -> dict[int, float]: ...
 
 
 class Warmup(Protocol):
@@ -165,7 +225,9 @@ class App:
     text: Text
     vectors: Vectors
     embedder: Embedder
+    fusion: Fusion
     warmup: Warmup
+    capabilities: Capabilities
     clock: Callable[[], datetime]
     later: Callable[[Callable[[], None]], None]
     checks: Callable[[], list[Check]]

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from recollect.domain import Caller, OnSecret
 from recollect.errors import InvalidInput
@@ -77,6 +77,10 @@ class Settings(BaseModel):
     daemon: bool = Field(
         True, description="Share one daemon between all clients of a store: `0` makes each command open it itself."
     )
+    rerank: str = Field(
+        "", description="Cross-encoder that looks again at the best matches: a folder or a hub id. Default: none."
+    )
+    rerank_top: int = Field(30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
     idle_minutes: float = Field(30.0, gt=0, description="The daemon ends after so many minutes without a request.")
 
     def __init__(self, **values: Any) -> None:
@@ -86,12 +90,13 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise _explain(error) from None
 
-    @field_validator("model")
+    @field_validator("model", "rerank")
     @classmethod
-    def _model_folder(cls, model: str) -> str:
+    def _model_folder(cls, model: str, about: ValidationInfo) -> str:
         """Make a local folder absolute, so that every process means the same one."""
         path = Path(model)
-        return str(_absolute(path, "model")) if model.startswith((".", "~", "/")) or len(path.parts) > 2 else model
+        local = model.startswith((".", "~", "/")) or len(path.parts) > 2
+        return str(_absolute(path, str(about.field_name))) if local else model
 
     @field_validator("models_dir")
     @classmethod

@@ -8,7 +8,10 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 
+from recollect.capabilities import Capabilities
 from recollect.engines.embedding import open_embedder
+from recollect.engines.fusion import LearnedFusion
+from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.engines.warmup import BackgroundWarmup
 from recollect.errors import ModelMismatch
 from recollect.operations.embed import embed_pending, stamps_of
@@ -40,15 +43,14 @@ def open_app(
 ) -> App:
     """Own the local store in the data folder and return everything operations need.
 
-    With `wait` the embedding model is loaded before this returns; without it, text search answers until the
-    model is ready. Without `background` no thread is started: right for one short command, which leaves the
-    vector index to the next owner. `other_model` lets `reindex` open a store that another model built; `role` is what
-    the owner calls itself to others. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
+    With `wait` the models are loaded when this returns; without it, text search answers until the embedding model is.
+    Without `background` no thread is started: the next owner does what is left. `other_model` opens a store of another
+    model; `role` is its name for others. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
     """
     settings = settings or Settings()
     with ExitStack() as undo:
         database = _open_database(settings, role, undo)
-        embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
+        embedder, rerank = _models(settings)
         records = SqlRecords(database, clock, lambda: courier.tell())
         if not other_model:
             _check_model(records, embedder)
@@ -63,7 +65,7 @@ def open_app(
         if wait:
             embedder.warm()
         if background:
-            _begin(courier, warmup, stopping, undo)
+            _begin(courier, warmup, rerank, stopping, undo, wait=wait)
             courier.later(text.scrub)
         return App(
             caller=settings.caller,
@@ -72,7 +74,9 @@ def open_app(
             text=text,
             vectors=vectors,
             embedder=embedder,
+            fusion=LearnedFusion(),
             warmup=warmup,
+            capabilities=Capabilities(rerank=rerank),
             clock=clock,
             later=courier.later if background else _at_once,
             checks=partial(examine, database, vectors, index),
@@ -89,13 +93,34 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> Database:
     return database
 
 
-def _begin(courier: Courier, warmup: BackgroundWarmup, stopping: threading.Event, undo: ExitStack) -> None:
-    """Start the threads, and see to it that closing ends them before anything they use."""
+def _models(settings: Settings) -> tuple[Embedder, CrossEncoderRerank | None]:
+    """Return the embedding model and, where one is configured, the reranker; nothing is loaded yet."""
+    embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
+    return embedder, open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
+
+
+def _begin(
+    courier: Courier,
+    warmup: BackgroundWarmup,
+    rerank: CrossEncoderRerank | None,
+    stopping: threading.Event,
+    undo: ExitStack,
+    *,
+    wait: bool,
+) -> None:
+    """Start the threads, and see to it that closing ends them before anything they use.
+
+    With `wait` the reranker is loaded, or cannot be, when this returns; without it the embedding model comes first.
+    """
     undo.callback(courier.stop)
     undo.callback(warmup.stop)
     undo.callback(stopping.set)
     courier.start()
     warmup.start()
+    if rerank is not None:
+        undo.callback(rerank.stop)
+        rerank.start(None if wait else warmup)
+        rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
 
 
 def _at_once(errand: Callable[[], None]) -> None:

@@ -116,6 +116,14 @@ class OnSecret(StrEnum):
     REDACT = "redact"
 
 
+class Layer(StrEnum):
+    """How deep an answer shows a memory: one line, a paragraph, or all of it."""
+
+    ABSTRACT = "abstract"
+    OVERVIEW = "overview"
+    CONTENT = "content"
+
+
 class Profile(StrEnum):
     """A named set of ranking weights."""
 

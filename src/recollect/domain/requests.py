@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from recollect.domain.kinds import Concept, FactType, Observation, Profile, Scope, Sensitivity, Source
 from recollect.errors import InvalidInput
@@ -14,11 +26,14 @@ from recollect.errors import InvalidInput
 MAX_CONTENT: Final = 200_000
 MAX_QUERY: Final = 20_000
 MAX_LIMIT: Final = 100
+MIN_TOKENS: Final = 64  # an answer that shows nothing but how much there is takes about forty
+MAX_TOKENS: Final = 1_000_000
 MAX_NAME: Final = 500
 MAX_CALLER: Final = 200
 
 
 _SURROGATE: Final = "contains a lone surrogate, which is not text"
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def _storable(text: str) -> str:
@@ -58,7 +73,33 @@ def _no_bool(value: object) -> object:
 
 
 def _aware(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the calendar") from None
+
+
+def _to_its_end(value: object) -> object:
+    """Take a day that is named without a time for all of it."""
+    if isinstance(value, str) and _DAY.fullmatch(value.strip()):
+        value = date.fromisoformat(value.strip())
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time.max, UTC)
+    return value
+
+
+def _one_or_many(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _path(text: str | None) -> str | None:
+    """Write a path as paths are compared: `/` between folders, no `./` before it and no `/` behind it."""
+    if text is None:
+        return None
+    path = str(PurePosixPath(text.replace("\\", "/")))
+    if path == ".":
+        raise ValueError("must name a file or a folder")
+    return path
 
 
 def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -106,6 +147,7 @@ def one_of(choices: type[StrEnum]) -> str:
 
 _UNIT = "Must be 0.0–1.0"
 _COUNT = "Must be a whole number from 0 to 2147483647"
+_MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
 _ALLOWED: Final = {
     "confidence": _UNIT,
     "importance": _UNIT,
@@ -120,9 +162,14 @@ _ALLOWED: Final = {
     "profile": one_of(Profile),
     "team": f"Must be 1–{MAX_CALLER} characters without `/`",
     "limit": f"Must be a whole number from 1 to {MAX_LIMIT}",
+    "max_tokens": f"Must be a whole number from {MIN_TOKENS} to {MAX_TOKENS}",
     "ttl_days": "Must be a number of days above 0 and at most 36500",
     "position": _COUNT,
     "discovery_tokens": _COUNT,
+    "tags": f"Must be a list of names of 1–{MAX_NAME} characters each",
+    "observed_at": _MOMENT,
+    "since": _MOMENT,
+    "until": _MOMENT,
 }
 
 
@@ -198,17 +245,47 @@ class Draft(Request):
 
 
 class Query(Request):
-    """What somebody wants recalled. Filters that are absent filter nothing."""
+    """What somebody wants recalled. Filters that are absent filter nothing; a memory must meet all that are given.
+
+    It carries every one of `tags` (letter case aside) and `concepts`; `file` is a path that it read or modified, a
+    folder above that, or the end of it; `since` and `until` (both inclusive) bound when the thing happened.
+    With `max_tokens` every match has a line in the answer's index, and `limit` bounds the details.
+    """
 
     query: Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_content)]
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
+    max_tokens: Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)] | None = None
     scope: Where | None = None
     fact_type: Kind | None = None
     category: Label = None
+    type: Annotated[Observation | None, BeforeValidator(_blank_to_none), BeforeValidator(_lower)] = None
+    tags: Annotated[Names, BeforeValidator(_one_or_many)] = ()
+    concepts: Annotated[tuple[Concept, ...], BeforeValidator(_one_or_many), AfterValidator(_unique)] = ()
+    project: Label = None
+    session_id: Label = None
+    file: Annotated[Label, AfterValidator(_path)] = None
+    since: Annotated[Moment | None, BeforeValidator(_blank_to_none)] = None
+    until: Annotated[Moment | None, BeforeValidator(_to_its_end), BeforeValidator(_blank_to_none)] = None
     profile: Profile = Profile.BALANCED
     min_score: Unit = 0.35
     allow_private: bool = False
     allow_secret: bool = False
+    sensitivity: Annotated[Sensitivity | None, BeforeValidator(_blank_to_none), BeforeValidator(_lower)] = None
+
+    @field_validator("until")
+    @classmethod
+    def _not_before_since(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
+        since = info.data.get("since")
+        if since is not None and until is not None and until < since:
+            raise ValueError("must not be before `since`")
+        return until
+
+    @field_validator("sensitivity")
+    @classmethod
+    def _let_in(cls, level: Sensitivity | None, info: ValidationInfo) -> Sensitivity | None:
+        if level not in (None, Sensitivity.PUBLIC) and not info.data.get(f"allow_{level}"):
+            raise ValueError(f"`{level}` memories are let in only with `allow_{level}`")
+        return level
 
 
 class Forget(Request):

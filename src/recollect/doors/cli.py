@@ -23,6 +23,7 @@ from recollect.doors.diagnosis import diagnose
 from recollect.doors.shape import journal_json, memory_json, outcome_json, recalled_json
 from recollect.errors import NotFound, RecollectError
 from recollect.operations.table import BY_NAME, perform
+from recollect.policy.budget import printed
 from recollect.settings import Settings
 
 out = Console()
@@ -35,6 +36,27 @@ Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines
 Where = Annotated[Scope | None, typer.Option(help="Only in this scope; default: everywhere you may see.")]
 FactType = Annotated[str | None, typer.Option(help="Kind of knowledge, such as decision or preference.")]
 Category = Annotated[str | None, typer.Option(help="Free-form group.")]
+Type = Annotated[str | None, typer.Option(help="Kind of observation, such as bugfix or discovery.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only what carries this tag; repeat it to ask for more.")]
+Concepts = Annotated[
+    list[str] | None, typer.Option("--concept", help="Only what carries this concept, such as gotcha; repeat it too.")
+]
+ItsProject = Annotated[
+    str | None, typer.Option("--project-field", help="Only what says this in its own field `project`.")
+]
+Session = Annotated[str | None, typer.Option("--session", help="Only what was written in the session with this id.")]
+File = Annotated[
+    str | None, typer.Option(help="Only what read or modified this file: a path, the end of one, or a folder.")
+]
+Since = Annotated[
+    str | None, typer.Option(help="Only what happened then or later: a day, or a time in ISO 8601; UTC unless it says.")
+]
+Until = Annotated[str | None, typer.Option(help="Only what happened then or earlier; a day counts to its end.")]
+Level = Annotated[
+    str | None, typer.Option(help="Only public, private (with --private) or secret (with --secret) memories.")
+]
+Private = Annotated[bool, typer.Option("--private", help="Also private memories.")]
+Secret = Annotated[bool, typer.Option("--secret", help="Also secret memories.")]
 
 
 class _Options:
@@ -87,14 +109,32 @@ def recall(
     scope: Where = None,
     fact_type: FactType = None,
     category: Category = None,
+    type: Type = None,
+    tags: Tags = None,
+    concepts: Concepts = None,
+    project: ItsProject = None,
+    session_id: Session = None,
+    file: File = None,
+    since: Since = None,
+    until: Until = None,
+    private: Private = False,
+    secret: Secret = False,
+    sensitivity: Level = None,
     profile: Annotated[Profile, typer.Option(help="How hits are ranked.")] = Profile.BALANCED,
     min_score: Annotated[float, typer.Option(help="Leave out hits below this score, 0.0-1.0.")] = 0.35,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Bound the whole JSON answer: a line for each match, then details as they fit.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Search by meaning, by word and by typo, and say why each memory was found."""
     given = {"query": query, "limit": limit, "scope": scope, "fact_type": fact_type, "category": category}
-    recalled: Recalled = _perform("recall", given | {"profile": profile, "min_score": min_score})
-    _show(recalled_json(recalled), as_json, lambda: render.recalled(out, recalled))
+    given |= {"type": type, "tags": tags, "concepts": concepts, "project": project, "session_id": session_id}
+    given |= {"file": file, "since": since, "until": until, "sensitivity": sensitivity}
+    given |= {"allow_private": private, "allow_secret": secret}
+    given |= {"profile": profile, "min_score": min_score, "max_tokens": max_tokens}
+    recalled: Recalled = _perform("recall", given)
+    _show(recalled_json(recalled), as_json, lambda: render.recalled(out, recalled), brief=max_tokens is not None)
 
 
 @cli.command()
@@ -192,10 +232,12 @@ def _perform(name: str, given: dict[str, Any], *, start: bool = True) -> Any:
         return perform(app, name, fields, None)
 
 
-def _show(body: Any, as_json: bool, otherwise: Callable[[], None]) -> None:
+def _show(body: Any, as_json: bool, otherwise: Callable[[], None], *, brief: bool = False) -> None:
+    """Print an answer; a `brief` one exactly as its tokens were counted, where the terminal knows its characters."""
     if as_json:
         plain = "utf" not in sys.stdout.encoding.lower()
-        sys.stdout.write(json.dumps(body, ensure_ascii=plain, indent=2) + "\n")
+        text = printed(body) if brief and not plain else json.dumps(body, ensure_ascii=plain, indent=2)
+        sys.stdout.write(text + "\n")
     else:
         otherwise()
 

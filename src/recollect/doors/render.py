@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recollect.domain import Done, Hit, Outcome, Recalled
+from recollect.domain import Done, Hit, Index, Layer, Outcome, Recalled
 from recollect.doors.shape import why_json
 from recollect.ports import Check
 
@@ -24,10 +24,15 @@ def outcome(console: Console, done: Outcome) -> None:
 
 
 def recalled(console: Console, answer: Recalled) -> None:
-    """Print each hit with its score as a bar and the reasons for it."""
+    """Print the index if there is one, then each hit with its score part by part and how it was found."""
+    if answer.index is not None and answer.index.lines:
+        console.print(_index(answer.index))
     for hit in answer.hits:
         console.print(_hit(hit))
     console.print(answer.message, style="dim", highlight=False)
+    if answer.index is not None and answer.index.omitted:
+        lacking = f"Without details: {answer.index.omitted}. Not even listed: {answer.index.unlisted}."
+        console.print(lacking, style="dim", highlight=False)
     for note in answer.notes:
         console.print(note, style="dim", highlight=False)
 
@@ -80,12 +85,20 @@ def status(console: Console, body: dict[str, Any], owner: str) -> None:
     console.print(table)
 
 
+def _index(index: Index) -> Table:
+    table = Table("id", "score", "memory", title="Index", title_justify="left", box=None, pad_edge=False)
+    for line in index.lines:
+        table.add_row(Text(str(line.id), style="bold"), f"{line.score:.2f}", escape(line.abstract))
+    return table
+
+
 def _hit(hit: Hit) -> Panel:
     why = why_json(hit)
     found = ", ".join(why.pop("found_by"))
     parts = "  ".join(f"{name} {value:.2f}" for name, value in why.items())
     one = hit.memory
-    labels = [str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
+    part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
+    labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
     foot = Text(f"score {hit.score:.2f} = {parts}   found by {found or 'meaning'}", style="dim")
     head = f"[bold]{one.id}[/bold]  [dim]{escape(' · '.join(labels))}[/dim]"
-    return Panel(Text.assemble(one.content, "\n", foot), title=head, title_align="left", border_style="blue")
+    return Panel(Text.assemble(hit.text, "\n", foot), title=head, title_align="left", border_style="blue")

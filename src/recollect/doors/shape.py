@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.domain import Hit, JournalEntry, Memory, Outcome, Recalled
+from recollect.policy import budget
 
 _INNER = {"namespace", "content_hash", "deleted_at"}
 
@@ -44,7 +45,9 @@ def why_json(hit: Hit) -> dict[str, Any]:
 
 
 def recalled_json(recalled: Recalled) -> dict[str, Any]:
-    """Return the whole answer to a query."""
+    """Return the whole answer to a query; one with a budget has an index and details in place of the memories."""
+    if recalled.index is not None:
+        return budget.answer_json(recalled)
     body: dict[str, Any] = {"message": recalled.message, "memories": [hit_json(hit) for hit in recalled.hits]}
     return body | ({"notes": list(recalled.notes)} if recalled.notes else {})
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.policy.chunk import chunk
+from recollect.policy.names import words_of
+from recollect.policy.terms import worded
 from recollect.ports import App, Chunk, Embedder, Records
 
 _RESERVED = 2  # the model's own tokens at either end
-_OVERLAP = 32
+_SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it
+_OVERLAP = 16
+_READ = 32  # the tokens' float rows of more chunks than this never lie in memory at once
 _BATCH = 64
 
 
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
-    """Cut `content` into stretches below the model's token limit and embed each."""
-    spans = chunk(content, embedder.spans(content), embedder.card.max_tokens - _RESERVED, _OVERLAP)
-    vectors = embedder.embed([content[start:end] for start, end in spans])
-    return tuple(Chunk(start, end, vector) for (start, end), vector in zip(spans, vectors, strict=True))
+    """Cut `content` into stretches that say about one thing each, below the model's token limit, and read each."""
+    size = min(_SIZE, embedder.card.max_tokens - _RESERVED)
+    spans = chunk(content, embedder.spans(content), size, _OVERLAP)
+    found: list[Chunk] = []
+    for first in range(0, len(spans), _READ):
+        some = spans[first : first + _READ]
+        readings = embedder.read([content[start:end] for start, end in some])
+        found += [Chunk(*span, one.vector, one.signs) for span, one in zip(some, readings, strict=True)]
+    return tuple(found)
 
 
 def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bool] = lambda _: True) -> None:
@@ -41,7 +50,8 @@ def reindex(app: App, progress: Callable[[int, int], None] = lambda _done, _all:
         progress(done, total)
         return True
 
-    app.text.rebuild()
+    app.text.rebuild(worded)
+    app.records.recount(words_of)
     embed_pending(app.records, app.embedder, advance)
     app.vectors.sync()
     return total

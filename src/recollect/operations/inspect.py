@@ -16,8 +16,8 @@ def history(app: App, request: Get, caller: Caller | None = None) -> list[Journa
 
 
 def doctor(app: App, _: Inspect, __: Caller | None = None) -> list[Check]:
-    """Return what was found in every part of the store, and whether its model can be loaded."""
-    return [*app.checks(), _model(app)]
+    """Return what was found in every part of the store, and whether its models can be loaded."""
+    return [*app.checks(), _model(app), *_rerank(app)]
 
 
 def _model(app: App) -> Check:
@@ -27,3 +27,15 @@ def _model(app: App) -> Check:
         return Check("model", False, str(error), "Recall answers by words meanwhile.")
     card = app.embedder.card
     return Check("model", True, f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens")
+
+
+def _rerank(app: App) -> list[Check]:
+    rerank = app.capabilities.rerank
+    if rerank is None:
+        return []
+    try:
+        rerank.warm()
+    except RecollectError as error:
+        advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; recall answers without it meanwhile."
+        return [Check("reranker", False, str(error), advice)]
+    return [Check("reranker", True, f"{rerank.model}, looks at the best {rerank.top}")]

@@ -11,8 +11,9 @@ from recollect.errors import SecretFound
 from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of
 from recollect.policy import layers
+from recollect.policy.names import words_of
 from recollect.policy.reconcile import decide, expired, reinforced
-from recollect.policy.terms import keywords, vocabulary
+from recollect.policy.terms import worded
 from recollect.ports import App, Chunk, Entry
 
 
@@ -60,13 +61,14 @@ def _entry(
     given = frozenset(draft.model_fields_set) - {"content", "scope"}
     whole = draft if old is None else draft.model_copy(update=_kept(old, given))
     headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
-    labels = keywords(whole)
+    labels, words = worded(whole, headings["title"])
     return Entry(
         cleared=cleared,
         given=given,
         content_hash=content_hash,
         keywords=labels,
-        words=vocabulary([draft.content, headings["title"], whole.subtitle or "", labels]),
+        words=words,
+        speaker_words=words_of(whole.speaker or ""),
         chunks=chunks,
         confidence=_confidence(draft, old, content_hash),
         at=now,

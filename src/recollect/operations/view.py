@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Query, Sensitivity, View
+from recollect.domain import FILTERS, Caller, Query, Sensitivity, View
 from recollect.ports import App
 
 
@@ -13,6 +13,5 @@ def view_of(app: App, query: Query, caller: Caller) -> View:
         namespaces=app.records.existing(caller.namespaces(query.scope)),
         now=app.clock(),
         sensitivities=(Sensitivity.PUBLIC, *allowed),
-        fact_type=query.fact_type,
-        category=query.category,
+        **{name: getattr(query, name) for name in FILTERS},
     )

@@ -5,25 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.domain import View
+from recollect.operations import guesses as guess
 from recollect.policy import rank
-from recollect.policy.terms import Terms, parse, stem
+from recollect.policy.scripts import certainty, is_dense
+from recollect.policy.terms import Terms, forms, parse, stem
 from recollect.ports import App, Term
 
 _TELLING = 16
 _COMMON = 0.2
 _MANY = 2_000
-_SURE = 0.7
+_SURE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
     """A query as the text index is asked: terms, the weight of each stem, guesses for each unknown word.
 
-    `names` are those of the query's names that no stored words make up, so that only a part may be stored.
+    `known` are the stems that some memory holds, `names` those of the query's names that no stored words make up, so
+    that only a part may be stored.
     """
 
     terms: tuple[Term, ...]
     weights: dict[str, float]
+    known: frozenset[str]
     guesses: dict[str, tuple[Term, ...]]
     names: tuple[str, ...]
     notes: tuple[str, ...]
@@ -32,34 +36,43 @@ class Words:
 def read(app: App, parsed: Terms, view: View) -> Words:
     """Choose the terms to search, weigh every stem by how rare it is, and guess at the words nobody stored."""
     size = app.text.size(view)
-    uses = app.text.frequencies(parsed.words, view)
+    uses = _uses(app, parsed, view)
     rare = sorted(parsed.words, key=lambda word: uses.get(word, 0))
-    telling = [word for word in rare if size < _MANY or uses.get(word, 0) <= _COMMON * size] or rare
+    sure = [word for word in rare if word in uses or not is_dense(word)]
+    telling = [word for word in sure if size < _MANY or uses.get(word, 0) <= _COMMON * size] or rare
     weights: dict[str, float] = {}
     for word in rare:
-        weights[stem(word)] = max(weights.get(stem(word), 0.0), rank.rarity(uses.get(word, 0), size))
+        weight = rank.rarity(uses.get(word, 0), size) * certainty(word, word in uses)
+        weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
     unknown = [word for word in telling[:_TELLING] if word not in uses]
-    guesses = {word: tuple(app.text.similar(word, view, 3)) for word in unknown}
-    guesses = {word: found for word, found in guesses.items() if found}
+    guesses = guess.guesses(app, parsed, unknown, view)
     names = parsed.names[:_TELLING]
     terms = [Term(word) for word in (*telling[:_TELLING], *names)]
-    terms += [guess for found in guesses.values() for guess in found]
+    terms += [one for found in guesses.values() for one in found]
     read = [f"{word} as {found[0].text}" for word, found in guesses.items() if found[0].weight >= _SURE]
     notes = (f"Also read {', '.join(read)}.",) if read else ()
     whole = [word for word in unknown if not word.isascii()]  # languages that write words without spaces
     partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
-    return Words(tuple(dict.fromkeys(terms)), weights, guesses, partial, notes)
+    known = frozenset(stem(word) for word in rare if word in uses)
+    return Words(tuple(dict.fromkeys(terms)), weights, known, guesses, partial, notes)
+
+
+def _uses(app: App, parsed: Terms, view: View) -> dict[str, int]:
+    """Return in how many memories each word or another form of it stands; words of unknown stems are absent."""
+    alike = {word: forms(word) for word in parsed.words}
+    stored = app.text.frequencies([one for found in alike.values() for one in found], view)
+    uses = {word: sum(stored.get(one, 0) for one in found) for word, found in alike.items()}
+    return {word: count for word, count in uses.items() if count}
 
 
 def substrings(app: App, words: Words, view: View, limit: int) -> dict[int, float]:
-    """Find the query's names, and the words that only resemble stored ones, anywhere inside the texts.
+    """Find the query's names anywhere inside the texts.
 
     Return for each memory the share (0–1) of the query's weight that was found so.
     """
-    pieces = {*words.names, *(word for word in words.guesses if len(word) > 3)}
     total = sum(words.weights.values()) or 1.0
     found: dict[int, float] = {}
-    for piece in pieces:
+    for piece in dict.fromkeys(words.names):
         share = sum(words.weights.get(stem(word), 0.0) for word in set(parse(piece).words)) / total
         for memory_id in app.text.substring(piece, view, limit):
             found[memory_id] = min(found.get(memory_id, 0.0) + share, 1.0)
@@ -71,9 +84,6 @@ def fuzzy(words: Words, held: frozenset[str], stems: set[str], partial: float) -
     if not words.guesses and not partial:
         return 0.0
     total = sum(words.weights.values()) or 1.0
-    read = {
-        stem(word): max((g.weight for g in found if g.text in held), default=0.0)
-        for word, found in words.guesses.items()
-    }
+    read = {stem(word): guess.held(found, held, stems) for word, found in words.guesses.items()}
     share = sum(weight * (1.0 if one in stems else read.get(one, 0.0)) for one, weight in words.weights.items())
     return max(share / total, partial * 0.9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_BREAK = re.compile(r"\n\s*|(?<=[.!?。！？;])\s+|(?<=[。！？])")
+_BREAK = re.compile(r"\n\s*|(?<=[.!?。！？;।؟۔။។])\s+|(?<=[。！？])")
 
 
 def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int) -> list[tuple[int, int]]:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+|(?<=[。！？])")
+from recollect.policy.scripts import cut, first_words
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？।؟۔။។])\s+|\n+|(?<=[。！？])")
 _MARKS = re.compile(r"^(?:[\s>]+|`{3,}|#+\s|[*\-–•]+\s|\d{1,3}[.)]\s)+")
 _TITLE = 80
 _ABSTRACT_WORDS = 20
 _ABSTRACT = 200
 _OVERVIEW = 600
+_TRAILING = " ,;:、，；："
 
 
 def title(content: str) -> str:
     """Return the first sentence, at most 80 characters."""
-    return _shortened(_first(content), _TITLE)
+    return shortened(_first(content), _TITLE)
 
 
 def abstract(content: str) -> str:
     """Return L0: the first sentence, at most 20 words and 200 characters."""
-    words = _first(content).split()
-    line = " ".join(words[:_ABSTRACT_WORDS])
-    return _shortened(line.rstrip(" ,;:") + "…" if len(words) > _ABSTRACT_WORDS else line, _ABSTRACT)
+    return one_line(_first(content))
+
+
+def one_line(text: str) -> str:
+    """Return the beginning of `text` on one line, at most 20 words and 200 characters."""
+    line, whole = first_words(text, _ABSTRACT_WORDS)
+    return shortened(line if whole else line.rstrip(_TRAILING) + "…", _ABSTRACT)
 
 
 def overview(content: str) -> str:
@@ -30,7 +37,7 @@ def overview(content: str) -> str:
     for sentence in _SENTENCE.split(content.strip()):
         longer = f"{taken} {sentence.strip()}".strip()
         if len(longer) > _OVERVIEW:
-            return taken or _shortened(longer, _OVERVIEW)
+            return taken or shortened(longer, _OVERVIEW)
         taken = longer
     return taken
 
@@ -40,8 +47,9 @@ def _first(content: str) -> str:
     return _SENTENCE.split(plain)[0].strip()
 
 
-def _shortened(line: str, length: int) -> str:
-    if len(line) <= length:
+def shortened(line: str, length: int) -> str:
+    """Return the beginning of `line` with at most `length` characters; what is cut ends in an ellipsis."""
+    if cut(line, length) == line:
         return line
-    cut = line[: length - 1]
-    return (cut[: cut.rfind(" ")] if " " in cut[length // 2 :] else cut).rstrip(" ,;:") + "…"
+    kept = cut(line, length - 1)
+    return (kept[: kept.rfind(" ")] if " " in kept[length // 2 :] else kept).rstrip(_TRAILING) + "…"

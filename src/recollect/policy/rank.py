@@ -1,20 +1,16 @@
-"""Ranking: what the searchers found becomes a calibrated match, and the match one part of a named profile."""
+"""Ranking: the calibrated match is one part of a named profile of weights; and the small sums it is made from."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.domain import POLICIES, Memory, Profile, Signals, Standing
+from recollect.domain import POLICIES, Memory, Profile, Standing
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)
-_CROWD = 50
-_UNRELATED = 0.1
-_NEAR = 0.45
-_NAMING = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,49 +29,6 @@ PROFILES: dict[Profile, Weights] = {
     Profile.HABIT: Weights(match=0.40, recency=0.20, importance=0.30, frequency=0.10),
     Profile.RELEVANCE: Weights(match=1.0),
 }
-
-
-def matches(found: Mapping[int, Signals], words: int) -> dict[int, float]:
-    """Fuse what the searchers found for each candidate into 0–1: about how often such a candidate is relevant.
-
-    Logistic models over absolute scores, never ranks, which would hide how good the best one is; fitted on
-    dialogue, documentation and code questions, but for the speaker's weight, which was set by hand between two
-    fits. The cosine counts by how far it stands out from the other
-    candidates, because its noise grows with the store. Where no candidate shares the query's `words`, meaning
-    decides alone; where meaning was not searched, the words do; a query of one or two words that a memory
-    holds is never called irrelevant.
-    """
-    usual = _usual_cosine([max(one.cosine, 0.0) for one in found.values()])
-    shared = max((one.coverage for one in found.values()), default=0.0)
-    alone = min(max(1.0 - 2.0 * shared, 0.0), 1.0)
-    semantic = any(one.cosine for one in found.values())
-    return {number: _match(one, usual, alone, words, semantic) for number, one in found.items()}
-
-
-def _match(one: Signals, usual: float, alone: float, words: int, semantic: bool) -> float:
-    held, bm25, cosine = max(one.coverage, one.fuzzy), saturated(one.bm25), max(one.cosine, 0.0)
-    if not semantic:
-        return max(_logistic(-7.1 + 8.8 * bm25 + 2.9 * held), 0.5 * held**2)
-    outstanding, spoken = cosine - usual, 1.0 if one.spoken else 0.0
-    both = _logistic(-5.7 - 1.9 * cosine + 10.1 * outstanding + 4.5 * bm25 + 2.6 * held + 1.5 * spoken)
-    meaning = _logistic(-5.3 + 1.4 * cosine + 13.5 * outstanding + 0.8 * spoken)
-    named = held**4 * (0.5 + 0.5 * both) if words <= _NAMING else 0.0
-    return max(both, alone * meaning, named)
-
-
-def _usual_cosine(cosines: Sequence[float]) -> float:
-    """Return the mean cosine of the candidates, the best one aside, as far as it can be noise.
-
-    Few candidates, of a small store or a narrow filter, may all be relevant: whoever is missing from a crowd
-    counts as unrelated text. Nor is it noise when a whole crowd is this near.
-    """
-    ordered = sorted(cosines, reverse=True)[1:_CROWD]
-    missing = _CROWD - 1 - len(ordered)
-    return min((sum(ordered) + missing * _UNRELATED) / (_CROWD - 1), _NEAR)
-
-
-def _logistic(evidence: float) -> float:
-    return 1.0 / (1.0 + math.exp(-evidence))
 
 
 def saturated(bm25: float) -> float:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from Stemmer import Stemmer
 
-from recollect.domain import Draft
+from recollect.domain import Draft, Memory
+from recollect.policy import scripts
+from recollect.policy.letters import fold as fold
+from recollect.policy.letters import plain, stretches
+from recollect.policy.traits import written
 
 _WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+_PAIR = re.compile(r"(?=\b(\w+ \w+)\b)")
 _LONGEST_WORD = 64
+_ENDINGS = ("", "s", "es", "ed", "d", "ing", "ings", "er", "ers", "ly", "ness", "ment", "ments", "ion", "ions")
 _MOST_PARTS = 300
+_MOST_UNSEEN = 4_000  # about what a text of 15,000 Chinese characters has in different pairs
+_MOST_ASKED = 400
 
 STOP_WORDS = frozenset(
     """a about above after again all also am an and any are as at be because been before being below between both
@@ -37,63 +45,112 @@ def stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
 
 
-def fold(text: str) -> str:
-    """Lower the case and drop the accents of Latin letters, as the text index does; other scripts keep theirs."""
-    if text.isascii():
-        return text.lower()
-    composed = unicodedata.normalize("NFC", text.lower())
-    return "".join(_plain(one) for one in composed)
-
-
-@lru_cache(maxsize=10_000)
-def _plain(letter: str) -> str:
-    if letter.isascii():
-        return letter
-    if "\u0300" <= letter <= "\u036f":
-        return ""
-    base = unicodedata.normalize("NFD", letter)[0]
-    return base.lower() if base.isascii() and base.isalpha() else letter
+def forms(word: str) -> tuple[str, ...]:
+    """Return the likely words of the same stem, the word itself first: paint, paints, painted, painting."""
+    base = stem(word)
+    bases = (base, base[:-1] + "y", base + base[-1], base + "e") if base and base.isascii() else ()
+    likely = dict.fromkeys([word, *(one + ending for one in bases for ending in _ENDINGS)])
+    return tuple(one for one in likely if stem(one) == base)
 
 
 def parts(text: str) -> list[str]:
     """Return the words inside camelCase and snake_case names: `noImplicitAny` gives no, Implicit, Any."""
     found: list[str] = []
-    for word in _WORD.findall(text):
-        if len(word) <= _LONGEST_WORD and len(inner := _PARTS.findall(word)) > 1:
-            found += inner
+    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text)):
+        if len(word) <= _LONGEST_WORD and len(places := list(_PARTS.finditer(_shape(word)))) > 1:
+            inner = (word[place.start() : place.end()] for place in places)
+            found += [one for one in inner if one.isascii() or not scripts.is_dense(one)]
     return found
 
 
+def _shape(word: str) -> str:
+    """Show a name in ASCII letters, so that Größe is one word and über is as small as uber."""
+    if word.isascii():
+        return word
+    return "".join(one if one.isascii() else "A" if one.isupper() else "a" if one.islower() else "字" for one in word)
+
+
 def vocabulary(texts: Iterable[str]) -> frozenset[str]:
-    """Return the distinct folded words of `texts`, whole names and their parts, 2 to 64 characters long."""
+    """Return the distinct folded words of `texts`, whole names and their parts, 2 to 64 characters long.
+
+    Of scripts without spaces these are the pairs, and the single characters too.
+    """
     found: set[str] = set()
     for text in texts:
-        found.update(_WORD.findall(fold(text)))
+        found.update(_distinct(scripts.words(fold(text), every=True), _MOST_UNSEEN))
         found.update(fold(part) for part in parts(text))
-    return frozenset(word for word in found if 1 < len(word) <= _LONGEST_WORD)
+        found.update(scripts.emoji(text))
+    return frozenset(word for word in found if _is_word(word))
 
 
-def keywords(draft: Draft) -> str:
-    """Return what should find a memory beside its text: labels, files, speaker, and the parts of names in it."""
+def keywords(draft: Draft | Memory, title: str = "") -> str:
+    """Return what should find a memory beside its text: labels, files, speaker, the parts of names in it.
+
+    And whatever words of its text, its `title` included, the text index does not see by itself.
+    """
     named = [draft.key, draft.category, draft.speaker, *draft.tags, *draft.concepts]
+    named.append(written(draft.observed_at) if draft.observed_at else None)
     files = [*draft.files_read, *draft.files_modified]
     inner = [part for part in parts(draft.content) if len(part) > 1]
     words = [word for word in (*named, *files) if word]
-    return " ".join(dict.fromkeys([*words, *parts(" ".join(words)), *inner[:_MOST_PARTS]]))
+    texts = (title or draft.title or "", draft.subtitle or "", draft.content, *words)
+    unseen = _distinct((word for text in texts for word in _unseen(text)), _MOST_UNSEEN)
+    return " ".join(dict.fromkeys([*words, *parts(" ".join(words)), *inner[:_MOST_PARTS], *unseen]))
+
+
+def worded(one: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:
+    """Return the keywords and the vocabulary of what is stored as `one`, with the title that it has."""
+    labels = keywords(one, title)
+    return labels, vocabulary([one.content, title or one.title or "", one.subtitle or "", labels])
+
+
+def _unseen(text: str) -> Iterator[str]:
+    """Yield the words that FTS5 would not make of `text`: those without spaces, emoji, and what `fold` changes."""
+    if text.isascii():
+        return
+    yield from scripts.emoji(text)
+    for stretch in stretches(text):
+        if not plain(stretch) or scripts.holds_dense(stretch):
+            yield from (word for word in scripts.words(fold(stretch), every=True) if _is_word(word))
+
+
+def _distinct(words: Iterator[str], most: int) -> Iterable[str]:
+    """Return the distinct ones of `words`, at most so many of scripts without spaces: a book has no end of pairs."""
+    found: dict[str, None] = {}
+    for word in words:
+        if word not in found and (most or not scripts.is_dense(word)):
+            found[word] = None
+            most -= scripts.is_dense(word)
+    return found
+
+
+def _is_word(word: str) -> bool:
+    """Say whether `word` is worth keeping: not endless, and no single letter where letters are not words."""
+    if len(word) == 1:
+        return not word.isascii() and (scripts.is_dense(word) or not word.isalnum())
+    return len(word) <= _LONGEST_WORD
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A query in words: the folded ones that carry meaning, and names with punctuation inside, such as paths."""
+    """A query in words: the folded ones that carry meaning, and names with punctuation inside, such as paths.
+
+    `pairs` are any two words with one space between them.
+    """
 
     words: tuple[str, ...]
     names: tuple[str, ...]
+    pairs: tuple[str, ...] = ()
 
 
 def parse(query: str) -> Terms:
-    """Take a query apart; when it consists of stop words only, they are kept."""
+    """Take a query apart; when it consists of stop words only, they are kept, and so are emoji when of those only."""
     folded = fold(query)
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= _LONGEST_WORD * 4]
-    every = [word for word in _WORD.findall(folded) if len(word) <= _LONGEST_WORD]
-    telling = [word for word in every if word not in STOP_WORDS]
-    return Terms(tuple(dict.fromkeys(telling or every)), tuple(dict.fromkeys(names)))
+    names += [run for run in scripts.runs(folded) if len(run) <= _LONGEST_WORD]
+    every = [word for word in _distinct(scripts.words(folded, every=False), _MOST_ASKED) if len(word) <= _LONGEST_WORD]
+    telling = [word for word in every if word not in STOP_WORDS and not scripts.is_lone(word)]
+    words = tuple(dict.fromkeys(telling or every or scripts.emoji(query)))
+    if every:
+        names += scripts.emoji(query)
+    return Terms(words, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(_PAIR.findall(folded))))

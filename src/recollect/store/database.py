@@ -30,6 +30,12 @@ _PRAGMAS = (
 _CHAIN_LOCK = 7_236_001  # PostgreSQL: whoever appends to the journal holds this advisory lock
 
 
+class _Mine(threading.local):
+    """What the thread that looks has open."""
+
+    connection: Connection | None = None
+
+
 class Database:
     """An engine with two ways in: `reading()` and `writing()`, each one transaction."""
 
@@ -40,6 +46,7 @@ class Database:
             _sqlite_engine(url) if self.sqlite else create_engine(url, pool_pre_ping=True, hide_parameters=True)
         )
         self._turn = threading.Lock()
+        self._mine = _Mine()
 
     @property
     def file(self) -> Path | None:
@@ -48,9 +55,16 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open one read transaction: everything in it sees the same state."""
+        """Open one read transaction: everything in it sees the same state. Within one, it is that one."""
+        if self._mine.connection is not None:
+            yield self._mine.connection
+            return
         with _plainly(), self.engine.connect() as connection, connection.begin():
-            yield connection
+            self._mine.connection = connection
+            try:
+                yield connection
+            finally:
+                self._mine.connection = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -106,6 +120,7 @@ def _sqlite_engine(url: str) -> Engine:
         for pragma in _PRAGMAS:
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
+        connection.create_function("lowered", 1, str.lower, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -21,7 +21,7 @@ def examine(database: Database, vectors: SqlChromaVectors, index: ChromaIndex) -
     """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts."""
     vectors.sync()
     with database.reading() as connection:
-        checks = [_database(connection, database), _journal(connection)]
+        checks = [_database(connection, database), _journal(connection), _counts(connection)]
     with database.writing() as connection:
         if database.sqlite:
             checks += [_text(connection), _vocabulary(connection)]
@@ -47,6 +47,17 @@ def _journal(connection: Connection) -> Check:
     lines = _count(connection, rows.journal)
     seen = f"{lines} lines, chain whole" if broken is None else f"line {broken} was tampered with"
     return Check("journal", broken is None, seen, "Somebody changed the database by hand; compare with a backup.")
+
+
+def _counts(connection: Connection) -> Check:
+    memory, space = rows.memory.c, rows.namespace.c
+    counted = select(space.id, func.count(memory.id)).outerjoin(rows.memory, memory.namespace_id == space.id)
+    held = {tuple(row) for row in connection.execute(counted.group_by(space.id))}
+    kept = {tuple(row) for row in connection.execute(select(space.id, space.memories))}
+    spoken = set(connection.execute(select(memory.namespace_id, memory.speaker).distinct()))
+    known = set(connection.execute(select(rows.speaker.c.namespace_id, rows.speaker.c.name).distinct()))
+    seen = f"{sum(count for _, count in kept)} memories counted, {len(known)} speakers known by name"
+    return Check("counts", held == kept and known <= spoken, seen, _REINDEX)
 
 
 def _text(connection: Connection) -> Check:

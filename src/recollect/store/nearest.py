@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from recollect.domain import View
 from recollect.store import rows
+from recollect.store.closeness import closeness
 from recollect.store.database import Database
-from recollect.store.outbox import Outbox, as_vector, vectors_of
+from recollect.store.outbox import Outbox, as_vector
 from recollect.store.vectors import ChromaIndex, IndexBroken
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports import Closeness, Matrix, Vector, Weights
 
 log = logging.getLogger(__name__)
 
-_SCANNED = 4_000
+_SCANNED = 2_000
+_PAGE = 2_000
 _CHUNKS_PER_MEMORY = 3
+_PATIENT = (4, 16)
 
 
 class SqlChromaVectors:
@@ -41,30 +43,51 @@ class SqlChromaVectors:
         self._syncing = threading.Lock()
 
     def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]:
-        """Return about `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1)."""
+        """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first.
+
+        They are fewer only where the view may see fewer that have vectors.
+        """
         with self._database.reading() as connection:
             numbers = rows.namespace_ids(connection, view.namespaces)
+            passing = rows.passing(view, numbers.values())
+            few = _few(connection, passing) if view.filtered else None
+            if few is not None:
+                return _scan(connection, vector, map(rows.vector.c.memory_id.in_, rows.in_batches(few)), limit)
             seen = rows.visible(view, numbers.values())
-            if view.filtered and len(some := _stored(connection, seen, _SCANNED + 1)) <= _SCANNED:
-                return _best(vector, some, limit)
-            usable = self.state != "opening" and not self._broken & set(numbers)
-            found = self._ask(list(numbers), vector, limit * _CHUNKS_PER_MEMORY) if usable else None
-            if found is None:
-                return _best(vector, _stored(connection, seen, None), limit)
-            pending = select(rows.outbox.c.memory_id).where(rows.outbox.c.namespace_id.in_(numbers.values()))
-            fresh = _stored(connection, seen & rows.memory.c.id.in_(pending), None)
-            allowed = _allowed(connection, seen, found)
-        found = {one: cosine for one, cosine in found.items() if one in allowed} | _best(vector, fresh, limit)
-        if view.filtered and len(found) < limit:
-            with self._database.reading() as connection:
-                return _best(vector, _stored(connection, seen, None), limit)
-        return dict(sorted(found.items(), key=lambda pair: -pair[1])[:limit])
+            near = self._indexed(connection, vector, numbers, seen, limit)
+            if near is not None and len(near) < limit and (view.filtered or _few(connection, passing) is None):
+                near = self._indexed(connection, vector, numbers, seen, limit, _PATIENT)
+            if near is None or len(near) < limit:
+                return _scan(connection, vector, [rows.vector.c.memory_id.in_(passing)], limit)
+            return near
 
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
         with self._database.reading() as connection:
-            stored = vectors_of(connection, ids)
-        return {one: float(np.max(np.stack(held) @ vector)) for one, held in stored.items()}
+            return _scan(connection, vector, map(rows.vector.c.memory_id.in_, rows.in_batches(ids)), len(ids))
+
+    def closeness(self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]) -> dict[int, Closeness]:
+        """Return how near each memory of `ids` is to a query; one without vectors is absent.
+
+        `vector` is float32[d] and `tokens` float32[q, d], all unit; `weights` has one number per token, 1 in sum.
+        """
+        with self._database.reading() as connection:
+            return closeness(connection, vector, tokens, weights, ids)
+
+    def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
+        spans: dict[int, tuple[int, int]] = {}
+        best: dict[int, float] = {}
+        columns = rows.vector.c
+        with self._database.reading() as connection:
+            for batch in rows.in_batches(ids):
+                query = select(columns.memory_id, columns.start, columns.stop, columns.embedding)
+                mine = query.where(columns.memory_id.in_(batch)).order_by(columns.ordinal)
+                for row in connection.execute(mine):
+                    cosine = float(as_vector(row.embedding) @ vector)
+                    if cosine > best.get(row.memory_id, -2.0):
+                        best[row.memory_id], spans[row.memory_id] = cosine, (row.start, row.stop)
+        return spans
 
     def sync(self) -> None:
         """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile."""
@@ -114,6 +137,33 @@ class SqlChromaVectors:
         self._outbox.drain()
         self._index.proven()
 
+    def _indexed(
+        self,
+        connection: Connection,
+        vector: Vector,
+        numbers: Mapping[str, int],
+        seen: ColumnElement[bool],
+        limit: int,
+        growth: Sequence[int] = (1,),
+    ) -> dict[int, float] | None:
+        """Ask the index for ever more, until `limit` of what it finds may be seen; None when it cannot serve."""
+        if self.state == "opening" or self._broken & set(numbers):
+            return None
+        queued = rows.outbox.c.embedded.is_(True) & rows.outbox.c.namespace_id.in_(numbers.values())
+        pending = select(rows.outbox.c.memory_id).where(queued)  # the index knows what only waits for the model
+        waiting = select(rows.memory.c.id).where(seen, rows.memory.c.id.in_(pending))
+        fresh = _scan(connection, vector, [rows.vector.c.memory_id.in_(waiting)], limit)
+        near: dict[int, float] = {}
+        for times in growth:
+            found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
+            if found is None:
+                return None
+            allowed = _allowed(connection, seen, found)
+            near = {one: cosine for one, cosine in found.items() if one in allowed} | fresh
+            if len(near) >= limit:
+                break
+        return _top(near, limit)
+
     def _ask(self, namespaces: Iterable[str], vector: Vector, limit: int) -> dict[int, float] | None:
         found: dict[int, float] = {}
         for namespace in namespaces:
@@ -130,26 +180,28 @@ class SqlChromaVectors:
             return set(connection.execute(select(rows.namespace.c.name)).scalars())
 
 
-def _stored(connection: Connection, condition: ColumnElement[bool], limit: int | None) -> list[tuple[int, Vector]]:
-    query = (
-        select(rows.vector.c.memory_id, rows.vector.c.embedding)
-        .join(rows.memory, rows.memory.c.id == rows.vector.c.memory_id)
-        .where(condition)
-        .limit(limit)
-    )
-    return [(memory_id, as_vector(blob)) for memory_id, blob in connection.execute(query)]
+def _few(connection: Connection, passing: Select[int]) -> list[int] | None:
+    """Return what passes where that is so little that looking at all of it is quick."""
+    ids = list(connection.execute(passing.limit(_SCANNED + 1)).scalars())
+    return ids if len(ids) <= _SCANNED else None
 
 
-def _best(vector: Vector, stored: list[tuple[int, Vector]], limit: int) -> dict[int, float]:
-    if not stored:
-        return {}
-    cosines = np.stack([one for _, one in stored]) @ vector
+def _scan(
+    connection: Connection, vector: Vector, conditions: Iterable[ColumnElement[bool]], limit: int
+) -> dict[int, float]:
+    """Compare `vector` with each stored one that meets one of `conditions`, a page at a time."""
     best: dict[int, float] = {}
-    for position in np.argsort(-cosines):
-        best.setdefault(stored[position][0], float(cosines[position]))
-        if len(best) == limit:
-            break
-    return best
+    for condition in conditions:
+        query = select(rows.vector.c.memory_id, rows.vector.c.embedding).where(condition)
+        for page in connection.execute(query.execution_options(yield_per=_PAGE)).partitions():
+            stored = as_vector(b"".join(blob for _, blob in page)).reshape(len(page), -1)
+            for (memory_id, _), cosine in zip(page, (stored @ vector).tolist(), strict=True):
+                best[memory_id] = max(cosine, best.get(memory_id, -2.0))
+    return _top(best, limit)
+
+
+def _top(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
+    return dict(sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
 
 
 def _allowed(connection: Connection, seen: ColumnElement[bool], ids: Iterable[int]) -> set[int]:

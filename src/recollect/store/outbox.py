@@ -148,8 +148,8 @@ def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vec
     """Return the vectors of each memory in the order of its chunks."""
     found: dict[int, list[Vector]] = defaultdict(list)
     for batch in rows.in_batches(ids):
-        query = select(rows.vector).where(rows.vector.c.memory_id.in_(batch)).order_by(rows.vector.c.ordinal)
-        for row in connection.execute(query):
+        query = select(rows.vector.c.memory_id, rows.vector.c.embedding).where(rows.vector.c.memory_id.in_(batch))
+        for row in connection.execute(query.order_by(rows.vector.c.ordinal)):
             found[row.memory_id].append(as_vector(row.embedding))
     return found
 

@@ -32,6 +32,12 @@ class SqlRecords:
         if transaction.changed:
             self._written()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
+        with self._database.reading():
+            yield
+
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
         """Journal that the gate refused a write: the field and the kinds, never a value."""
         with self._database.writing() as connection:
@@ -57,12 +63,15 @@ class SqlRecords:
         with self._database.reading() as connection:
             return tuple(rows.namespace_ids(connection, namespaces))
 
-    def speakers(self, view: View) -> list[str]:
-        """Return everybody who said or did something in the view's namespaces."""
+    def speakers(self, view: View, words: Iterable[str]) -> list[str]:
+        """Return who said or did something in the view's namespaces and has one of `words`, folded, in their name."""
+        found: set[str] = set()
         with self._database.reading() as connection:
-            numbers = rows.namespace_ids(connection, view.namespaces).values()
-            mine = rows.memory.c.namespace_id.in_(numbers) & rows.memory.c.speaker.is_not(None)
-            return list(connection.execute(select(rows.memory.c.speaker).where(mine).distinct()).scalars())
+            mine = rows.speaker.c.namespace_id.in_(rows.namespace_ids(connection, view.namespaces).values())
+            for batch in rows.in_batches(words):
+                query = select(rows.speaker.c.name).where(mine, rows.speaker.c.word.in_(batch))
+                found.update(connection.execute(query).scalars())
+        return sorted(found)
 
     def standings(self, ids: Iterable[int], view: View) -> list[Standing]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
@@ -71,10 +80,47 @@ class SqlRecords:
             found = (rows.standings(connection, rows.memory.c.id.in_(batch) & seen) for batch in rows.in_batches(ids))
             return [one for part in found for one in part]
 
+    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
+        return self._column("content", ids, view)
+
+    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
+        return self._column("abstract", ids, view)
+
+    def _column(self, name: str, ids: Iterable[int], view: View) -> dict[int, str]:
+        found: dict[int, str] = {}
+        with self._database.reading() as connection:
+            seen = rows.visible(view, rows.namespace_ids(connection, view.namespaces).values())
+            for batch in rows.in_batches(ids):
+                query = select(rows.memory.c.id, rows.memory.c[name]).where(rows.memory.c.id.in_(batch) & seen)
+                found |= {row[0]: row[1] for row in connection.execute(query)}
+        return found
+
+    def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
+        """Return for each memory of `ids` what `view` may see up to `reach` places from it in its session.
+
+        The nearest come first, and of those as near the earlier one; a memory without neighbours is absent.
+        """
+        found: dict[int, tuple[int, ...]] = {}
+        with self._database.reading() as connection:
+            seen = rows.visible(view, rows.namespace_ids(connection, view.namespaces).values())
+            for batch in rows.in_batches(ids):
+                for one, neighbour in rows.neighbours(connection, batch, reach, seen):
+                    found[one] = (*found.get(one, ()), neighbour)
+        return found
+
+    def newest(self, view: View, limit: int) -> list[int]:
+        """Return those `limit` memories that `view` may see and that were stored last."""
+        with self._database.reading() as connection:
+            passing = rows.passing(view, rows.namespace_ids(connection, view.namespaces).values())
+            return list(connection.execute(passing.order_by(rows.memory.c.id.desc()).limit(limit)).scalars())
+
     def count(self, view: View) -> int:
         """Count the memories that `view` may see."""
         with self._database.reading() as connection:
-            seen = rows.visible(view, rows.namespace_ids(connection, view.namespaces).values())
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            seen = rows.visible(view, numbers) & rows.inside(numbers)
             return connection.execute(select(func.count()).select_from(rows.memory).where(seen)).scalar_one()
 
     def locate(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
@@ -113,14 +159,17 @@ class SqlRecords:
 
     def unembedded(self, limit: int) -> list[Unembedded]:
         """Return memories that were written before the embedding model was ready, oldest first."""
-        query = (
-            select(rows.memory.c.id, rows.memory.c.content, rows.memory.c.content_hash)
-            .join(rows.outbox, rows.outbox.c.memory_id == rows.memory.c.id)
+        queued = rows.outbox.c.memory_id
+        waiting = (
+            select(queued)
+            .join(rows.memory, rows.memory.c.id == queued)
             .where(rows.outbox.c.embedded.is_(False))
-            .group_by(rows.memory.c.id)
-            .order_by(rows.memory.c.id)
+            .group_by(queued)
+            .order_by(queued)
             .limit(limit)
         )
+        columns = (rows.memory.c.id, rows.memory.c.content, rows.memory.c.content_hash)
+        query = select(*columns).where(rows.memory.c.id.in_(waiting)).order_by(rows.memory.c.id)
         with self._database.reading() as connection:
             return [Unembedded(*row) for row in connection.execute(query)]
 
@@ -142,6 +191,22 @@ class SqlRecords:
         """Write several stamps at once."""
         with self._database.writing() as connection:
             _stamp(connection, values)
+
+    def recount(self, words_of: Callable[[str], frozenset[str]]) -> None:
+        """Count the memories of every namespace again, and file its speakers under the words of their names."""
+        memory, held = rows.memory.c, rows.memory.c.namespace_id == rows.namespace.c.id
+        speakers = select(memory.namespace_id, memory.speaker).where(memory.speaker.is_not(None)).distinct()
+        with self._database.writing() as connection:
+            count = select(func.count()).select_from(rows.memory).where(held).scalar_subquery()
+            connection.execute(update(rows.namespace).values(memories=count))
+            connection.execute(delete(rows.speaker))
+            values = [
+                {"namespace_id": number, "name": name, "word": word}
+                for number, name in connection.execute(speakers)
+                for word in sorted(words_of(name))
+            ]
+            for batch in rows.in_batches(values):
+                connection.execute(insert(rows.speaker), batch)
 
     def forget_vectors(self, stamps: Mapping[str, str]) -> int:
         """Drop every vector, queue every memory for embedding and stamp the store; return how many are queued."""

@@ -8,12 +8,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
 
 from recollect.domain import FactType, Memory, Observation, Scope, Sensitivity, Source, Standing, View
-from recollect.store import tables
+from recollect.store import filters, tables
 
 _tables = tables.metadata.tables
 namespace = _tables["namespace"]
@@ -23,12 +36,28 @@ usage = _tables["usage"]
 vector = _tables["vector"]
 outbox = _tables["outbox"]
 word = _tables["word"]
+speaker = _tables["speaker"]
 memory_words = _tables["memory_words"]
 journal = _tables["journal"]
 stamp = _tables["stamp"]
 answered = _tables["answered"]
 
+T = TypeVar("T")
+
+_one = memory.alias("one")
+
 _SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
+_STANDING = (
+    "id",
+    "fact_type",
+    "importance",
+    "trust",
+    "updated_at",
+    "speaker",
+    "session_id",
+    "position",
+    "observed_at",
+)
 _BATCH = 500
 
 
@@ -47,17 +76,36 @@ def alive(now: datetime) -> ColumnElement[bool]:
 
 
 def visible(view: View, namespaces: Iterable[int]) -> ColumnElement[bool]:
-    """Select what `view` may see; a level of sensitivity that is not allowed by name is denied."""
+    """Select what `view` may see; a level of sensitivity that is not allowed by name is denied.
+
+    SQLite takes a namespace for more selective than a list of ids and would walk all of it at every look-up, so
+    this keeps it from the index. A query that means to walk a namespace adds `inside`.
+    """
+    return _seen(view, tuple(namespaces))
+
+
+@lru_cache(maxsize=64)  # one recall asks several times, and building the condition costs as much as running it
+def _seen(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
     conditions = [
-        memory.c.namespace_id.in_(list(namespaces)),
+        (memory.c.namespace_id + literal_column("0")).in_(namespaces),
         memory.c.sensitivity.in_([str(level) for level in view.sensitivities]),
         alive(view.now),
     ]
-    if view.fact_type is not None:
-        conditions.append(memory.c.fact_type == str(view.fact_type))
-    if view.category is not None:
-        conditions.append(memory.c.category == view.category)
-    return and_(*conditions)
+    return and_(*conditions, *filters.asked(view))
+
+
+def inside(namespaces: Iterable[int]) -> ColumnElement[bool]:
+    """Let a query walk these namespaces through an index; it still needs `visible`."""
+    return memory.c.namespace_id.in_(list(namespaces))
+
+
+def passing(view: View, namespaces: Iterable[int]) -> Select[int]:
+    """Select the id of everything that `view` may see; the look-up begins with the rarest label it asks for."""
+    seen, rarest = visible(view, namespaces), filters.rarest(view)
+    if rarest is None:
+        return select(memory.c.id).where(seen, inside(namespaces))
+    labelled = select(memory.c.id).join(label, label.c.memory_id == memory.c.id)
+    return labelled.where(rarest, seen).distinct()
 
 
 def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]:
@@ -76,9 +124,8 @@ def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]
 
 def standings(connection: Connection, condition: ColumnElement[bool]) -> list[Standing]:
     """Read what ranking needs of every memory that meets `condition`."""
-    columns = [memory.c[name] for name in ("id", "fact_type", "importance", "trust", "updated_at", "speaker")]
     query = (
-        select(*columns, usage.c.accessed_count, usage.c.recalled_count)
+        select(*(memory.c[name] for name in _STANDING), usage.c.accessed_count, usage.c.recalled_count)
         .outerjoin(usage, usage.c.memory_id == memory.c.id)
         .where(condition)
     )
@@ -92,14 +139,33 @@ def standings(connection: Connection, condition: ColumnElement[bool]) -> list[St
             accessed_count=row.accessed_count or 0,
             recalled_count=row.recalled_count or 0,
             speaker=row.speaker,
+            session_id=row.session_id,
+            position=row.position,
+            observed_at=row.observed_at,
         )
         for row in connection.execute(query)
     ]
 
 
-def in_batches(ids: Iterable[int]) -> Iterable[list[int]]:
-    """Cut `ids` into lists short enough for one statement."""
-    wanted = list(ids)
+def neighbours(
+    connection: Connection, ids: Sequence[int], reach: int, seen: ColumnElement[bool]
+) -> list[tuple[int, int]]:
+    """Return (id, neighbour) for whatever `seen` selects at most `reach` places from one of `ids`, nearest first."""
+    away = memory.c.position - _one.c.position
+    far = literal(reach, BigInteger)  # the last position there can be, and one more, is no INTEGER
+    query = (
+        select(_one.c.id, memory.c.id.label("neighbour"))
+        .join(memory, (memory.c.namespace_id == _one.c.namespace_id) & (memory.c.session_id == _one.c.session_id))
+        .where(_one.c.id.in_(ids), memory.c.id != _one.c.id, seen)
+        .where(memory.c.position.between(_one.c.position - far, _one.c.position + far))
+        .order_by(func.abs(away), away, memory.c.id)
+    )
+    return [(row.id, row.neighbour) for row in connection.execute(query)]
+
+
+def in_batches(values: Iterable[T]) -> Iterable[list[T]]:
+    """Cut `values` into lists short enough for one statement."""
+    wanted = list(values)
     return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
 
 

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from rapidfuzz.distance import OSA
-from sqlalchemy import Connection, column, delete, func, select, table, text
+from sqlalchemy import Connection, column, delete, func, select, table, text, update
 
-from recollect.domain import View
+from recollect.domain import Memory, View
 from recollect.ports import Term
-from recollect.store import rows
+from recollect.store import rows, vocabulary
 from recollect.store.database import Database
+from recollect.store.vocabulary import quoted
 
 _TEXT = table("memory_text", column("rowid"), column("rank"))
 _TRIGRAM = table("memory_trigram", column("rowid"))
-_WORD_TRIGRAM = table("word_trigram", column("rowid"), column("rank"))
-_SHORTEST = 4
-_CANDIDATES = 100
 _INDEXES = ("memory_text", "memory_trigram", "word_trigram")
 _STEP = 200
 
@@ -102,18 +99,14 @@ class SqliteText:
         """Return how many memories the view's namespaces hold, whatever their state."""
         with self._database.reading() as connection:
             numbers = rows.namespace_ids(connection, view.namespaces).values()
-            mine = rows.memory.c.namespace_id.in_(numbers)
-            return connection.execute(select(func.count()).select_from(rows.memory).where(mine)).scalar_one()
+            query = select(func.sum(rows.namespace.c.memories)).where(rows.namespace.c.id.in_(numbers))
+            return int(connection.execute(query).scalar() or 0)
 
     def similar(self, word: str, view: View, limit: int) -> list[Term]:
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
-        if len(word) < _SHORTEST:
-            return []
         with self._database.reading() as connection:
             numbers = list(rows.namespace_ids(connection, view.namespaces).values())
-            candidates = {*_sharing_trigrams(connection, word, numbers), *_same_start(connection, word, numbers)}
-        terms = (Term(one, _likeness(word, one)) for one in candidates)
-        return sorted((term for term in terms if term.weight > 0), key=lambda term: (-term.weight, term.text))[:limit]
+            return vocabulary.similar(connection, word, numbers, limit) if numbers else []
 
     def scrub(self) -> None:
         """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.
@@ -133,8 +126,13 @@ class SqliteText:
         with self._database.writing() as connection:
             connection.execute(delete(rows.stamp).where(due, rows.stamp.c.value == token))
 
-    def rebuild(self) -> None:
-        """Build the whole index and the vocabulary again from the memories."""
+    def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None:
+        """Build the whole index and the vocabulary again from the memories.
+
+        `worded`, when given, says which keywords and words each memory has today; those it was stored with go.
+        """
+        if worded is not None:
+            self._reword(worded)
         with self._database.writing() as connection:
             connection.execute(delete(rows.word))
             split = "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :uses)"
@@ -143,6 +141,22 @@ class SqliteText:
             for name in _INDEXES:
                 connection.execute(text(f"INSERT INTO {name}({name}) VALUES ('rebuild')"))  # noqa: S608 - our own names
 
+    def _reword(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
+        """Give every memory its keywords and words anew, in short steps so that writers get by."""
+        with self._database.reading() as connection:
+            ids = connection.execute(select(rows.memory.c.id)).scalars().all()
+        for batch in rows.in_batches(ids):
+            with self._database.writing() as connection:
+                for memory in rows.load(connection, rows.memory.c.id.in_(batch)):
+                    labels, words = worded(memory)
+                    old = rows.memory.c.id == memory.id
+                    connection.execute(
+                        update(rows.memory).where(old, rows.memory.c.keywords != labels).values(keywords=labels)
+                    )
+                    mine = rows.memory_words.c.memory_id == memory.id
+                    kept = " ".join(sorted(frozenset(" ".join(words).split())))
+                    connection.execute(update(rows.memory_words).where(mine).values(words=kept))
+
     def _merge(self, name: str, pages: int) -> bool:
         with self._database.writing() as connection:
             before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
@@ -150,46 +164,8 @@ class SqliteText:
             return bool(connection.exec_driver_sql("SELECT total_changes()").scalar_one() - before > 1)
 
 
-def quoted(phrase: str) -> str:
-    """Make any text one FTS5 string: inside the quotes nothing is syntax."""
-    return '"' + phrase.replace('"', '""') + '"'
-
-
 def _trigrams(piece: str) -> list[str]:
     return list(dict.fromkeys(piece[start : start + 3] for start in range(len(piece) - 2)))
-
-
-def _sharing_trigrams(connection: Connection, word: str, numbers: Iterable[int]) -> list[str]:
-    query = (
-        select(rows.word.c.text)
-        .join_from(_WORD_TRIGRAM, rows.word, rows.word.c.id == _WORD_TRIGRAM.c.rowid)
-        .where(text("word_trigram MATCH :match"), rows.word.c.namespace_id.in_(numbers))
-        .order_by(_WORD_TRIGRAM.c.rank)
-        .limit(_CANDIDATES)
-    )
-    match = " OR ".join(quoted(gram) for gram in _trigrams(word))
-    return list(connection.execute(query, {"match": match}).scalars())
-
-
-def _same_start(connection: Connection, word: str, numbers: Iterable[int]) -> list[str]:
-    """Find words of similar length with the same two first letters: a transposition can break every trigram."""
-    start, length = rows.word.c.text, func.length(rows.word.c.text)
-    query = (
-        select(rows.word.c.text)
-        .where(rows.word.c.namespace_id.in_(numbers), start >= word[:2], start < word[:2] + "\U0010ffff")
-        .where(length.between(len(word) - 2, len(word) + 2))
-        .limit(_CANDIDATES * 10)
-    )
-    return list(connection.execute(query).scalars())
-
-
-def _likeness(word: str, stored: str) -> float:
-    """Weigh how likely `word` is `stored` misspelt (at most one edit in three letters), or a part of it."""
-    if word in stored:
-        return 0.4 + 0.6 * len(word) / len(stored) if word != stored else 0.0
-    allowed = 1 if len(word) < 6 else 2 if len(word) < 10 else 3
-    edits = OSA.distance(word, stored, score_cutoff=allowed)
-    return 0.0 if edits > allowed else 1.0 - edits / max(len(word), len(stored))
 
 
 def _uses(connection: Connection) -> list[dict[str, Any]]:

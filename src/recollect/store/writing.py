@@ -42,6 +42,12 @@ _SCRUB = text(
     "INSERT INTO stamp (name, value) VALUES ('scrub', :token) ON CONFLICT (name) DO UPDATE SET value = :token"
 )
 _GIVE_BACK = text("UPDATE word SET uses = uses - 1 WHERE namespace_id = :namespace AND text = :word")
+_COUNT = text("UPDATE namespace SET memories = memories + :change WHERE id = :namespace")
+_NAME = text("INSERT INTO speaker (namespace_id, name, word) VALUES (:namespace, :name, :word) ON CONFLICT DO NOTHING")
+_UNNAME = text(
+    "DELETE FROM speaker WHERE namespace_id = :namespace AND name = :name "
+    "AND NOT EXISTS (SELECT 1 FROM memory WHERE namespace_id = :namespace AND speaker = :name)"
+)
 _PRUNE = text("DELETE FROM word WHERE namespace_id = :namespace AND text = :word AND uses <= 0")
 
 
@@ -92,6 +98,8 @@ class SqlWriting:
         values |= {"namespace_id": self._namespace_id(), "created_at": entry.at}
         result = self._connection.execute(insert(rows.memory).values(**_never_null(values)))
         memory_id = int(result.inserted_primary_key[0])  # type: ignore[index]
+        self._count(1)
+        self._name(entry)
         self._put_labels(memory_id, draft, _LABELS)
         self._put_words(memory_id, entry.words, frozenset(), new=True)
         put_chunks(self._connection, memory_id, entry.chunks or ())
@@ -110,6 +118,9 @@ class SqlWriting:
         mine = (rows.memory.c.id == old.id) & (rows.memory.c.namespace_id == self._namespace_id())
         if not self._connection.execute(update(rows.memory).where(mine).values(**_never_null(values))).rowcount:
             raise NotFound(f"Memory {old.id} not found.")
+        if "speaker" in entry.given and draft.speaker != old.speaker:
+            self._name(entry)
+            self._unname(old.speaker)
         self._write_labels(old.id, draft, entry.given & frozenset(_LABELS))
         self._write_words(old.id, entry.words)
         if entry.content_hash != old.content_hash:
@@ -120,11 +131,14 @@ class SqlWriting:
         """Remove the memory and all its traces; say whether it was there, expired ones included."""
         number = self._ids.get(self._namespace)
         mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == number)
-        if number is None or not self._connection.execute(select(rows.memory.c.id).where(mine)).first():
+        row = self._connection.execute(select(rows.memory.c.speaker).where(mine)).first() if number else None
+        if row is None:
             return False
         self._write_words(memory_id, frozenset())
         self._enqueue(memory_id, embedded=True)
         self._connection.execute(delete(rows.memory).where(mine))
+        self._count(-1)
+        self._unname(row.speaker)
         self._connection.execute(_SCRUB, {"token": secrets.token_hex(8)})
         self._journal("delete", memory_id, [])
         return True
@@ -155,6 +169,19 @@ class SqlWriting:
             "expires_at": entry.expires_at,
             "author": entry.author,
         }
+
+    def _count(self, change: int) -> None:
+        self._connection.execute(_COUNT, {"namespace": self._namespace_id(), "change": change})
+
+    def _name(self, entry: Entry) -> None:
+        mine = {"namespace": self._namespace_id(), "name": entry.cleared.value.speaker}
+        if values := [mine | {"word": word} for word in sorted(entry.speaker_words)]:
+            self._connection.execute(_NAME, values)
+
+    def _unname(self, speaker: str | None) -> None:
+        """Forget the name with the last memory of whoever bore it."""
+        if speaker is not None:
+            self._connection.execute(_UNNAME, {"namespace": self._namespace_id(), "name": speaker})
 
     def _write_labels(self, memory_id: int, draft: Draft, fields: Iterable[str]) -> None:
         for name in fields:
@@ -234,6 +261,7 @@ def put_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) 
             "start": chunk.start,
             "stop": chunk.end,
             "embedding": chunk.vector.tobytes(),
+            "tokens": chunk.tokens or None,
         }
         for ordinal, chunk in enumerate(chunks)
     ]

@@ -65,8 +65,8 @@ class Link:
         operation = BY_NAME.get(name)
         if operation is None:
             raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
-        operation.request(**fields)
-        return TypeAdapter(operation.answer).validate_python(self.operation(name, fields))
+        plain = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
+        return TypeAdapter(operation.answer).validate_python(self.operation(name, plain))
 
     def operation(self, name: str, fields: dict[str, Any], said: Callable[[str], None] = _silent) -> Any:
         """Run one operation of the table and return its noun as JSON."""

@@ -1,0 +1,171 @@
+"""Reranks with a cross-encoder of sentence-transformers: query and passage are read together, at a price in seconds.
+
+Nothing heavy is imported before the model is loaded, which happens in the background or at the first need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from recollect.engines.embedding.cards import roots
+from recollect.engines.embedding.tokens import plain
+from recollect.engines.embedding.weights import hub_folder
+from recollect.engines.opening import open_cross_encoder
+from recollect.engines.warmup import BackgroundWarmup
+from recollect.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.engines.opening import CrossEncoder
+    from recollect.ports import Warmup
+
+_BATCH: Final = 8
+_LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
+_LONGEST_WORD: Final = 16  # characters a token, at most: what lies beyond is not even taken apart
+_PATIENCE: Final = 5.0  # seconds
+_WRONG: Final = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    OSError,
+    MemoryError,
+)
+
+
+class _Loaded(NamedTuple):
+    model: CrossEncoder
+    limit: int
+
+
+class CrossEncoderRerank:
+    """The `Rerank` capability; loads at the first need and may be used by many threads at once."""
+
+    def __init__(self, model: str, top: int, models_dir: Path | None = None, *, patience: float = _PATIENCE) -> None:
+        self._name = model
+        self._top = top
+        self._models_dir = models_dir
+        self._patience = patience
+        self._loaded: _Loaded | None = None
+        self._loading = Lock()
+        self._scoring = Lock()  # the library truncates by changing the tokenizer's state
+        self._warmup = BackgroundWarmup(self, what="reranker")
+
+    @property
+    def model(self) -> str:
+        """Return the model's name as it was configured."""
+        return self._name
+
+    @property
+    def top(self) -> int:
+        """Return how many of the best matches it may be asked about at once."""
+        return self._top
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the model is loaded, so that `scores` answers at once."""
+        return self._loaded is not None
+
+    @property
+    def failure(self) -> str:
+        """Return why the model could not be loaded in the background, or an empty string."""
+        return self._warmup.failure
+
+    def start(self, after: Warmup | None = None) -> None:
+        """Begin loading in the background; `after`, which nobody should have to wait longer for, has a head start."""
+        self._warmup.start(after)
+
+    def stop(self) -> None:
+        """Wait a moment for the loading under way, if any."""
+        self._warmup.stop()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long for the loading under way, if any, to end; say whether it has."""
+        return self._warmup.wait(seconds)
+
+    def warm(self) -> None:
+        """Load the model and wait for it; does nothing when it is loaded.
+
+        Raises `ModelUnusable` when there is no such model, or it cannot be loaded; the next call tries again.
+        """
+        self._model()
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how relevant each of `texts` is to `query`, 0–1, in their order; a pair is cut at the model's limit.
+
+        Raises `ModelUnusable` when the model cannot be loaded, fails at its work or takes longer than its patience.
+        """
+        loaded, end = self._model(), monotonic() + self._patience
+        if not self._scoring.acquire(timeout=self._patience):
+            raise ModelUnusable("The reranker is busy with other recalls.")
+        try:
+            return self._score(loaded, query, texts, end)
+        finally:
+            self._scoring.release()
+
+    def _score(self, loaded: _Loaded, query: str, texts: Sequence[str], end: float) -> list[float]:
+        asked = plain(query[: loaded.limit * 2])  # about half of the limit, so that every passage keeps the other
+        pairs = [(asked, plain(text[: loaded.limit * _LONGEST_WORD])) for text in texts]
+        longest_first = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
+        scores = np.zeros(len(pairs))
+        for begin in range(0, len(pairs), _BATCH):
+            if begin and monotonic() > end:
+                raise ModelUnusable(
+                    f"The reranker needed more than {self._patience:g} seconds for {begin} of {len(pairs)} passages. "
+                    "Set RECOLLECT_RERANK_TOP lower, or RECOLLECT_RERANK to a smaller model."
+                )
+            batch = longest_first[begin : begin + _BATCH]
+            scores[batch] = _judged(loaded.model, [pairs[index] for index in batch])
+        return [float(score) for score in scores]
+
+    def _model(self) -> _Loaded:
+        if self._loaded is None:
+            with self._loading:
+                if self._loaded is None:
+                    self._loaded = self._load()
+        return self._loaded
+
+    def _load(self) -> _Loaded:
+        model = open_cross_encoder(self._folder())
+        limit = min(int(model.max_seq_length or _LONGEST), _LONGEST)
+        model.max_seq_length = limit
+        return _Loaded(model, limit)
+
+    def _folder(self) -> Path:
+        folder = Path(self._name).expanduser()
+        if folder.is_dir():
+            return folder
+        if folder.is_absolute() or self._name.startswith((".", "~")):
+            raise ModelUnusable(f"There is no model folder {folder}.")
+        local = [root / folder.name for root in roots(self._models_dir)]
+        return next((one for one in local if (one / "config.json").is_file()), None) or hub_folder(self._name)
+
+
+def open_rerank(model: str, top: int, models_dir: Path | None = None) -> CrossEncoderRerank | None:
+    """Return the reranker of a local folder, a folder under `models/` or a hub id; None when no model is named."""
+    return CrossEncoderRerank(model, top, models_dir) if model else None
+
+
+def _judged(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:
+    """Return the model's score of each pair, 0–1: float64[n]. Raises `ModelUnusable`."""
+    try:
+        # Some models are saved with a sigmoid of their own and some without, so it is asked for the bare logits.
+        found = model.predict(pairs, batch_size=len(pairs), activation_fn=_as_it_is, show_progress_bar=False)
+    except _WRONG as error:
+        first_line = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelUnusable(f"The reranker failed at its work: {first_line}") from error
+    logits = np.asarray(found, dtype=np.float64)
+    return np.asarray(0.5 + 0.5 * np.tanh(logits / 2.0))  # the logistic function, without its overflows
+
+
+def _as_it_is(scores: object) -> object:
+    return scores
