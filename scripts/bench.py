@@ -18,10 +18,10 @@ import psutil
 import typer
 from mcp import Client, StdioServerParameters
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 import recollect
+from filling import HOW, fill
 from recollect import Draft, Query, Settings
 from recollect.domain import View
 from recollect.policy.terms import parse
@@ -39,6 +39,8 @@ OBJECTS = "customer invoices|session tokens|product images|audit events|price li
 REASONS = (
     "after the outage in|because of the limit set in|as agreed in|since the migration of|until the review in".split("|")
 )
+SINGLE = 200
+SESSION = 40
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December".split("|")
 
 
@@ -71,33 +73,47 @@ def spread(taken: list[float]) -> dict[str, float]:
 
 
 def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
-    """Measure remember and recall in this process, beside embedding, one Chroma query and one FTS query."""
+    """Measure remember and recall in this process, beside embedding, one Chroma query and one FTS query.
+
+    Only the last memories are remembered one by one: what that costs with so many there is what matters.
+    """
     texts = sentences(count)
+    drafts = [
+        Draft(content=text, session_id=f"session-{number // SESSION}", position=number % SESSION)
+        for number, text in enumerate(texts)
+    ]
     with recollect.open_app(settings) as app:
-        batch = track(texts, f"Remembering {count} memories", console=Console(stderr=True))
-        found["remember"] = spread(timed(lambda text: recollect.remember(app, Draft(content=text)), batch))
+        fill(app, drafts[:-SINGLE])
+        found["remember"] = spread(timed(lambda draft: recollect.remember(app, draft), drafts[-SINGLE:]))
         app.vectors.sync()
-        queries = [" ".join(text.split()[1:9]) for text in random.Random(3).sample(texts, min(200, count))]
-        asked = [Query(query=text) for text in queries]
-        timed(lambda query: recollect.recall(app, query), asked[:20])
-        found["recall"] = spread(timed(lambda query: recollect.recall(app, query), asked))
-        found |= parts(app, queries)
-        bare = sum(found[name]["p50_ms"] for name in ("embed query", "one Chroma query", "one FTS query"))
-        found["bare sum"] = {"p50_ms": round(bare, 2)}
-        found["recall / bare sum"] = {"ratio": round(found["recall"]["p50_ms"] / bare, 2)}
+        found |= warm(app, [" ".join(text.split()[1:9]) for text in random.Random(3).sample(texts, min(200, count))])
+        files = [file for file in settings.folder.rglob("*") if file.is_file() and settings.caches not in file.parents]
+        found["store"] = {
+            "disk_mb": round(sum(file.stat().st_size for file in files) / 1e6, 1),
+            "process_mb": round(psutil.Process().memory_info().rss / 1e6, 1),
+        }
 
 
-def parts(app: App, queries: list[str]) -> dict[str, Any]:
+def warm(app: App, queries: list[str]) -> dict[str, Any]:
+    """Measure recall and its parts by turns, so that whatever else the machine does meanwhile slows all of them."""
     view = View(app.caller.namespaces(), app.clock())
-    vectors = [app.embedder.embed([text], "query")[0] for text in queries]
     index: Any = app.vectors
     home = app.caller.namespaces()[1]
-    words = [[Term(word) for word in parse(text).words] for text in queries]
-    return {
-        "embed query": spread(timed(lambda text: app.embedder.embed([text], "query"), queries)),
-        "one Chroma query": spread(timed(lambda vector: index._index.query(home, vector, 50), vectors)),
-        "one FTS query": spread(timed(lambda terms: app.text.search(terms, view, 50), words)),
+    vectors = {text: app.embedder.embed([text], "query")[0] for text in queries}
+    words = {text: [Term(word) for word in parse(text).words] for text in queries}
+    works: dict[str, Callable[[str], Any]] = {
+        "recall": lambda text: recollect.recall(app, Query(query=text)),
+        "embed query": lambda text: app.embedder.embed([text], "query"),
+        "one Chroma query": lambda text: index._index.query(home, vectors[text], 50),
+        "one FTS query": lambda text: app.text.search(words[text], view, 50),
     }
+    for work in works.values():
+        timed(work, queries[:20])
+    taken = [{name: timed(work, [text])[0] for name, work in works.items()} for text in queries]
+    found: dict[str, Any] = {name: spread([one[name] for one in taken]) for name in works}
+    found["bare sum"] = spread([sum(ms for name, ms in one.items() if name != "recall") for one in taken])
+    found["recall / bare sum"] = {"ratio": round(found["recall"]["p50_ms"] / found["bare sum"]["p50_ms"], 2)}
+    return found
 
 
 def starts(settings: Settings, found: dict[str, Any]) -> None:
@@ -172,7 +188,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
 ) -> None:
     """Fill a new store, then measure; nothing of it is kept."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"filled": {"how": HOW}}
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
         inside(settings, memories, found)

@@ -5,11 +5,14 @@ With `CI=true` a skipped test is a failed one.
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import sqlalchemy
@@ -17,6 +20,7 @@ import sqlalchemy
 from recollect import App, Settings, open_app
 
 POSTGRES_URL = os.environ.get("RECOLLECT_TEST_POSTGRES_URL", "postgresql://postgres@127.0.0.1:5432/test")
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -104,3 +108,14 @@ def postgres_url() -> Iterator[str]:
     with server.connect() as connection:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
     server.dispose()
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """Return a function that imports one of our scripts, which is forgotten when the test ends."""
+    monkeypatch.syspath_prepend(SCRIPTS)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == SCRIPTS:
+            del sys.modules[name]

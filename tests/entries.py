@@ -11,6 +11,7 @@ import numpy as np
 from recollect.domain import Draft
 from recollect.gate import clear
 from recollect.policy import layers
+from recollect.policy.names import words_of
 from recollect.policy.terms import keywords, vocabulary
 from recollect.ports import Chunk, Entry
 
@@ -51,6 +52,7 @@ def make_entry(
         overview=draft.overview or layers.overview(content),
         keywords=labels,
         words=vocabulary([content, title, draft.subtitle or "", labels]),
+        speaker_words=words_of(draft.speaker or ""),
         chunks=None if chunks is None else tuple(made),
         confidence=draft.confidence,
         at=at,

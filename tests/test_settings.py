@@ -135,3 +135,25 @@ def test_a_team_with_a_slash_is_refused() -> None:
     """A team whose name could be read as another team's project is refused."""
     with pytest.raises(InvalidInput, match=r"Invalid team: .*without `/`"):
         _ = Settings(team="crew/engine").caller
+
+
+def test_no_reranker_by_default(tmp_path: Path) -> None:
+    """Reranking is off until a model is named; then the best thirty matches are looked at."""
+    assert (Settings().rerank, Settings().rerank_top) == ("", 30)
+    assert Settings(rerank="cross-encoder/some").rerank == "cross-encoder/some"
+
+
+def test_a_local_reranker_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder means the same one in every process, the daemon's too."""
+    monkeypatch.chdir(tmp_path)
+    assert Settings(rerank="./reranker").rerank == str(tmp_path / "reranker")
+    with pytest.raises(InvalidInput, match="RECOLLECT_RERANK: ~nobody-of-that-name/x"):
+        Settings(rerank="~nobody-of-that-name/x")
+
+
+@pytest.mark.parametrize("top", ["0", "51", "many"])
+def test_the_reranker_looks_at_fifty_at_most(monkeypatch: pytest.MonkeyPatch, top: str) -> None:
+    """More than fifty passages would make a recall wait for seconds, fewer than one is none."""
+    monkeypatch.setenv("RECOLLECT_RERANK_TOP", top)
+    with pytest.raises(InvalidInput, match="Invalid setting RECOLLECT_RERANK_TOP"):
+        Settings()

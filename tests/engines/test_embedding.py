@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -145,6 +146,54 @@ def test_warm_start_loads_no_heavy_library(embedder: OnnxEmbedder, cache: Path, 
     assert done.stderr == ""
 
 
+# Readings
+
+
+def test_a_reading_has_the_vector_of_embed(embedder: OnnxEmbedder) -> None:
+    """Whatever the batches, reading gives in order the vectors that embedding gives."""
+    texts = _texts()[:45]
+    readings = embedder.read(texts)
+    np.testing.assert_allclose(np.vstack([one.vector for one in readings]), embedder.embed(texts), atol=1e-6)
+    assert embedder.read([]) == []
+
+
+def test_a_reading_has_a_unit_row_for_each_token(embedder: OnnxEmbedder) -> None:
+    """Rows, spans and packed signs are those of the text's own tokens, without special ones and without padding."""
+    texts = [text for text in _texts()[:60] if len(embedder.spans(text)) <= 254]
+    for text, reading in zip(texts, embedder.read(texts), strict=True):
+        assert list(reading.spans) == embedder.spans(text)
+        assert (reading.tokens.dtype, reading.tokens.shape) == (np.float32, (len(reading.spans), 384))
+        np.testing.assert_allclose(np.linalg.norm(reading.tokens, axis=1), 1, atol=1e-5)
+        assert reading.signs == np.packbits(reading.tokens > 0, axis=1).tobytes()
+    assert len(texts) > 50
+
+
+def test_a_token_means_the_same_alone_and_in_a_batch(embedder: OnnxEmbedder) -> None:
+    """The rows of a text do not depend on the longer texts that are read with it."""
+    texts = _texts()[:30]
+    for text, reading in zip(texts, embedder.read(texts), strict=True):
+        np.testing.assert_allclose(reading.tokens, embedder.read([text])[0].tokens, atol=1e-5)
+
+
+def test_a_long_reading_is_cut_at_the_limit(embedder: OnnxEmbedder) -> None:
+    """Only the first 254 tokens of a long text are read, and their spans say so."""
+    (reading,) = embedder.read(["alpha " * 600])
+    assert reading.tokens.shape == (254, 384)
+    assert reading.spans[-1] == (253 * 6, 253 * 6 + 5)
+    assert np.array_equal(reading.vector, embedder.embed(["alpha " * 600])[0])
+
+
+def test_a_prompt_is_read_but_not_returned(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
+    """The prompt shapes the vector and the rows, and has neither rows nor spans of its own."""
+    prompted = OnnxEmbedder(replace(card, query_prompt="search query: "), None, cache)
+    (reading,) = prompted.read(["fox den"], "query")
+    (whole,) = embedder.read(["search query: fox den"])
+    assert reading.spans == ((0, 3), (4, 7))
+    np.testing.assert_allclose(reading.vector, whole.vector, atol=1e-6)
+    np.testing.assert_allclose(reading.tokens, whole.tokens[-2:], atol=1e-5)
+    assert prompted.read(["fox den"])[0].spans == reading.spans
+
+
 # sentence-transformers
 
 
@@ -180,6 +229,31 @@ def test_both_embedders_count_tokens_alike(reference: SentenceTransformersEmbedd
     """Spans are the same through both libraries, also beyond the limit."""
     for text in (*ODD_TEXTS, "alpha " * 700):
         assert reference.spans(text) == embedder.spans(text)
+
+
+@pytest.mark.parametrize("kind", ["query", "document"])
+def test_both_embedders_read_alike(
+    reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder, kind: Literal["query", "document"]
+) -> None:
+    """Through both libraries a text has the same tokens, and no row or vector differs by more than rounding."""
+    texts = _texts()[:40]
+    for ours, theirs in zip(embedder.read(texts, kind), reference.read(texts, kind), strict=True):
+        assert ours.spans == theirs.spans
+        assert float(ours.vector @ theirs.vector) > 0.9999
+        assert (ours.tokens * theirs.tokens).sum(axis=1).min(initial=1.0) > 0.999
+        assert len(ours.signs) == len(theirs.signs) == 48 * len(ours.spans)
+    np.testing.assert_allclose([one.vector for one in reference.read(texts)], reference.embed(texts), atol=1e-6)
+    assert reference.read([]) == []
+
+
+def test_tokens_cut_otherwise_are_left_out(
+    reference: SentenceTransformersEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the library's tokens are not those of the definition, a reading has its vector and no tokens."""
+    monkeypatch.setattr(reference._model().model, "max_seq_length", 5)
+    (reading,) = reference.read(["one two three four five six"])
+    assert (reading.tokens.shape, reading.spans, reading.signs) == ((0, 384), (), b"")
+    assert float(np.linalg.norm(reading.vector)) == pytest.approx(1, abs=1e-5)
 
 
 def test_missing_folder_is_said_plainly(tmp_path: Path) -> None:

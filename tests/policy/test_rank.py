@@ -1,8 +1,8 @@
-"""Rank: weights that sum to one, parts that sum to the score, and a match that grows with the evidence."""
+"""Rank: weights that sum to one, parts that sum to the score, and the small sums that evidence is made from."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
@@ -11,12 +11,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from memories import NOW, a_memory
 
-from recollect.domain import POLICIES, FactType, Profile, Signals
+from recollect.domain import POLICIES, FactType, Profile
 from recollect.policy import rank
 
 unit = st.floats(0.0, 1.0)
-signals = st.builds(Signals, cosine=st.floats(-1.0, 1.0), bm25=st.floats(0.0, 100.0), coverage=unit, fuzzy=unit)
-candidates = st.dictionaries(st.integers(1, 50), signals, max_size=12)
 quick = hypothesis_settings(deadline=None, database=None)
 
 
@@ -67,46 +65,6 @@ def test_frequency_is_full_at_twenty_uses() -> None:
     assert rank.frequency(a_memory(accessed_count=8, recalled_count=12)) == pytest.approx(1.0)
     assert rank.frequency(a_memory(recalled_count=10_000)) == 1.0
     assert rank.frequency(a_memory(recalled_count=1)) < rank.frequency(a_memory(recalled_count=2))
-
-
-@quick
-@given(candidates, st.integers(0, 10))
-def test_a_match_is_between_nought_and_one(found: dict[int, Signals], words: int) -> None:
-    """Every candidate gets a match of 0–1, whatever was found."""
-    matched = rank.matches(found, words)
-    assert matched.keys() == found.keys()
-    assert all(0.0 <= one <= 1.0 for one in matched.values())
-
-
-@quick
-@given(candidates, signals, st.integers(0, 10), st.floats(0.0, 1.0), st.floats(0.0, 50.0))
-def test_more_evidence_never_lowers_a_match(
-    others: dict[int, Signals], one: Signals, words: int, nearer: float, more: float
-) -> None:
-    """A higher cosine or a higher bm25 of the same candidate never lowers its match."""
-    one = replace(one, cosine=max(one.cosine, 0.01))
-    before = rank.matches(others | {99: one}, words)[99]
-    closer = replace(one, cosine=min(one.cosine + nearer, 1.0))
-    stronger = replace(one, bm25=one.bm25 + more)
-    assert rank.matches(others | {99: closer}, words)[99] >= before - 1e-9
-    assert rank.matches(others | {99: stronger}, words)[99] >= before - 1e-9
-
-
-@quick
-@given(unit, unit, st.floats(0.0, 50.0))
-def test_words_alone_grow_with_what_is_held(less: float, more: float, bm25: float) -> None:
-    """Where meaning was not searched, holding more of the query never counts less."""
-    less, more = sorted((less, more))
-    first, second = (rank.matches({1: Signals(coverage=held, bm25=bm25)}, 5)[1] for held in (less, more))
-    assert second >= first
-
-
-def test_a_name_that_is_held_is_never_irrelevant() -> None:
-    """A memory that holds a query of one or two words matches by half at least, however little meaning agrees."""
-    crowd = {number: Signals(cosine=0.4) for number in range(1, 30)}
-    named = Signals(cosine=0.01, coverage=1.0, bm25=0.5)
-    assert rank.matches(crowd | {99: named}, 1)[99] >= 0.5
-    assert rank.matches(crowd | {99: named}, 6)[99] < 0.5
 
 
 @quick

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect import Draft
-from recollect.policy.terms import STOP_WORDS, fold, keywords, parse, parts, stem, vocabulary
+from recollect.policy.terms import STOP_WORDS, fold, forms, keywords, parse, parts, stem, vocabulary
 
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -19,14 +21,14 @@ quick = hypothesis_settings(deadline=None, database=None)
         ("TypeScript", "typescript"),
         ("Café", "cafe"),
         ("GRÖSSE", "grosse"),
-        ("Größe", "große"),
+        ("Größe", "grosse"),
         ("Русский", "русский"),
         ("がっこう", "がっこう"),
         ("日本", "日本"),
     ],
 )
 def test_fold_drops_case_and_accents(text: str, folded: str) -> None:
-    """Case and Latin accents do not count, exactly as in the text index."""
+    """Case and accents do not count."""
     assert fold(text) == folded
 
 
@@ -64,9 +66,9 @@ def test_the_vocabulary_holds_names_whole_and_in_parts() -> None:
 @quick
 @given(st.text(max_size=80))
 def test_the_vocabulary_is_folded_and_bounded(text: str) -> None:
-    """Every word is 2 to 64 characters without white space, so that a list of them can be joined and cut."""
+    """Every word is at most 64 characters without white space, so that a list of them can be joined and cut."""
     for word in vocabulary([text]):
-        assert 1 < len(word) <= 64
+        assert 1 < len(word) <= 64 or not word.isascii()
         assert word.split() == [word]
 
 
@@ -74,6 +76,41 @@ def test_stemming_meets_the_text_index() -> None:
     """Inflections of a word have one stem, the one of Porter that FTS5 uses."""
     assert stem("deploying") == stem("deployed") == stem("deploys") == "deploi"
     assert stem("relational") == "relat"
+
+
+@pytest.mark.parametrize(
+    ("word", "others"),
+    [
+        ("paint", {"paints", "painted", "painting", "paintings"}),
+        ("paintings", {"paint", "paints", "painted", "painting"}),
+        ("deployed", {"deploy", "deploys", "deploying"}),
+        ("happy", {"happiness"}),
+        ("stopped", {"stop", "stops", "stopping"}),
+        ("moved", {"move", "moves"}),
+        ("42", {"42s"}),
+    ],
+)
+def test_the_forms_of_a_word(word: str, others: set[str]) -> None:
+    """The word itself comes first, then its inflections, whichever of them was asked."""
+    found = forms(word)
+    assert found[0] == word
+    assert others < {*found}
+
+
+@quick
+@given(st.text(min_size=1, max_size=20).map(fold).filter(bool) | st.from_regex(r"[a-z]{1,14}", fullmatch=True))
+def test_every_form_has_the_same_stem(word: str) -> None:
+    """The forms of any word are distinct, the word is the first, and no form has another stem."""
+    found = forms(word)
+    assert found[0] == word
+    assert len({*found}) == len(found)
+    assert {stem(one) for one in found} == {stem(word)}
+
+
+def test_a_word_of_another_script_has_no_other_forms() -> None:
+    """English endings are tried on English letters only."""
+    assert forms("größe") == ("größe",)
+    assert forms("日本") == ("日本",)
 
 
 def test_a_query_keeps_what_carries_meaning() -> None:
@@ -123,3 +160,10 @@ def test_labels_become_keywords() -> None:
     )
     assert {"parse", "Config", "run", "Book"} <= set(found)
     assert keywords(Draft(content="plain text")) == ""
+
+
+def test_keywords_hold_the_date_as_people_write_it() -> None:
+    """A memory is found by the day, the month and the year when the thing happened."""
+    draft = Draft(content="plain text", observed_at=datetime(2023, 5, 7, 23, 59, tzinfo=UTC))
+    assert keywords(draft) == "7 May 2023"
+    assert {"may", "2023"} <= vocabulary([keywords(draft)])

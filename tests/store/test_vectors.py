@@ -141,7 +141,7 @@ class Unready:
     def __init__(self, embedder: Any) -> None:
         self.card, self.ready, self.asked = embedder.card, False, 0
 
-    def embed(self, texts: Any, kind: str = "document") -> Any:
+    def read(self, texts: Any, kind: str = "document") -> Any:
         """Count a call that should not be."""
         self.asked += 1
         raise AssertionError("the model was asked")

@@ -1,0 +1,53 @@
+"""Counting tokens: as the model does, before its weights are loaded, and never at the price of loading them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.domain import ModelCard
+from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder
+
+TEXTS = [
+    "",
+    "word",
+    '{"id":"1","content":"a\\nb"}',
+    "私は東京で開発しています。",
+    "한국어",
+    "a [SEP] b",
+    "the fox " * 300,
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_count_is_the_number_of_tokens(embedder: OnnxEmbedder, text: str) -> None:
+    """A text has as many tokens as it has spans, as long as the model knows its words."""
+    count = embedder.counter()
+    assert count is not None
+    assert count(text) == len(embedder.spans(text))
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("x" * 300, 300), ("ก" * 50, 50), ("so 🎉 it is", 4), ("🎉" * 7, 7)])
+def test_an_unknown_word_counts_by_its_characters(embedder: OnnxEmbedder, text: str, tokens: int) -> None:
+    """What the model has one token for, because it does not know it, counts one for each of its characters."""
+    count = embedder.counter()
+    assert count is not None
+    assert count(text) == tokens >= len(embedder.spans(text))
+
+
+def test_counting_loads_no_weights(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
+    """Where the model was exported before, its tokens are counted without loading it."""
+    cold = OnnxEmbedder(card, None, cache)
+    count, warm = cold.counter(), embedder.counter()
+    assert count is not None
+    assert warm is not None
+    assert not cold.ready
+    assert [count(text) for text in TEXTS] == [warm(text) for text in TEXTS]
+
+
+def test_without_a_tokenizer_nothing_is_counted(card: ModelCard, tmp_path: Path) -> None:
+    """Where nothing was exported or loaded yet there is no counter, and asking for one builds nothing."""
+    assert OnnxEmbedder(card, None, tmp_path).counter() is None
+    assert list(tmp_path.iterdir()) == []
+    assert SentenceTransformersEmbedder("all-MiniLM-L6-v2").counter() is None

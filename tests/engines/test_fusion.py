@@ -1,0 +1,380 @@
+"""The learned fusion: its features by hand, its networks, and what its fitted coefficients must never do."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from recollect.domain import Asked, ModelCard, Near, Signals
+from recollect.engines.fusion import LearnedFusion, Network, features
+from recollect.ports import Fusion
+
+QUESTION = Asked(words=5, rarest=4.2, unknown=0.1, semantic=True)
+UNEMBEDDED = replace(QUESTION, semantic=False)
+ALL = Signals(
+    cosine=0.6,
+    bm25=20.0,
+    coverage=0.5,
+    fuzzy=0.75,
+    spoken=True,
+    late=0.5,
+    rare=0.55,
+    passage=0.45,
+    phrase=0.3,
+    around=0.8,
+    before=Near(bm25=5.0, cosine=0.3, late=0.2),
+    after=Near(bm25=20.0, cosine=0.4, late=0.45),
+    in_session=True,
+    dated=0.6,
+    timed=True,
+    counted=True,
+    asking=0.5,
+    asked=1.0,
+    length=147,
+)
+STRANGE = Signals(cosine=-0.2, before=Near(cosine=-0.1))
+SOME = Signals(cosine=0.3, bm25=5.0, coverage=0.25, late=0.35, passage=0.25, phrase=0.2, around=0.2)
+LEXICAL = {
+    "bm25": [0.5, 0, 0.2],
+    "bm25_of_best": [1, 0, 0.25],
+    "bm25_before": [0.2, 0, 0],
+    "bm25_after": [0.5, 0, 0],
+    "bm25_near": [0.5, 0, 0],
+    "bm25_around": [25 / 45, 0, 0],
+    "held": [0.75, 0, 0.25],
+    "held_around": [0.8, 0, 0.25],
+    "passage": [0.45, 0, 0.25],
+    "phrase": [0.3, 0, 0.2],
+    "best_bm25": [0.5, 0.5, 0.5],
+    "best_held": [0.75, 0.75, 0.75],
+    "words": [5 / 12] * 3,
+    "unknown": [0.1] * 3,
+    "rarest": [0.6] * 3,
+    "spoken": [1, 0, 0],
+    "not_spoken": [0, 1, 1],
+    "dated": [0.6, 0, 0],
+    "timed": [1, 0, 0],
+    "counted": [1, 0, 0],
+    "asking": [0.5, 0, 0],
+    "asked": [1, 0, 0],
+    "in_session": [1, 0, 0],
+    "length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
+}
+USUAL, USUAL_LATE = (0.3 + 47 * 0.1) / 49, (0.35 + 0.1 + 47 * 0.1) / 49
+SEMANTIC = {
+    "cosine": [0.6, 0, 0.3],
+    "cosine_outstanding": [0.6 - USUAL, -USUAL, 0.3 - USUAL],
+    "cosine_to_best": [0, -0.6, -0.3],
+    "cosine_before": [0.3, 0, 0],
+    "cosine_after": [0.4, 0, 0],
+    "cosine_near": [0.4, 0, 0],
+    "late": [0.5, 0.1, 0.35],
+    "late_rare": [0.55, 0.1, 0.283],
+    "late_outstanding": [0.5 - USUAL_LATE, 0.1 - USUAL_LATE, 0.35 - USUAL_LATE],
+    "late_to_best": [0, -0.4, -0.15],
+    "late_rare_to_best": [0, -0.45, -0.267],
+    "late_near": [0.45, 0, 0],
+    "best_cosine": [0.6] * 3,
+    "best_late": [0.5] * 3,
+    "usual_cosine": [USUAL] * 3,
+}
+
+unit = st.floats(0.0, 1.0, width=32)
+near = st.builds(Near, bm25=st.floats(0.0, 100.0), cosine=st.floats(-1.0, 1.0), late=unit)
+signals = st.builds(
+    Signals,
+    cosine=st.floats(-1.0, 1.0),
+    bm25=st.floats(0.0, 100.0),
+    coverage=unit,
+    fuzzy=unit,
+    spoken=st.booleans(),
+    late=st.none() | unit,
+    rare=st.none() | unit,
+    passage=unit,
+    phrase=unit,
+    around=unit,
+    before=near,
+    after=near,
+    in_session=st.booleans(),
+    dated=unit,
+    timed=st.booleans(),
+    counted=st.booleans(),
+    asking=unit,
+    asked=unit,
+    length=st.integers(0, 200_000),
+)
+candidates = st.dictionaries(st.integers(1, 50), signals, max_size=12)
+questions = st.builds(
+    Asked, words=st.integers(0, 40), rarest=st.floats(0.0, 15.0), unknown=unit, semantic=st.booleans()
+)
+quick = hypothesis_settings(deadline=None, database=None)
+
+
+@pytest.fixture(scope="module")
+def fusion() -> LearnedFusion:
+    """Return the fusion with the coefficients that are shipped."""
+    return LearnedFusion()
+
+
+def shipped() -> dict[str, Any]:
+    """Return the coefficients as the file holds them."""
+    found: dict[str, Any] = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))
+    return found
+
+
+def near_by(cosine: float, **fields: Any) -> Signals:
+    """Return a memory of this cosine whose late interaction agrees with it, as it mostly does."""
+    late = 0.1 + 0.61 * cosine
+    return Signals(**{"cosine": cosine, "late": late, "rare": late, "length": 120} | fields)
+
+
+def holding(share: float, bm25: float, cosine: float = 0.0) -> Signals:
+    """Return a memory that holds this share of the query's words."""
+    return near_by(cosine, coverage=share, passage=share, phrase=share, around=share, bm25=bm25)
+
+
+def crowd(size: int, cosine: float = 0.12) -> dict[int, Signals]:
+    """Return memories that have nothing to do with the query, as near to it as unrelated texts are."""
+    dice = random.Random(7)
+    return {number: near_by(max(dice.gauss(cosine, 0.05), 0.0)) for number in range(1, size + 1)}
+
+
+def value(found: Mapping[int, Signals], name: str, number: int = 0) -> float:
+    """Return one feature of one candidate, the first unless told."""
+    return float(features(list(found.values()), QUESTION, [name])[number, 0])
+
+
+def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
+    """Wiring hands the learned fusion out as the port, with everything the port names."""
+    port: Fusion = fusion
+    assert {name for name in vars(Fusion) if not name.startswith("_")} == {"matches"}
+    assert port.matches({}, QUESTION) == {}
+
+
+@pytest.mark.parametrize("name", LEXICAL | SEMANTIC)
+def test_each_feature_as_by_hand(name: str) -> None:
+    """For three candidates, one of which only meaning found, each feature is what its name says."""
+    rows = features([ALL, STRANGE, SOME], QUESTION, [name])
+    assert rows[:, 0].tolist() == pytest.approx((LEXICAL | SEMANTIC)[name], abs=1e-6)
+
+
+def test_features_come_in_the_order_asked_for() -> None:
+    """There is a row for each candidate and a column for each name, float32, in both their orders."""
+    names = [*SEMANTIC, *LEXICAL]
+    rows = features([ALL, SOME], QUESTION, names)
+    assert (rows.shape, rows.dtype) == ((2, len(names)), np.float32)
+    assert np.array_equal(features([SOME, ALL], QUESTION, names[::-1]), rows[::-1, ::-1])
+    assert rows[:, names.index("cosine")].tolist() == pytest.approx([0.6, 0.3])
+
+
+@pytest.mark.parametrize("name", SEMANTIC)
+def test_words_alone_have_no_meaning(name: str) -> None:
+    """Where meaning was not searched there are no semantic features, so that none can be mistaken for a nought."""
+    with pytest.raises(KeyError, match=name):
+        features([ALL, SOME], UNEMBEDDED, [name])
+    assert features([ALL, SOME], UNEMBEDDED, list(LEXICAL)).shape == (2, len(LEXICAL))
+
+
+def test_a_better_candidate_changes_what_is_relative() -> None:
+    """Beside a better one, a candidate falls behind the best and stands out less, and keeps its own values."""
+    alone, beaten = {1: SOME}, {1: SOME, 2: replace(ALL, cosine=0.9, late=0.8, rare=0.8)}
+    for name in ("bm25", "cosine", "late", "held", "length"):
+        assert value(alone, name) == value(beaten, name)
+    for name in ("bm25_of_best", "cosine_to_best", "late_to_best", "late_rare_to_best"):
+        assert value(beaten, name) < value(alone, name)
+    assert value(alone, "not_spoken") == 0.0 < value(beaten, "not_spoken")
+    assert value(beaten, "best_cosine") == pytest.approx(0.9)
+
+
+def test_a_lone_memory_stands_out_as_from_unrelated_text() -> None:
+    """Whoever is missing from a crowd counts as unrelated; the best one itself never counts as usual."""
+    assert value({1: near_by(0.7)}, "usual_cosine") == pytest.approx(0.1)
+    assert value({1: near_by(0.7)}, "cosine_outstanding") == pytest.approx(0.6)
+    two = {1: near_by(0.7), 2: near_by(0.7)}
+    assert value(two, "usual_cosine") == pytest.approx((0.7 + 48 * 0.1) / 49)
+
+
+def test_a_near_crowd_is_not_all_noise() -> None:
+    """What is usual rises with a crowd up to a limit, and the crowd is the nearest fifty only."""
+    near_ones = {number: near_by(0.8) for number in range(60)}
+    assert value(near_ones, "usual_cosine") == pytest.approx(0.45)
+    some = {number: near_by(0.3) for number in range(50)}
+    far = {number: near_by(0.0) for number in range(50, 200)}
+    assert value(some | far, "usual_cosine") == pytest.approx(0.3) == value(some, "usual_cosine")
+
+
+def test_a_missing_late_interaction_is_guessed_from_the_cosine() -> None:
+    """A memory whose tokens are not stored yet is neither best nor worst for that."""
+    missing = Signals(cosine=0.5)
+    assert value({1: missing}, "late") == value({1: missing}, "late_rare") == pytest.approx(0.405)
+    assert value({1: replace(missing, late=0.1)}, "late") == pytest.approx(0.1)
+    assert value({1: Signals(cosine=-0.4)}, "late") == pytest.approx(0.1)
+    assert value({1: replace(missing, late=0.0)}, "late") == 0.0
+
+
+def test_scores_as_by_hand() -> None:
+    """A network of two features and two units gives the sum of its linear part, its units and its bias."""
+    given = {
+        "names": ["bm25", "held"],
+        "mean": [0.5, 0.0],
+        "scale": [0.5, 2.0],
+        "linear": [1.0, -3.0],
+        "bias": 0.25,
+        "hidden": [[1.0, 0.0], [0.5, 2.0]],
+        "hidden_bias": [0.0, -1.0],
+        "out": [2.0, -1.0],
+    }
+    network = Network.read(given)
+    scores = network.scores(np.array([[0.5, 0.0], [1.0, 1.0]], dtype=np.float32))
+    first = 0.25 - math.tanh(-1.0)
+    second = 0.25 + 1.0 - 1.5 + 2 * math.tanh(1.25) - math.tanh(0.0)
+    assert (scores.dtype, network.names) == (np.float32, ("bm25", "held"))
+    assert scores.tolist() == pytest.approx([first, second], abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "known"), [("fused", LEXICAL | SEMANTIC), ("words", LEXICAL)])
+def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[float]]) -> None:
+    """Both networks name features that exist, each once, their sizes agree, and every number is finite."""
+    given = shipped()
+    assert set(given) == {"fused", "words"}
+    network = Network.read(given[name])
+    width, units = len(network.names), len(network.out)
+    assert width == len(set(network.names)) > 0
+    assert set(network.names) <= set(known)
+    assert network.mean.shape == network.scale.shape == network.linear.shape == (width,)
+    assert network.hidden.shape == (width, units)
+    assert network.hidden_bias.shape == (units,)
+    arrays = (network.mean, network.scale, network.linear, network.hidden, network.hidden_bias, network.out)
+    assert all(np.isfinite(one).all() for one in (*arrays, np.array(network.bias)))
+    assert (network.scale > 0).all()
+
+
+@quick
+@given(candidates, questions)
+def test_a_match_is_between_nought_and_one(found: dict[int, Signals], asked: Asked) -> None:
+    """Every candidate gets a match of 0–1, whatever was found, and the same one when asked again."""
+    fusion = LearnedFusion()
+    matched = fusion.matches(found, asked)
+    assert matched.keys() == found.keys()
+    assert all(type(one) is float and 0.0 <= one <= 1.0 for one in matched.values())
+    assert fusion.matches(found, asked) == matched
+
+
+@quick
+@given(candidates, questions, st.randoms(use_true_random=False))
+def test_the_order_of_the_candidates_does_not_count(found: dict[int, Signals], asked: Asked, dice: Any) -> None:
+    """However the candidates are dealt, each keeps its match."""
+    shuffled = list(found.items())
+    dice.shuffle(shuffled)
+    fusion = LearnedFusion()
+    assert fusion.matches(dict(shuffled), asked) == pytest.approx(fusion.matches(found, asked), abs=1e-4)
+
+
+@quick
+@given(candidates, st.integers(0, 40))
+def test_without_meaning_no_cosine_counts(found: dict[int, Signals], words: int) -> None:
+    """Where meaning was not searched, whatever stands in the semantic signals changes no match."""
+    asked = Asked(words=words, rarest=3.0, unknown=0.0, semantic=False)
+    blind = {}
+    for number, one in found.items():
+        before, after = replace(one.before, cosine=0.5), replace(one.after, late=0.9)
+        blind[number] = replace(one, cosine=0.9, late=None, rare=0.1, before=before, after=after)
+    fusion = LearnedFusion()
+    assert fusion.matches(blind, asked) == fusion.matches(found, asked)
+
+
+@quick
+@given(candidates, signals, st.booleans(), questions, st.integers(1, 2))
+def test_a_name_that_is_held_is_never_irrelevant(
+    others: dict[int, Signals], one: Signals, guessed: bool, asked: Asked, words: int
+) -> None:
+    """A memory that holds a query of one or two words matches by half at least, whatever else is found."""
+    named = replace(one, **{"fuzzy" if guessed else "coverage": 1.0})
+    assert LearnedFusion().matches(others | {99: named}, replace(asked, words=words))[99] >= 0.5
+
+
+def test_a_word_of_many_is_no_name(fusion: LearnedFusion) -> None:
+    """In a longer query the same weak evidence stays below a half, and half a name counts for little."""
+    named = near_by(0.01, coverage=1.0, passage=1.0, phrase=1.0, around=1.0, bm25=0.5)
+    others = {number: near_by(0.4) for number in range(1, 30)}
+    assert fusion.matches(others | {99: named}, replace(QUESTION, words=2))[99] >= 0.5
+    assert fusion.matches(others | {99: named}, replace(QUESTION, words=6))[99] < 0.5
+    half = replace(named, coverage=0.5, passage=0.5, phrase=0.5, around=0.5)
+    assert fusion.matches(others | {99: half}, replace(QUESTION, words=2))[99] < 0.5
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 20, 50, 150])
+def test_unrelated_candidates_stay_below_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
+    """Where nothing is nearer than unrelated texts are and no word is shared, every match is below the floor."""
+    asked = replace(QUESTION, rarest=0.0, unknown=1.0)
+    assert max(fusion.matches(crowd(size), asked).values()) < card.floor
+
+
+@pytest.mark.parametrize("size", [0, 3, 20, 100])
+def test_a_memory_found_by_both_is_far_above_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
+    """What is near in meaning and holds most words is more likely the answer than not, alone or in a crowd."""
+    matched = fusion.matches(crowd(size) | {999: holding(0.8, 25.0, cosine=0.65)}, replace(QUESTION, unknown=0.0))
+    assert matched[999] > max(0.5, card.floor)
+    assert max(matched, key=lambda one: matched[one]) == 999
+
+
+@pytest.mark.parametrize("size", [1, 4, 30])
+def test_meaning_alone_and_words_alone_reach_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
+    """A memory that shares no word but is much nearer than the rest is found, and so is one that holds the words."""
+    asked = replace(QUESTION, unknown=0.0)
+    for one in (near_by(0.5), holding(0.9, 25.0, cosine=0.12)):
+        assert fusion.matches(crowd(size) | {999: one}, asked)[999] >= card.floor
+    assert fusion.matches(crowd(size) | {999: holding(0.9, 25.0)}, replace(asked, semantic=False))[999] >= card.floor
+
+
+@pytest.mark.parametrize("size", [2, 10, 60])
+def test_both_searchers_beat_one(fusion: LearnedFusion, size: int) -> None:
+    """What words and meaning both found comes before what only one of them found as well."""
+    found = {
+        901: holding(0.6, 15.0, cosine=0.5),
+        902: near_by(0.5),
+        903: holding(0.6, 15.0, cosine=0.12),
+    }
+    matched = fusion.matches(crowd(size) | found, replace(QUESTION, unknown=0.0))
+    assert matched[901] > max(matched[902], matched[903])
+    assert min(matched[902], matched[903]) > max(one for number, one in matched.items() if number <= size)
+
+
+@pytest.mark.parametrize("size", [5, 20, 49, 120])
+@pytest.mark.parametrize(("share", "bm25"), [(0.0, 0.0), (0.3, 8.0), (0.7, 20.0)])
+def test_more_meaning_never_lowers_a_match(fusion: LearnedFusion, size: int, share: float, bm25: float) -> None:
+    """In a crowd, an otherwise equal candidate of higher cosine and late interaction has no lower match."""
+    steps = [0.1 + 0.05 * step for step in range(15)]
+    matched = [fusion.matches(crowd(size) | {999: holding(share, bm25, one)}, QUESTION)[999] for one in steps]
+    assert matched == sorted(matched)
+    assert matched[-1] > matched[0]
+
+
+@pytest.mark.parametrize("size", [5, 20, 49, 120])
+@pytest.mark.parametrize("cosine", [0.15, 0.35, 0.55])
+def test_more_words_never_lower_a_match(fusion: LearnedFusion, size: int, cosine: float) -> None:
+    """In a crowd, an otherwise equal candidate that holds more of the query has no lower match."""
+    steps = [(0.1 * step, 3.0 * step) for step in range(1, 11)]
+    matched = [fusion.matches(crowd(size) | {999: holding(*one, cosine)}, QUESTION)[999] for one in steps]
+    assert matched == sorted(matched)
+    assert matched[-1] > matched[0]
+
+
+@pytest.mark.parametrize("size", [0, 5, 49])
+def test_words_alone_grow_with_what_is_held(fusion: LearnedFusion, size: int) -> None:
+    """Where meaning was not searched, holding more of the query never counts less."""
+    steps = [(0.1 * step, 3.0 * step) for step in range(1, 11)]
+    matched = [fusion.matches(crowd(size) | {999: holding(*one)}, UNEMBEDDED)[999] for one in steps]
+    assert matched == sorted(matched)
+    assert matched[-1] > matched[0]

@@ -1,0 +1,92 @@
+"""Plans: what SQLite does for the statements of a recall, so that none walks a namespace that may hold everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from recollect.domain import FactType
+from recollect.ports import Term
+from recollect.store import rows
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def planned(parts: Any) -> Iterator[Callable[[Callable[[], object]], list[str]]]:
+    """Return a function that calls another and returns the steps of every statement that was run meanwhile."""
+    asked: list[tuple[str, Any]] = []
+    for number in range(30):
+        parts.add(f"Turn {number}", session_id="s1", position=number, speaker="Ada", tags=("Tide",))
+
+    def steps(call: Callable[[], object]) -> list[str]:
+        call()
+        asked.clear()
+        call()
+        statements = [one for one in asked if one[0].startswith(("SELECT", "WITH"))]
+        with parts.database.reading() as connection:
+            plans = [connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values) for sql, values in statements]
+            return [row[-1] for plan in plans for row in plan]
+
+    listener = lambda *told: asked.append(told[2:4])  # noqa: E731
+    event.listen(parts.database.engine, "before_cursor_execute", listener)
+    yield steps
+    event.remove(parts.database.engine, "before_cursor_execute", listener)
+
+
+@pytest.mark.parametrize("wish", [{}, {"tags": ("tide",)}, {"since": LONG_AGO}, {"fact_type": FactType.GENERAL}])
+@pytest.mark.parametrize("read", ["standings", "load", "abstracts", "contents"])
+def test_memories_are_looked_up_by_id(parts: Any, planned: Any, read: str, wish: dict[str, Any]) -> None:
+    """Reading memories by id goes to their rows, whatever else the view asks; the namespace's size is no matter."""
+    ids, view = list(range(1, 20)), parts.view(**wish)
+    steps = planned(lambda: getattr(parts.records, read)(ids, view))
+    assert "SEARCH memory USING INTEGER PRIMARY KEY (rowid=?)" in steps
+    assert [step for step in steps if step.startswith("SCAN") or "(namespace_id=?)" in step] == []
+
+
+def test_the_words_of_a_query_lead_to_the_memories(parts: Any, planned: Any) -> None:
+    """A search begins in the text index and looks up what it found there."""
+    steps = planned(lambda: parts.text.search([Term("turn")], parts.view(), 10))
+    assert [step.split(" USING")[0] for step in steps] == [
+        "SCAN memory_text VIRTUAL TABLE INDEX 32:M5",
+        "SEARCH memory",
+    ]
+    assert steps[1].endswith("INTEGER PRIMARY KEY (rowid=?)")
+
+
+def test_counts_and_names_walk_nothing(parts: Any, planned: Any) -> None:
+    """How many there are, how often a word stands and who is named are looked up."""
+    view = parts.view()
+    steps = planned(lambda: (parts.text.size(view), parts.text.frequencies(["turn"], view)))
+    steps += planned(lambda: (parts.records.speakers(view, ["ada"]), parts.records.unembedded(1)))
+    assert len(steps) >= 4
+    assert [step for step in steps if step.startswith("SCAN")] == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "index"),
+    [
+        ({"type": "bugfix"}, "ix_memory_namespace_id_type (namespace_id=? AND type=?)"),
+        ({"project": "hull"}, "ix_memory_namespace_id_project (namespace_id=? AND project=?)"),
+        ({"category": "ops"}, "ix_memory_namespace_id_category (namespace_id=? AND category=?)"),
+        ({"fact_type": FactType.EVENT}, "ix_memory_namespace_id_fact_type (namespace_id=? AND fact_type=?)"),
+        ({"session_id": "s1"}, "ix_memory_namespace_id_session_id_position (namespace_id=? AND session_id=?)"),
+        ({"since": LONG_AGO}, "ix_memory_namespace_id_happened_at (namespace_id=? AND <expr>>?)"),
+        ({"tags": ("Tide",)}, "ix_label_kind_folded (kind=? AND <expr>=?)"),
+        ({"file": "src"}, "ix_label_kind_folded (kind=?)"),
+    ],
+)
+def test_a_filter_begins_at_its_index(parts: Any, planned: Any, wish: dict[str, Any], index: str) -> None:
+    """What passes a filter is found through the index that was made for it."""
+    view = parts.view(**wish)
+
+    def passing() -> list[int]:
+        with parts.database.reading() as connection:
+            numbers = rows.namespace_ids(connection, view.namespaces).values()
+            return list(connection.execute(rows.passing(view, numbers)).scalars())
+
+    assert planned(passing)[0].endswith(index)
