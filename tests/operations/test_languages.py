@@ -181,3 +181,13 @@ def test_reindex_gives_an_older_store_its_words(open_store: Callable[..., App], 
     assert hit.memory.key == "tokyo"
     assert hit.signals.coverage == 1.0
     assert [check for check in again.checks() if not check.well] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("数据库", True), ("СЕРВЕРНОЙ", True), ("“600”", False), ("PostgreSQL数据库", False), ("Noël", False)],
+)
+def test_a_script_the_model_cannot_read_is_said(library: App, query: str, said: bool) -> None:
+    """Where no letter of the query is Latin, meaning is not searched, and the answer says so."""
+    notes = recall(library, Query(query=query)).notes
+    assert any("does not read this script" in note for note in notes) == said

@@ -48,12 +48,16 @@ class Shelf:
         self.chunks[memory_id] = list(chunks)
         return memory_id
 
-    def expected(self, vector: Any, tokens: Any, weights: Sequence[float], memory_id: int) -> Closeness:
-        """Count by hand: the three chunks nearest by cosine, each query token's best sign row in each."""
+    def nearest(self, vector: Any, ids: Sequence[int]) -> list[int]:
+        """Return `ids` by the cosine of their best chunk, the nearest first."""
+        return sorted(ids, key=lambda one: -max(float(chunk[0] @ vector) for chunk in self.chunks[one]))
+
+    def expected(self, vector: Any, tokens: Any, weights: Sequence[float], memory_id: int, most: int = 8) -> Closeness:
+        """Count by hand: the `most` chunks nearest by cosine, each query token's best sign row in each."""
         nearest = sorted(self.chunks[memory_id], key=lambda chunk: -float(chunk[0] @ vector))
         best = [
             np.array([max(float(one @ np.where(row > 0, 1, -1)) for row in held) for one in tokens])
-            for _, held in nearest[:3]
+            for _, held in nearest[:most]
             if held is not None
         ]
         cosine = float(nearest[0][0] @ vector)
@@ -92,14 +96,25 @@ def test_closeness_is_what_counting_by_hand_gives(shelf: Shelf) -> None:
     ]
     vector, tokens, weights = direction("asked"), rows("asked"), [0.7, 0.1, 0.1, 0.1]
     found = shelf.vectors.closeness(vector, tokens, weights, ids[5:])
-    assert same(found, {one: shelf.expected(vector, tokens, weights, one) for one in ids[5:]})
+    order = shelf.nearest(vector, ids[5:])
+    most = {one: 8 if place < 20 else 3 for place, one in enumerate(order)}
+    assert same(found, {one: shelf.expected(vector, tokens, weights, one, most[one]) for one in ids[5:]})
     assert any(abs((one.late or 0) - (one.rare or 0)) > 0.01 for one in found.values())
 
 
-def test_only_the_three_nearest_chunks_take_part(shelf: Shelf) -> None:
+def test_of_memories_that_are_far_one_chunk_takes_part(shelf: Shelf) -> None:
+    """Beside sixty nearer ones a memory is judged by its nearest chunk alone."""
+    vector, tokens = direction("asked"), rows("asked")
+    ids = [shelf.add(f"near {number}", [(vector, rows(f"near {number}"))]) for number in range(60)]
+    far = shelf.add("far", [(direction("a"), rows("a")), (-vector, tokens)])
+    found = shelf.vectors.closeness(vector, tokens, EVEN, [*ids, far])
+    assert same({far: found[far]}, {far: shelf.expected(vector, tokens, EVEN, far, most=1)})
+
+
+def test_only_the_eight_nearest_chunks_take_part(shelf: Shelf) -> None:
     """A chunk that is far by its cosine is not looked into, however well its tokens fit."""
     vector, tokens = direction("asked"), rows("asked")
-    near = [(vector, rows(f"other {number}")) for number in range(3)]
+    near = [(vector, rows(f"other {number}")) for number in range(8)]
     short = shelf.add("short", near)
     long_one = shelf.add("long", [(-vector, tokens), *near])
     found = shelf.vectors.closeness(vector, tokens, EVEN, [short, long_one])

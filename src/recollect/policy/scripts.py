@@ -123,8 +123,9 @@ def _called(one: str) -> tuple[str, ...]:
 
 
 def is_latin(text: str) -> bool:
-    """Say whether any letter of `text` is a Latin one."""
-    return text.isascii() or any(one.isalpha() and unicodedata.name(one, "").startswith("LATIN") for one in text)
+    """Say whether any letter of `text` is a Latin one, or none of it is a letter."""
+    letters = "" if text.isascii() else [one for one in text if one.isalpha()]
+    return not letters or any(unicodedata.name(one, "").startswith("LATIN") for one in letters)
 
 
 def cut(text: str, columns: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,7 @@ def configuration(database: Database) -> Config:
     """Return Alembic's configuration for `database`, without an ini file."""
     from alembic.config import Config
 
-    config = Config()
+    config = Config(stdout=StringIO())  # what it says is for nobody, and a client's stdout carries MCP
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["database"] = database
