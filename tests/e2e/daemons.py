@@ -50,6 +50,11 @@ class Place:
         ours = {f"RECOLLECT_{name.upper()}": str(value) for name, value in changes.items()}
         return Place(settings, self.environment | ours, self.links)
 
+    def well(self) -> bool:
+        """Say whether the doctor finds nothing wrong; what was just written may still wait for the vector index."""
+        command = [SERVER, "doctor", "--json"]
+        return subprocess.run(command, env=self.environment, capture_output=True, timeout=180).returncode == 0
+
     def cli(self, *arguments: str, code: int = 0, **options: Any) -> str:
         """Run a command, check how it ends and that it never ends in a traceback; return what it says."""
         command = [SERVER, *arguments]

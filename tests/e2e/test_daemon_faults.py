@@ -78,6 +78,7 @@ def test_a_client_is_killed_in_mid_call(place: Place) -> None:
     place.remember("still here")
     assert "still here" in place.recall("still here")
     assert len(place.daemons()) == 1
+    until(place.well)
     assert all(check["well"] for check in place.json("doctor"))
 
 

@@ -101,7 +101,7 @@ def _search(app: App, query: Query, view: View) -> tuple[_Search, list[str]]:
         why = "Meaning is not searched: the embedding model does not read this script."
         return _Search(query.query, words, lexical, partial, speakers, None, {}), [why]
     names = speakers | _voices(app, query.query, lexical, view)
-    text = without(in_words(query.query), names)
+    text = wording.respelt(without(in_words(query.query), names), words)
     reading = app.embedder.read([text], "query")[0]
     near = app.vectors.nearest(reading.vector, view, fetch)
     notes = []

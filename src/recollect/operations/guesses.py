@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from recollect.domain import View
 from recollect.policy.terms import STOP_WORDS, Terms, parse, stem
@@ -27,16 +28,24 @@ _SHORTEST, _LONGEST = 5, 40
 _GAP = re.compile(r"[\W_]+")
 
 
-def guesses(app: App, parsed: Terms, unknown: Sequence[str], view: View) -> dict[str, tuple[Term, ...]]:
-    """Return for words of the query what else they may be read as, likeliest first.
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a query's `words`, `written` so in it, may be read as: likeliest first, each of a weight below 1."""
+
+    written: str
+    words: tuple[str, ...]
+    read: tuple[Term, ...]
+
+
+def guesses(app: App, parsed: Terms, unknown: Sequence[str], view: View) -> list[Guess]:
+    """Return what words of the query may be read as.
 
     Words that the embedding model has a token of their own for are not misspelt, though nobody stored them: they are
     read as others only where nothing of the query is stored, and then half as likely.
     """
-    if not unknown and not parsed.names and not parsed.pairs:
-        return {}
     found = _joined(app, parsed, frozenset(unknown), view)
-    left = [word for word in unknown if word not in found][:_WORDS]
+    read = {word for guess in found for word in guess.words}
+    left = [word for word in unknown if word not in read][:_WORDS]
     counted = app.embedder.counter() if left else None
     lost = len(unknown) == len(parsed.words)
     for word in left:
@@ -45,7 +54,8 @@ def guesses(app: App, parsed: Terms, unknown: Sequence[str], view: View) -> dict
         if phrase := _apart(app, word, view):
             near = [Term(phrase, _RESPACED), *near]
         if near:
-            found[word] = tuple(one for one in near if one.weight >= near[0].weight - _MARGIN)
+            likely = tuple(one for one in near if one.weight >= near[0].weight - _MARGIN)
+            found.append(Guess(word, (word,), likely))
     return found
 
 
@@ -61,18 +71,19 @@ def held(read: Iterable[Term], words: frozenset[str], stems: Collection[str]) ->
     return best
 
 
-def _joined(app: App, parsed: Terms, unknown: frozenset[str], view: View) -> dict[str, tuple[Term, ...]]:
+def _joined(app: App, parsed: Terms, unknown: frozenset[str], view: View) -> list[Guess]:
     """Read what is written apart as the one stored word it makes, unless it is stored as it is written."""
     compounds = {"".join(_GAP.split(name)): name for name in (*parsed.names, *parsed.words) if _GAP.search(name)}
     pairs = {pair.replace(" ", ""): pair for pair in parsed.pairs[:_PAIRS]}
     written = {whole: apart for whole, apart in (pairs | compounds).items() if not whole.isdigit()}
-    found: dict[str, tuple[Term, ...]] = {}
-    for whole in app.text.frequencies(list(written), view):
-        words = [word for word in parse(written[whole]).words if word in parsed.words]
+    stored = app.text.frequencies(list(written), view) if written else {}
+    found: list[Guess] = []
+    for whole in stored:
+        words = tuple(word for word in parse(written[whole]).words if word in parsed.words)
         sure = bool(unknown.intersection(words))
         if whole not in STOP_WORDS and (sure or not app.text.search([Term(written[whole])], view, 1)):
             weight = _COMPOUND if sure or whole in compounds else _REJOINED
-            found |= {word: (Term(whole, weight),) for word in words}
+            found.append(Guess(written[whole], words, (Term(whole, weight),)))
     return found
 
 
@@ -109,5 +120,6 @@ def _ways(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[st
     if not word:
         return [()]
     ends = range(1 if before == 0 else 2, len(word) + 1) if before < _PIECES else range(0)
-    heads = [word[:end] for end in ends if (end == 1 or word[:end] in known) and not word[end - 1 : end + 1].isdigit()]
+    whole = [end for end in ends if end == len(word) or not word[end - 1 : end + 1].isdigit()]
+    heads = [word[:end] for end in whole if end == 1 or word[:end] in known]
     return [(head, *rest) for head in heads for rest in _ways(word[len(head) :], known, before + 1)]

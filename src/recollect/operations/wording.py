@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from recollect.domain import View
@@ -14,7 +15,7 @@ from recollect.ports import App, Term
 _TELLING = 16
 _COMMON = 0.2
 _MANY = 2_000
-_SURE = 0.6
+_SURE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class Words:
     """A query as the text index is asked: terms, the weight of each stem, guesses for each unknown word.
 
     `known` are the stems that some memory holds, `names` those of the query's names that no stored words make up, so
-    that only a part may be stored.
+    that only a part may be stored, `readings` what is almost surely misspelt or written otherwise, as it was written
+    and as it is meant.
     """
 
     terms: tuple[Term, ...]
@@ -30,6 +32,7 @@ class Words:
     known: frozenset[str]
     guesses: dict[str, tuple[Term, ...]]
     names: tuple[str, ...]
+    readings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
 
@@ -46,15 +49,17 @@ def read(app: App, parsed: Terms, view: View) -> Words:
         weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
     unknown = [word for word in telling[:_TELLING] if word not in uses]
     guesses = guess.guesses(app, parsed, unknown, view)
+    read = {word: one.read for one in reversed(guesses) for word in one.words}
+    readings = tuple((one.written, one.read[0].text) for one in guesses if one.read[0].weight >= _SURE)
     names = parsed.names[:_TELLING]
     terms = [Term(word) for word in (*telling[:_TELLING], *names)]
-    terms += [one for found in guesses.values() for one in found]
-    read = [f"{word} as {found[0].text}" for word, found in guesses.items() if found[0].weight >= _SURE]
-    notes = (f"Also read {', '.join(read)}.",) if read else ()
+    terms += [one for guessed in guesses for one in guessed.read]
+    said = ", ".join(f"{written} as {meant}" for written, meant in readings)
+    notes = (f"Also read {said}.",) if said else ()
     whole = [word for word in unknown if not word.isascii()]  # languages that write words without spaces
     partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
     known = frozenset(stem(word) for word in rare if word in uses)
-    return Words(tuple(dict.fromkeys(terms)), weights, known, guesses, partial, notes)
+    return Words(tuple(dict.fromkeys(terms)), weights, known, read, partial, readings, notes)
 
 
 def _uses(app: App, parsed: Terms, view: View) -> dict[str, int]:
@@ -63,6 +68,13 @@ def _uses(app: App, parsed: Terms, view: View) -> dict[str, int]:
     stored = app.text.frequencies([one for found in alike.values() for one in found], view)
     uses = {word: sum(stored.get(one, 0) for one in found) for word, found in alike.items()}
     return {word: count for word, count in uses.items() if count}
+
+
+def respelt(text: str, words: Words) -> str:
+    """Return the query's text with its `readings` in the place of what was written."""
+    for written, meant in words.readings:
+        text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
+    return text
 
 
 def substrings(app: App, words: Words, view: View, limit: int) -> dict[int, float]:
