@@ -1,73 +1,63 @@
-"""Fill a store for measuring: the real `remember`, but for texts read in batches and commits that many share."""
+"""Fill a store for measuring, through the same import that users have, beside what the model alone would take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Literal
+import time
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.progress import track
 
-import recollect
 from recollect import App, Draft
-from recollect.ports import Embedder, Reading, Records, Writing
+from recollect.domain import Carried, ImportBatch, Load
+from recollect.operations.exchange.importing import import_batch
 
-_READ = 64
-_COMMITTED = 1_024
-HOW = f"through remember, read by the model {_READ} at a time, {_COMMITTED} to a commit"
-
-
-class Prepared:
-    """The embedder with the readings of some texts at hand; all else is the real one's."""
-
-    def __init__(self, real: Embedder) -> None:
-        self._real = real
-        self._readings: dict[str, Reading] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def prepare(self, texts: Sequence[str]) -> None:
-        """Read `texts`, and forget those before."""
-        self._readings = {}
-        for start in range(0, len(texts), _READ):
-            batch = texts[start : start + _READ]
-            self._readings |= zip(batch, self._real.read(batch), strict=True)
-
-    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]:
-        """Return the readings at hand, or else what the real embedder says."""
-        if not all(text in self._readings for text in texts):
-            return self._real.read(texts, kind)
-        return [self._readings[text] for text in texts]
+_BATCH = 1_000
+_READ = 64  # texts in one call of the bare model
+_BARE_EVERY = 4  # batches: the bare model reads one of so many, so that both rates are of the same minutes
 
 
-class Shared:
-    """The records within one open transaction; all else is the real ones'."""
+def fill(app: App, drafts: Sequence[Draft]) -> dict[str, Any]:
+    """Import `drafts` as the app's own caller, bring the vector index up to date, and return rates and sizes.
 
-    def __init__(self, real: Records, transaction: Writing) -> None:
-        self._real = real
-        self._transaction = transaction
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    @contextmanager
-    def writing(self, _namespace: str, _actor: str) -> Iterator[Writing]:
-        """Hand out the open transaction."""
-        yield self._transaction
-
-
-def fill(app: App, drafts: Sequence[Draft]) -> None:
-    """Remember `drafts`, all of them of one scope, as the app's own caller, and bring the vector index up to date."""
-    prepared, caller = Prepared(app.embedder), app.caller
-    steps = range(0, len(drafts), _COMMITTED)
-    for start in track(steps, f"Remembering {len(drafts)} memories", console=Console(stderr=True)):
-        batch = drafts[start : start + _COMMITTED]
-        prepared.prepare([draft.content for draft in batch])
-        with app.records.writing(caller.namespace(batch[0].scope), caller.user) as transaction:
-            shared = replace(app, embedder=prepared, records=Shared(app.records, transaction))
-            for draft in batch:
-                recollect.remember(shared, draft)
+    The bare rate is that of the embedder over every fourth batch of the same texts, taken in between.
+    """
+    spent, bare_spent, bare_texts, indexing = 0.0, 0.0, 0, 0.0
+    process = psutil.Process()
+    starts = range(0, len(drafts), _BATCH)
+    for number, start in enumerate(track(starts, f"Importing {len(drafts)} memories", console=Console(stderr=True))):
+        batch = drafts[start : start + _BATCH]
+        items = [
+            Carried(load=Load.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
+            for place, draft in enumerate(batch, start)
+        ]
+        begun = time.perf_counter()
+        import_batch(app, ImportBatch(items=tuple(items)))
+        spent += time.perf_counter() - begun
+        if number % _BARE_EVERY == 0:
+            bare_spent += _bare(app, [draft.content for draft in batch])
+            bare_texts += len(batch)
+    begun = time.perf_counter()
     app.vectors.sync()
+    indexing = time.perf_counter() - begun
+    rate, bare = len(drafts) / max(spent, 1e-9), bare_texts / max(bare_spent, 1e-9)
+    return {
+        "memories": len(drafts),
+        "seconds": round(spent, 1),
+        "per_second": round(rate, 1),
+        "bare_per_second": round(bare, 1),
+        "of_the_bare_rate": round(rate / bare, 3),
+        "vector_index_seconds": round(indexing, 1),
+        "process_mb": round(process.memory_info().rss / 1e6, 1),
+    }
+
+
+def _bare(app: App, texts: Sequence[str]) -> float:
+    """Return how many seconds the model takes to read `texts`, nothing else done."""
+    some, begun = iter(texts), time.perf_counter()
+    while batch := list(islice(some, _READ)):
+        app.embedder.read(batch)
+    return time.perf_counter() - begun

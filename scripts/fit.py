@@ -94,7 +94,7 @@ def weighted(examples: Sequence[Example]) -> list[Example]:
     count: dict[str, int] = defaultdict(int)
     for one in examples:
         count[one.set] += 1
-    aside = {ASIDE: 0.3, "foreign": 0.5}
+    aside = {ASIDE: 0.1, "foreign": 0.5}
     return [replace(one, weight=count[one.set] ** -0.5 * aside.get(one.category, 1.0)) for one in examples if one.found]
 
 

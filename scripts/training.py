@@ -15,7 +15,7 @@ from recollect.engines.fusion import Network, features
 
 FOLDS = 5
 HIDDEN = 16
-SEEDS = 3
+SEEDS = 5
 ROUNDS = 300
 RATE = 0.02
 DECAY = 0.01

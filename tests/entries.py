@@ -53,6 +53,7 @@ def make_entry(
         keywords=labels,
         words=vocabulary([content, title, draft.subtitle or "", labels]),
         speaker_words=words_of(draft.speaker or ""),
+        entities=(),
         chunks=None if chunks is None else tuple(made),
         confidence=draft.confidence,
         at=at,

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+import recollect
 from recollect import App, Settings
-from recollect.doors import memory_tool
+from recollect.doors import memory_tool, toolsets
 from recollect.settings import variable
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -92,3 +93,18 @@ def test_readme_names_every_command() -> None:
     listed = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
     for name in re.findall(r"^│ (\w+) ", listed.stdout, re.MULTILINE):
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", README), name
+
+
+def test_readme_names_every_toolset_and_tool() -> None:
+    """The table of toolsets lists each set with exactly its tools."""
+    rows = dict(re.findall(r"^\| `(\w+)`(?: \(default\))? \| (`.*) \|$", README, re.MULTILINE))
+    for name in toolsets.TOOLSETS:
+        named = [tool for tool in re.findall(r"`(\w+)`", rows[name]) if tool in toolsets.NAMES]
+        assert tuple(named) == toolsets.offered([name])
+
+
+def test_readme_names_every_export() -> None:
+    """What `from recollect import` offers is exactly what the table of names lists, each once."""
+    section = README.partition("## Python")[2].partition("## How")[0]
+    named = [name for row in re.findall(r"^\| [a-z ]+ \| (`.*) \|$", section, re.MULTILINE) for name in row.split(", ")]
+    assert sorted(name.strip("`") for name in named) == sorted(recollect.__all__)

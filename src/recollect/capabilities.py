@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from recollect.domain import Choice
+
 
 class Rerank(Protocol):
     """A second, closer look at the best matches of a query."""
@@ -42,8 +44,19 @@ class Rerank(Protocol):
         """
 
 
+class Reconcile(Protocol):
+    """A judge of what becomes of something new that resembles what is stored."""
+
+    def choose(self, new: str, old: Sequence[str]) -> tuple[Choice, int]:
+        """Return the choice, and which of `old` (nearest first) it is about.
+
+        Raises `ModelUnusable` when there is no judgement to be had.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The skills that this store was opened with; None for each that is off."""
 
     rerank: Rerank | None = None
+    reconcile: Reconcile | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from recollect.domain import Caller, OnSecret
+from recollect.domain import Caller, OnSecret, Retention
 from recollect.errors import InvalidInput
 
 PREFIX = "RECOLLECT_"
@@ -74,6 +74,17 @@ class Settings(BaseModel):
     on_secret: OnSecret = Field(
         OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
     )
+    retention: Retention = Field(
+        Retention.KEEP,
+        description="What becomes of memories without `ttl_days`: `keep` keeps them, `importance` keeps each for "
+        "importance × 300 days and longer when it is used.",
+    )
+    max_memories: int = Field(
+        0, ge=0, description="How many memories one namespace holds; the least used, oldest give way. 0: no limit."
+    )
+    journal_mirror: Path | None = Field(
+        None, description="File that the journal is also written to, one JSON object a line. Default: none."
+    )
     daemon: bool = Field(
         True, description="Share one daemon between all clients of a store: `0` makes each command open it itself."
     )
@@ -106,6 +117,12 @@ class Settings(BaseModel):
         if found is not None and not found.is_dir():
             raise ValueError(f"{found} is not a folder")
         return found
+
+    @field_validator("journal_mirror")
+    @classmethod
+    def _mirror(cls, file: Path | None) -> Path | None:
+        """Make it absolute, so that every process means the same one."""
+        return None if file is None else _absolute(file, "journal_mirror")
 
     @property
     def folder(self) -> Path:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from recollect.capabilities import Capabilities
 from recollect.engines.embedding import open_embedder
@@ -15,12 +17,19 @@ from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.engines.warmup import BackgroundWarmup
 from recollect.errors import ModelMismatch
 from recollect.operations.embed import embed_pending, stamps_of
-from recollect.ports import App, Embedder
+from recollect.ports import App, Check, Embedder, Keeping
 from recollect.settings import Settings
+from recollect.store import backup as store_backup
+from recollect.store import stamps
+from recollect.store.backup import Manifest, Restored
+from recollect.store.beside import SqlBeside
+from recollect.store.bringing import SqlImports
 from recollect.store.courier import Courier
 from recollect.store.database import Database, open_file
 from recollect.store.health import examine
+from recollect.store.leaving import SqlLeaving
 from recollect.store.migrations import migrate
+from recollect.store.mirror import JournalMirror
 from recollect.store.nearest import SqlChromaVectors
 from recollect.store.owner import own
 from recollect.store.records import SqlRecords
@@ -49,39 +58,98 @@ def open_app(
     """
     settings = settings or Settings()
     with ExitStack() as undo:
-        database = _open_database(settings, role, undo)
         embedder, rerank = _models(settings)
-        records = SqlRecords(database, clock, lambda: courier.tell())
+        model = stamps_of(embedder)
+        store = _open_store(settings, role, model, clock, lambda: courier.tell(), undo)
         if not other_model:
-            _check_model(records, embedder)
-        text = SqliteText(database)
-        index = ChromaIndex(settings.folder / "chroma", generation(embedder))
-        stopping = threading.Event()
-        vectors = SqlChromaVectors(database, index, stopping)
-        catch_up = partial(_catch_up, records, embedder, stopping)
-        courier = Courier([catch_up, vectors.sync])
+            _check_model(store.records, model)
+        catch_up = partial(_catch_up, store.records, embedder, store.stopping)
+        courier = Courier([catch_up, *store.rounds])
         warmup = BackgroundWarmup(embedder, catch_up)
-        undo.callback(vectors.close)
         if wait:
             embedder.warm()
         if background:
-            _begin(courier, warmup, rerank, stopping, undo, wait=wait)
-            courier.later(text.scrub)
+            _begin(courier, warmup, rerank, store.stopping, undo, wait=wait)
+            courier.later(store.text.scrub)
         return App(
             caller=settings.caller,
             on_secret=settings.on_secret,
-            records=records,
-            text=text,
-            vectors=vectors,
+            keeping=Keeping(settings.retention, settings.max_memories),
+            records=store.records,
+            imports=SqlImports(store.database, clock, courier.tell, model),
+            leaving=SqlLeaving(store.database),
+            text=store.text,
+            vectors=store.vectors,
+            beside=SqlBeside(store.database, store.index, store.vectors),
             embedder=embedder,
+            open_model=partial(_open_model, settings),
             fusion=LearnedFusion(),
             warmup=warmup,
             capabilities=Capabilities(rerank=rerank),
             clock=clock,
             later=courier.later if background else _at_once,
-            checks=partial(examine, database, vectors, index),
+            checks=store.checks,
             close=undo.pop_all().close,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The open adapters of one data folder."""
+
+    database: Database
+    records: SqlRecords
+    text: SqliteText
+    index: ChromaIndex
+    vectors: SqlChromaVectors
+    stopping: threading.Event
+    mirror: JournalMirror | None
+
+    @property
+    def rounds(self) -> list[Callable[[], None]]:
+        """Return what follows the database in the background."""
+        return [self.vectors.sync, *([self.mirror.sync] if self.mirror else [])]
+
+    def checks(self) -> list[Check]:
+        """Let the doctor look at every part."""
+        found = examine(self.database, self.vectors, self.index)
+        return [*found, *([self.mirror.check()] if self.mirror else [])]
+
+
+def _open_store(
+    settings: Settings,
+    role: str,
+    model: Mapping[str, str],
+    clock: Callable[[], datetime],
+    told: Callable[[], None],
+    undo: ExitStack,
+) -> _Store:
+    database = _open_database(settings, role, undo)
+    stopping = threading.Event()
+    index = ChromaIndex(settings.folder / "chroma", _generation(database, model))
+    vectors = SqlChromaVectors(database, index, stopping, model)
+    undo.callback(vectors.close)
+    mirror = JournalMirror(database, settings.journal_mirror) if settings.journal_mirror else None
+    if mirror is not None:
+        undo.callback(mirror.close)
+    records = SqlRecords(database, clock, told, model)
+    return _Store(database, records, SqliteText(database), index, vectors, stopping, mirror)
+
+
+def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:
+    """Copy the store of `settings` into one file, as of one instant, while others write; see `store.backup`."""
+    return store_backup.backup((settings or Settings()).folder, file, force=force)
+
+
+def restore(
+    file: Path,
+    settings: Settings | None = None,
+    *,
+    force: bool = False,
+    free: Callable[[], object] = lambda: None,
+) -> Restored:
+    """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
+    return store_backup.restore((settings or Settings()).folder, file, force=force, free=free)
 
 
 def _open_database(settings: Settings, role: str, undo: ExitStack) -> Database:
@@ -133,15 +201,20 @@ def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event
         embed_pending(records, embedder, lambda _: not stopping.is_set())
 
 
-def generation(embedder: Embedder) -> str:
-    """Return the name under which the index keeps this model's vectors."""
-    stamps = stamps_of(embedder)
-    return f"m{stamps['revision'][:12]}"
+def _generation(database: Database, model: Mapping[str, str]) -> str:
+    """Return the name under which the index keeps this model's vectors in this store."""
+    with database.reading() as connection:
+        known = stamps.read(connection)
+    return stamps.generation_of(known) if stamps.model_of(known) == model else stamps.first_generation(model)
 
 
-def _check_model(records: SqlRecords, embedder: Embedder) -> None:
+def _open_model(settings: Settings, model: str, models_dir: Path | None) -> Embedder:
+    """Return another embedding model than the configured one; nothing is loaded yet."""
+    return open_embedder(model, models_dir or settings.models_dir, settings.caches)
+
+
+def _check_model(records: SqlRecords, wanted: Mapping[str, str]) -> None:
     """Stamp a new store with its embedding model; refuse a store that another model built."""
-    wanted = stamps_of(embedder)
     found = {name: records.stamp(name) for name in wanted}
     if not any(found.values()):
         records.set_stamps(wanted)

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
-from entries import direction, make_entry
+from entries import DIMENSIONS, direction, make_entry
 from recollect.domain import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
 from recollect.ports import Chunk, Unembedded
+from recollect.store import rows
 from recollect.store.outbox import vectors_of
 
 HERE = "project:crew/engine"
@@ -305,18 +307,19 @@ def test_a_forgotten_memory_waits_for_no_model(store: Any) -> None:
     assert store.rows("SELECT * FROM vector") == []
 
 
-def test_forget_vectors_queues_everything(store: Any) -> None:
-    """Re-embedding drops all vectors, queues every memory, and keeps what was queued of deleted ones."""
-    gone, shrunk = store.add("Gone", chunks=2), store.add("Shrunk", key="k", chunks=5)
-    with store.records.writing(HERE, "ada") as transaction:
-        transaction.delete(gone)
-        transaction.update(transaction.by_key("k"), make_entry("Small", chunks=1), "update")
-    assert store.records.forget_vectors({"model": "other"}) == 1
-    assert (store.rows("SELECT * FROM vector"), store.records.stamp("model")) == ([], "other")
-    assert [one.id for one in store.records.unembedded(9)] == [shrunk]
-    most = dict(tuple(row) for row in store.rows("SELECT memory_id, max(chunks) FROM outbox GROUP BY memory_id"))
-    assert most == {gone: 2, shrunk: 5}
-    assert {row[0] for row in store.rows("SELECT memory_id FROM outbox WHERE embedded")} == {gone}
+def test_what_lacks_vectors_is_queued(store: Any) -> None:
+    """A memory without vectors, or with some of another size, waits for the model once; a sound one does not."""
+    none, short, sound = (store.add(name, chunks=2) for name in ("None", "Short", "Sound"))
+    unread = store.add("Unread", chunks=None)
+    store.by_hand(f"DELETE FROM vector WHERE memory_id = {none}")
+    with store.database.writing() as connection:
+        connection.execute(update(rows.vector).where(rows.vector.c.memory_id == short).values(embedding=b"1234"))
+    for _ in range(2):
+        assert store.records.queue_unread(DIMENSIONS) == (3, 4)
+        assert [one.id for one in store.records.unembedded(9)] == [none, short, unread]
+    queued = store.rows("SELECT memory_id, chunks FROM outbox WHERE NOT embedded ORDER BY memory_id")
+    assert [tuple(row) for row in queued] == [(none, 0), (short, 2), (unread, 0)]
+    assert sound not in {row[0] for row in queued}
 
 
 def test_stamps_are_overwritten(store: Any) -> None:

@@ -129,14 +129,6 @@ def test_show(typed: Typed, settings: Settings) -> None:
     assert typed("--user", "bob", "--project", "other", "show", "1", "--private").code == NotFound.exit_code
 
 
-def test_reindex(typed: Typed, settings: Settings) -> None:
-    """Reindexing says how many memories it embedded, and recall by meaning works after it."""
-    stock(settings)
-    assert typed("reindex", "--json").json == {"memories": 2}
-    assert typed("reindex").out.strip() == "2 memories embedded with all-MiniLM-L6-v2."
-    assert typed("recall", "which animal stands for us?", "--json").json["memories"][0]["key"] == "mascot"
-
-
 def test_a_secret_is_refused_or_masked(typed: Typed) -> None:
     """A secret ends with code 3 and is not repeated; with `--redact` it is masked, and that is said."""
     refused = typed("remember", f"deploy with {secret()} please")

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -68,9 +68,12 @@ class Talk:
 
 
 @contextmanager
-def talking(environment: dict[str, str], mode: Literal["auto", "legacy"] = "auto") -> Iterator[Talk]:
-    """Start a server and talk to it until the block ends."""
-    server = StdioServerParameters(command=SERVER, args=["mcp"], env=environment)
+def talking(
+    environment: dict[str, str], mode: Literal["auto", "legacy"] = "auto", toolsets: Sequence[str] = ()
+) -> Iterator[Talk]:
+    """Start a server of these toolsets and talk to it until the block ends."""
+    options = [word for name in toolsets for word in ("--toolset", name)]
+    server = StdioServerParameters(command=SERVER, args=["mcp", *options], env=environment)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server, mode=mode)) as client:
         yield Talk(portal, client)
 

@@ -12,7 +12,7 @@ import pytest
 
 from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, open_app, recall, remember
 from recollect.domain import NOTHING
-from recollect.operations.embed import reindex
+from recollect.operations.reindex import reindex
 from recollect.policy.terms import parse
 from recollect.ports import Term
 

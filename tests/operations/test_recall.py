@@ -156,11 +156,13 @@ def test_limits_out_of_range_are_refused(limit: object) -> None:
 
 
 def test_min_score_cuts(library: App) -> None:
-    """Hits below the wanted score are left out, those at or above it stay."""
+    """Hits below the wanted score are left out, and with it those that hardly match; those at or above it stay."""
     every = recall(library, Query(query="deploys of the ledger", min_score=0.0)).hits
-    middle = every[len(every) // 2].score
+    middle, least = every[len(every) // 2].score, library.embedder.card.floor / 4
     kept = recall(library, Query(query="deploys of the ledger", min_score=middle)).hits
-    assert [hit.memory.id for hit in kept] == [hit.memory.id for hit in every if hit.score >= middle]
+    assert [hit.memory.id for hit in kept] == [
+        hit.memory.id for hit in every if hit.score >= middle and hit.match >= least
+    ]
     assert recall(library, Query(query="deploys of the ledger", min_score=1.0)).hits == ()
 
 

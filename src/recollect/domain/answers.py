@@ -1,4 +1,4 @@
-"""What is answered: memories, hits, outcomes, journal lines, and the view that a read is limited to."""
+"""What is answered: memories, facts, hits, outcomes, lists and journal lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from recollect.domain.kinds import Concept, FactType, Layer, Observation, Scope, Sensitivity, Source
+from recollect.domain.findings import Signals
+from recollect.domain.kinds import EntityType, FactType, Layer, Observation, Scope, Sensitivity, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Something that a memory names, as it is written there."""
+
+    name: str
+    type: EntityType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One remembered thing as it is stored."""
+    """One remembered thing as it is stored.
+
+    `superseded_by` is the memory that puts this one right; `merged_into` the one that took it up, whose earlier or
+    other text this is. `ttl_days` is how long somebody said it is to be kept.
+    """
 
     id: int
     namespace: str
@@ -50,122 +63,10 @@ class Memory:
     observed_at: datetime | None
     expires_at: datetime | None
     deleted_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What ranking needs to know of a memory beside its match."""
-
-    id: int
-    fact_type: FactType
-    importance: float
-    trust: float
-    updated_at: datetime
-    accessed_count: int
-    recalled_count: int
-    speaker: str | None
-    session_id: str | None
-    position: int | None
-    observed_at: datetime | None
-
-
-FILTERS: Final = (
-    "fact_type",
-    "category",
-    "type",
-    "tags",
-    "concepts",
-    "project",
-    "session_id",
-    "file",
-    "since",
-    "until",
-    "sensitivity",
-)
-"""What a query may ask of memories beside their match; a view carries each under the same name."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What one read may see; the store turns it into SQL, so that nothing else ever leaves a table.
-
-    A level of `sensitivity` that is asked for is seen only when `sensitivities` lets it in.
-    """
-
-    namespaces: tuple[str, ...]
-    now: datetime
-    sensitivities: tuple[Sensitivity, ...] = (Sensitivity.PUBLIC,)
-    fact_type: FactType | None = None
-    category: str | None = None
-    type: Observation | None = None
-    tags: tuple[str, ...] = ()
-    concepts: tuple[Concept, ...] = ()
-    project: str | None = None
-    session_id: str | None = None
-    file: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    sensitivity: Sensitivity | None = None
-
-    @property
-    def filtered(self) -> bool:
-        """Say whether this view asks for less than everything the caller may see."""
-        return any(getattr(self, name) not in (None, ()) for name in FILTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """What the searchers found for a memory's neighbour in its session; zeros where there is none."""
-
-    bm25: float = 0.0
-    cosine: float = 0.0
-    late: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What the searchers found for one memory: best-chunk cosine (-1–1), bm25 (≥ 0), shares of the query (0–1).
-
-    `late` and `rare` are the late interaction of its best chunk, plain and by the rarity of the query's words, None
-    where it was not searched. `passage` and `phrase` are the greatest shares within a few sentences and within a
-    clause, `around` is the coverage with its neighbours, `before` and `after` are those. `spoken` says whether the
-    query names whoever said or did it, `dated` (0–1) whether it was observed when the query says, `timed` and
-    `counted` whether it tells a time or a number to a query that asks for one, `asking` and `asked` which share of
-    it, and of what came before it, are questions. `length` is in characters.
-    """
-
-    cosine: float = 0.0
-    bm25: float = 0.0
-    coverage: float = 0.0
-    fuzzy: float = 0.0
-    spoken: bool = False
-    late: float | None = None
-    rare: float | None = None
-    passage: float = 0.0
-    phrase: float = 0.0
-    around: float = 0.0
-    before: Near = Near()
-    after: Near = Near()
-    in_session: bool = False
-    dated: float = 0.0
-    timed: bool = False
-    counted: bool = False
-    asking: float = 0.0
-    asked: float = 0.0
-    length: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What ranking needs to know of a query: how many words tell, how rare the rarest stored one is (its idf).
-
-    `unknown` is the share (0–1) of its weight in words that nobody stored, `semantic` whether meaning was searched.
-    """
-
-    words: int
-    rarest: float
-    unknown: float
-    semantic: bool
+    ttl_days: float | None = None
+    superseded_by: int | None = None
+    merged_into: int | None = None
+    entities: tuple[Entity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,30 +136,156 @@ class Done(StrEnum):
 
     STORED = "stored"
     UPDATED = "updated"
+    MERGED = "merged"
+    RESTORED = "restored"
     DELETED = "deleted"
     NOT_FOUND = "not_found"
 
 
 _MESSAGES: Final = {
-    Done.STORED: "Memory stored successfully with ID: {id}",
-    Done.UPDATED: "Memory updated successfully (ID: {id})",
-    Done.DELETED: "Memory {id} deleted.",
-    Done.NOT_FOUND: "Memory {id} not found.",
+    Done.STORED: "{what} stored successfully with ID: {id}",
+    Done.UPDATED: "{what} updated successfully (ID: {id})",
+    Done.MERGED: "{what} updated successfully (ID: {id})",
+    Done.RESTORED: "{what} {id} restored.",
+    Done.DELETED: "{what} {id} deleted.",
+    Done.NOT_FOUND: "{what} {id} not found.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a write ended, and for which memory."""
+    """How a write ended, and for which memory or fact."""
 
     done: Done
     id: str
     notes: tuple[str, ...] = ()
+    what: str = "Memory"
 
     @property
     def message(self) -> str:
         """Return the sentence that every door gives back."""
-        return _MESSAGES[self.done].format(id=self.id)
+        return _MESSAGES[self.done].format(what=self.what, id=self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of memories in the order asked for, and how many there are in all."""
+
+    memories: tuple[Memory, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is where it was said."""
+
+    id: int
+    namespace: str
+    scope: Scope
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    memory_id: int | None
+    valid_from: datetime
+    valid_to: datetime | None
+    sensitivity: Sensitivity
+    author: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FactsFound:
+    """One page of facts, the newest first, and how many there are in all."""
+
+    facts: tuple[Fact, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory that says nearly what was asked about, and the cosine of its best chunk (-1–1)."""
+
+    memory: Memory
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """Which memories were removed for good."""
+
+    ids: tuple[int, ...]
+
+    @property
+    def message(self) -> str:
+        """Say how many they were."""
+        return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed."
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """A stored secret: in which memory or fact, in which field, and of which kinds; never its value."""
+
+    what: str
+    id: int
+    field: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescanned:
+    """How much was looked at, which secrets are stored, and how many memories and facts were changed for that."""
+
+    scanned: int
+    exposed: tuple[Exposed, ...]
+    changed: int
+
+    @property
+    def message(self) -> str:
+        """Say what was found."""
+        return f"{self.scanned} memories and facts scanned, {len(self.exposed)} secrets found, {self.changed} changed."
+
+
+@dataclass(frozen=True, slots=True)
+class Summarized:
+    """Which summaries were written, and of how many memories; the originals give way to them in recall."""
+
+    ids: tuple[int, ...]
+    condensed: int
+
+    @property
+    def message(self) -> str:
+        """Say how much was condensed into how little."""
+        many = "summary" if len(self.ids) == 1 else "summaries"
+        return f"{self.condensed} memories condensed into {len(self.ids)} {many}."
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Markdown to put before a model, and which memories it shows."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """What the caller's namespaces hold: public memories that live, by several of their fields, and how much else."""
+
+    memories: int
+    by_scope: dict[str, int]
+    by_fact_type: dict[str, int]
+    by_type: dict[str, int]
+    by_category: dict[str, int]
+    facts: int
+    expired: int
+    deleted: int
+    superseded: int
+    merged: int
+    other_sensitivity: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,23 +300,3 @@ class JournalEntry:
     memory_id: int | None
     changes: dict[str, Any]
     hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCard:
-    """What is known of an embedding model; thresholds are on the calibrated match and on cosine."""
-
-    id: str
-    revision: str
-    dimensions: int
-    max_tokens: int
-    pooling: str
-    licence: str
-    sha256: str = ""
-    package: str = ""
-    runtime: str = "sentence-transformers"
-    query_prompt: str = ""
-    document_prompt: str = ""
-    multilingual: bool = True
-    floor: float = 0.08
-    twin: float = 0.7

@@ -91,6 +91,20 @@ class Concept(StrEnum):
     TRADE_OFF = "trade-off"
 
 
+class EntityType(StrEnum):
+    """What an entity that a memory names is."""
+
+    PERSON = "person"
+    ORGANISATION = "organisation"
+    FILE = "file"
+    URL = "url"
+    EMAIL = "email"
+    VERSION = "version"
+    IDENTIFIER = "identifier"
+    TICKET = "ticket"
+    HASHTAG = "hashtag"
+
+
 class Sensitivity(StrEnum):
     """Who may read a memory back; anything else in a row is denied."""
 
@@ -116,6 +130,14 @@ class OnSecret(StrEnum):
     REDACT = "redact"
 
 
+class OnFound(StrEnum):
+    """What a rescan does with a secret in what is stored: tell of it, mask it, or put its memory out of all sight."""
+
+    REPORT = "report"
+    REDACT = "redact"
+    QUARANTINE = "quarantine"
+
+
 class Layer(StrEnum):
     """How deep an answer shows a memory: one line, a paragraph, or all of it."""
 
@@ -130,3 +152,35 @@ class Profile(StrEnum):
     BALANCED = "balanced"
     HABIT = "habit"
     RELEVANCE = "relevance"
+
+
+IMPORTANCE_DAYS: Final = 300.0
+"""Days that a memory of importance 1 is kept under `Retention.IMPORTANCE`: 30 for each of ten steps."""
+
+IMPORTANT: Final = 0.4
+"""From this importance on such a memory lives longer when it is used."""
+
+
+class Choice(StrEnum):
+    """What becomes of something new that resembles what is stored."""
+
+    CREATE = "create"
+    MERGE = "merge"
+    SKIP = "skip"
+
+
+class Retention(StrEnum):
+    """How long what was given no `ttl_days` is kept: for ever, or for importance × 300 days (importance 0–1)."""
+
+    KEEP = "keep"
+    IMPORTANCE = "importance"
+
+
+class Order(StrEnum):
+    """Which memories of a list come first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    UPDATED = "updated"
+    USED = "used"
+    IMPORTANT = "important"

@@ -13,15 +13,15 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
 import recollect
-from recollect.domain import Done, OnSecret, Outcome, Profile, Recalled, Scope
-from recollect.doors import render
+from recollect.domain import OnSecret, Outcome, Profile, Recalled, Scope
+from recollect.doors import cli_exchange, cli_store, cli_upkeep, render
+from recollect.doors import options as o
 from recollect.doors.daemon import launch
 from recollect.doors.diagnosis import diagnose
-from recollect.doors.shape import journal_json, memory_json, outcome_json, recalled_json
-from recollect.errors import NotFound, RecollectError
+from recollect.doors.shape import journal_json, memory_json, recalled_json
+from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.table import BY_NAME, perform
 from recollect.policy.budget import printed
 from recollect.settings import Settings
@@ -32,31 +32,15 @@ cli = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
-Where = Annotated[Scope | None, typer.Option(help="Only in this scope; default: everywhere you may see.")]
-FactType = Annotated[str | None, typer.Option(help="Kind of knowledge, such as decision or preference.")]
-Category = Annotated[str | None, typer.Option(help="Free-form group.")]
-Type = Annotated[str | None, typer.Option(help="Kind of observation, such as bugfix or discovery.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only what carries this tag; repeat it to ask for more.")]
-Concepts = Annotated[
-    list[str] | None, typer.Option("--concept", help="Only what carries this concept, such as gotcha; repeat it too.")
-]
-ItsProject = Annotated[
-    str | None, typer.Option("--project-field", help="Only what says this in its own field `project`.")
-]
-Session = Annotated[str | None, typer.Option("--session", help="Only what was written in the session with this id.")]
-File = Annotated[
-    str | None, typer.Option(help="Only what read or modified this file: a path, the end of one, or a folder.")
-]
-Since = Annotated[
-    str | None, typer.Option(help="Only what happened then or later: a day, or a time in ISO 8601; UTC unless it says.")
-]
-Until = Annotated[str | None, typer.Option(help="Only what happened then or earlier; a day counts to its end.")]
-Level = Annotated[
-    str | None, typer.Option(help="Only public, private (with --private) or secret (with --secret) memories.")
-]
-Private = Annotated[bool, typer.Option("--private", help="Also private memories.")]
-Secret = Annotated[bool, typer.Option("--secret", help="Also secret memories.")]
+_READ_BY_MODEL = {
+    "remember",
+    "recall",
+    "update_memory",
+    "restore",
+    "find_similar",
+    "format_for_prompt",
+    "summarize_old",
+}
 
 
 class _Options:
@@ -85,47 +69,68 @@ def options(
 @cli.command()
 def remember(
     content: Annotated[str, typer.Argument(help="What to remember; `-` reads standard input.")],
-    key: Annotated[str | None, typer.Option(help="Unique name: the same key again updates that memory.")] = None,
-    fact_type: FactType = None,
-    category: Category = None,
-    confidence: Annotated[float | None, typer.Option(help="0.0-1.0; default 0.5.")] = None,
-    scope: Annotated[Scope, typer.Option(help="Who shares it.")] = Scope.PROJECT,
+    key: o.Key = None,
+    title: o.Title = None,
+    subtitle: o.Subtitle = None,
+    fact_type: o.FactType = None,
+    type: o.Type = None,
+    category: o.Category = None,
+    tags: o.Tagged = None,
+    concepts: o.About = None,
+    importance: o.Importance = None,
+    confidence: o.Confidence = None,
+    trust: o.Trust = None,
+    sensitivity: o.Sensitivity = None,
+    files_read: o.FilesRead = None,
+    files_modified: o.FilesModified = None,
+    session_id: o.OfSession = None,
+    project: o.OfProject = None,
+    discovery_tokens: o.Cost = None,
+    observed_at: o.Observed = None,
+    speaker: o.Speaker = None,
+    ttl_days: o.Lifetime = None,
+    scope: o.Shared = Scope.PROJECT,
     redact: Annotated[bool, typer.Option("--redact", help="Mask secrets instead of refusing.")] = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Store a memory, or update the one with the same key."""
     if redact:
         _Options.settings = _Options.settings.model_copy(update={"on_secret": OnSecret.REDACT})
     text = sys.stdin.read() if content == "-" else content
-    given = {"key": key, "fact_type": fact_type, "category": category, "confidence": confidence}
+    given: dict[str, Any] = {"key": key, "title": title, "subtitle": subtitle, "fact_type": fact_type, "type": type}
+    given |= {"category": category, "importance": importance, "confidence": confidence, "trust": trust}
+    given |= {"sensitivity": sensitivity, "session_id": session_id, "project": project, "speaker": speaker}
+    given |= {"discovery_tokens": discovery_tokens, "observed_at": observed_at, "ttl_days": ttl_days}
+    lists = {"tags": tags, "concepts": concepts, "files_read": files_read, "files_modified": files_modified}
+    given |= {name: values or None for name, values in lists.items()}
     outcome: Outcome = _perform("remember", {"content": text, "scope": scope} | given)
-    _show(outcome_json(outcome), as_json, lambda: render.outcome(out, outcome))
+    cli_store.ended(out, _show, outcome, as_json)
 
 
 @cli.command()
 def recall(
     query: Annotated[str, typer.Argument(help="A question, or key words; typos are forgiven.")],
     limit: Annotated[int, typer.Option(help="At most so many.")] = 10,
-    scope: Where = None,
-    fact_type: FactType = None,
-    category: Category = None,
-    type: Type = None,
-    tags: Tags = None,
-    concepts: Concepts = None,
-    project: ItsProject = None,
-    session_id: Session = None,
-    file: File = None,
-    since: Since = None,
-    until: Until = None,
-    private: Private = False,
-    secret: Secret = False,
-    sensitivity: Level = None,
+    scope: o.Where = None,
+    fact_type: o.FactType = None,
+    category: o.Category = None,
+    type: o.Type = None,
+    tags: o.Tags = None,
+    concepts: o.Concepts = None,
+    project: o.ItsProject = None,
+    session_id: o.Session = None,
+    file: o.File = None,
+    since: o.Since = None,
+    until: o.Until = None,
+    private: o.Private = False,
+    secret: o.Secret = False,
+    sensitivity: o.Level = None,
     profile: Annotated[Profile, typer.Option(help="How hits are ranked.")] = Profile.BALANCED,
     min_score: Annotated[float, typer.Option(help="Leave out hits below this score, 0.0-1.0.")] = 0.35,
     max_tokens: Annotated[
         int | None, typer.Option(help="Bound the whole JSON answer: a line for each match, then details as they fit.")
     ] = None,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Search by meaning, by word and by typo, and say why each memory was found."""
     given = {"query": query, "limit": limit, "scope": scope, "fact_type": fact_type, "category": category}
@@ -139,23 +144,25 @@ def recall(
 
 @cli.command()
 def forget(
-    memory_id: Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")],
-    scope: Where = None,
-    as_json: Json = False,
+    memory_id: o.Id,
+    scope: o.Where = None,
+    soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
+    fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
+    as_json: o.Json = False,
 ) -> None:
-    """Delete a memory and every trace of its text. Exit code 4 when there is none."""
-    outcome: Outcome = _perform("forget", {"id": memory_id, "scope": scope}, start=False)
-    _show(outcome_json(outcome), as_json, lambda: render.outcome(out, outcome))
-    if outcome.done is Done.NOT_FOUND:
-        raise typer.Exit(NotFound.exit_code)
+    """Delete a memory and every trace of its text, or a fact. Exit code 4 when there is none."""
+    if soft and fact:
+        raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
+    name = "memory_forget" if soft else "forget_fact" if fact else "forget"
+    cli_store.ended(out, _show, _perform(name, {"id": memory_id, "scope": scope}, start=False), as_json)
 
 
 @cli.command()
 def show(
-    memory_id: Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")],
+    memory_id: o.Id,
     private: Annotated[bool, typer.Option("--private", help="Also when it is private.")] = False,
     secret: Annotated[bool, typer.Option("--secret", help="Also when it is secret.")] = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Show one memory whole, with its history."""
     fields = {"id": memory_id, "allow_private": private, "allow_secret": secret}
@@ -165,7 +172,7 @@ def show(
 
 
 @cli.command()
-def doctor(as_json: Json = False) -> None:
+def doctor(as_json: o.Json = False) -> None:
     """Look at the store, the model, the indexes and the versions, and say what to do about each problem."""
     checks = diagnose(_Options.settings, lambda: _perform("doctor", {}, start=False))
     body = [asdict(one) if not one.well else {"name": one.name, "well": True, "seen": one.seen} for one in checks]
@@ -175,20 +182,14 @@ def doctor(as_json: Json = False) -> None:
 
 
 @cli.command()
-def reindex(as_json: Json = False) -> None:
-    """Embed everything anew with the configured model and rebuild the vector index."""
-    launch.stop(_Options.settings)
-    opened = recollect.open_app(_Options.settings, background=False, other_model=True)
-    with opened as app, Progress(console=err, disable=as_json) as progress:
-        task = progress.add_task("Embedding", total=None)
-        count = recollect.reindex(app, lambda done, total: progress.update(task, completed=done, total=total))
-    _show({"memories": count}, as_json, lambda: out.print(f"{count} memories embedded with {_Options.settings.model}."))
-
-
-@cli.command()
-def mcp() -> None:
-    """Serve the `memory` tool to an MCP client over stdin and stdout."""
-    import_module("recollect.doors.stdio").serve(_Options.settings)  # the SDK: half a second no other command pays
+def mcp(
+    toolset: Annotated[
+        list[str] | None, typer.Option(help="Tools to offer: memory (default), store, dual or more; repeat it.")
+    ] = None,
+) -> None:
+    """Serve the `memory` tool, or other tools, to an MCP client over stdin and stdout."""
+    door = import_module("recollect.doors.stdio")  # the SDK: half a second no other command pays
+    door.serve(_Options.settings, toolset or ())
 
 
 @cli.command()
@@ -203,7 +204,7 @@ def serve(
 
 
 @cli.command()
-def stop(as_json: Json = False) -> None:
+def stop(as_json: o.Json = False) -> None:
     """Ask the daemon to finish; the next call starts it again."""
     stopped = launch.stop(_Options.settings)
     said = "The memory daemon has stopped." if stopped else "No memory daemon was running."
@@ -211,7 +212,7 @@ def stop(as_json: Json = False) -> None:
 
 
 @cli.command()
-def status(as_json: Json = False) -> None:
+def status(as_json: o.Json = False) -> None:
     """Say who owns the store, since when, and with how much memory."""
     client = launch.running(_Options.settings)
     body = {"running": False} if client is None else {"running": True} | client.post("/status", {})
@@ -227,8 +228,7 @@ def _perform(name: str, given: dict[str, Any], *, start: bool = True) -> Any:
     if settings.daemon and (start or launch.running(settings) is not None):
         with recollect.connect(settings) as link:
             return link.perform(name, **fields)
-    model = name in ("remember", "recall")
-    with recollect.open_app(settings, wait=model, background=False) as app:
+    with recollect.open_app(settings, wait=name in _READ_BY_MODEL, background=False) as app:
         return perform(app, name, fields, None)
 
 
@@ -240,6 +240,11 @@ def _show(body: Any, as_json: bool, otherwise: Callable[[], None], *, brief: boo
         sys.stdout.write(text + "\n")
     else:
         otherwise()
+
+
+cli_store.register(cli, out, _perform, _show)
+cli_upkeep.register(cli, lambda: _Options.settings)
+cli_exchange.register(cli, lambda: _Options.settings)
 
 
 def main() -> None:

@@ -87,12 +87,12 @@ def call(app: App, arguments: dict[str, Any], caller: Caller | None = None, requ
         result = perform(app, action, fields, caller, request_id)
     except RecollectError as error:
         return failure(error)
-    return _recalled(result) if isinstance(result, Recalled) else _written(result)
+    return recalled(result) if isinstance(result, Recalled) else _written(result)
 
 
 def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the action and its request's fields; blank strings count as absent, other actions' fields are dropped."""
-    given = {name: value for name, value in arguments.items() if not _blank(value)}
+    given = {name: value for name, value in arguments.items() if not blank(value)}
     if unknown := sorted(set(arguments) - set(INPUT_SCHEMA["properties"])):
         known = ", ".join(f"`{name}`" for name in INPUT_SCHEMA["properties"])
         raise InvalidInput(unknown[0], f"Unknown parameter: `{unknown[0]}`. Allowed: {known}")
@@ -110,16 +110,18 @@ def failure(error: RecollectError) -> Answer:
     return Answer((str(error),), {"message": str(error), "error": type(error).__name__}, failed=True)
 
 
-def _recalled(recalled: Recalled) -> Answer:
-    body = recalled_json(recalled)
+def recalled(found: Recalled) -> Answer:
+    """Return what was recalled as an array for the model to read, and what is to be said beside it."""
+    body = recalled_json(found)
     array = json.dumps(body["memories"], ensure_ascii=False)
-    said = () if recalled.hits else (recalled.message,)
-    return Answer((array, *said, *recalled.notes), body)
+    said = () if found.hits else (found.message,)
+    return Answer((array, *said, *found.notes), body)
+
+
+def blank(value: object) -> bool:
+    """Say whether an argument is as good as absent."""
+    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _written(outcome: Outcome) -> Answer:
     return Answer((outcome.message, *outcome.notes), outcome_json(outcome))
-
-
-def _blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,8 +11,21 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recollect.domain import Done, Hit, Index, Layer, Outcome, Recalled
-from recollect.doors.shape import why_json
+from recollect.domain import (
+    Done,
+    FactsFound,
+    Hit,
+    Index,
+    Layer,
+    Listed,
+    Memory,
+    Outcome,
+    Recalled,
+    Rescanned,
+    Similar,
+    Stats,
+)
+from recollect.doors.shape import preview_of, why_json
 from recollect.ports import Check
 
 
@@ -43,12 +56,78 @@ def memory(console: Console, body: dict[str, Any], history: Sequence[dict[str, A
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in body.items():
-        table.add_row(name, escape(", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+        table.add_row(name, escape(_told(value)))
     console.print(table)
     past = Table("when", "what", "who", title="History", title_justify="left", box=None, pad_edge=False)
     for line in history:
         past.add_row(line["at"], escape(line["action"]), escape(line["actor"]))
     console.print(past)
+
+
+def listed(console: Console, page: Listed, offset: int) -> None:
+    """Print a page of memories, a line or two each, and which part of all of them it is."""
+    if page.memories:
+        table = Table("id", "memory", "labels", "changed", box=None, pad_edge=False)
+        for one in page.memories:
+            table.add_row(*_line(one), one.updated_at.date().isoformat())
+        console.print(table)
+    console.print(_page(len(page.memories), page.total, offset), style="dim", highlight=False)
+
+
+def similar(console: Console, found: Sequence[Similar]) -> None:
+    """Print what resembles something, nearest first."""
+    if not found:
+        console.print("Nothing says nearly the same.", style="dim", highlight=False)
+        return
+    table = Table("id", "memory", "labels", "cosine", box=None, pad_edge=False)
+    for one in found:
+        table.add_row(*_line(one.memory), f"{one.cosine:.2f}")
+    console.print(table)
+
+
+def facts(console: Console, found: FactsFound, offset: int) -> None:
+    """Print a page of facts, and since when until when each holds."""
+    if found.facts:
+        table = Table("id", "subject", "predicate", "object", "sure", "holds", box=None, pad_edge=False)
+        for one in found.facts:
+            end = one.valid_to.date().isoformat() if one.valid_to else ""
+            parts = (Text(one.subject), Text(one.predicate), Text(one.object))
+            holds = f"{one.valid_from.date().isoformat()} – {end}"
+            table.add_row(Text(str(one.id), style="bold"), *parts, f"{one.confidence:.2f}", holds)
+        console.print(table)
+    console.print(_page(len(found.facts), found.total, offset), style="dim", highlight=False)
+
+
+def stats(console: Console, counted: Stats) -> None:
+    """Print how much of what there is."""
+    span = [one.date().isoformat() for one in (counted.oldest_at, counted.newest_at) if one is not None]
+    rows = {
+        "memories": f"{counted.memories}" + (f", {' – '.join(span)}" if span else ""),
+        **{
+            name: ", ".join(f"{key} {count}" for key, count in counts.items())
+            for name, counts in (
+                ("by scope", counted.by_scope),
+                ("by kind", counted.by_fact_type),
+                ("by type", counted.by_type),
+                ("by category", counted.by_category),
+            )
+            if counts
+        },
+        "facts": f"{counted.facts}, ended ones too",
+        "not shown": f"{counted.other_sensitivity} of other sensitivity, {counted.superseded} superseded, "
+        f"{counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired",
+    }
+    _rows(console, rows)
+
+
+def rescanned(console: Console, found: Rescanned) -> None:
+    """Print where secrets are stored and of which kinds, never what they are."""
+    table = Table("what", "id", "field", "kinds", box=None, pad_edge=False)
+    for one in found.exposed:
+        table.add_row(one.what, str(one.id), escape(one.field), escape(", ".join(one.kinds)))
+    if found.exposed:
+        console.print(table)
+    console.print(found.message, style="yellow" if found.exposed else "green", highlight=False)
 
 
 def checks(console: Console, found: Sequence[Check]) -> None:
@@ -79,10 +158,34 @@ def status(console: Console, body: dict[str, Any], owner: str) -> None:
         "vector index": body["vector_index"],
         "requests": f"{body['requests']}, the last one {body['idle_seconds']:.0f} s ago",
     }
+    _rows(console, rows)
+
+
+def _rows(console: Console, rows: Mapping[str, object]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in rows.items():
         table.add_row(Text(name, style="dim"), escape(str(value)))
     console.print(table)
+
+
+def _line(memory: Memory) -> tuple[Text, Text, Text]:
+    """Return the id of a memory, what it says in short, and its labels."""
+    labels = [str(memory.fact_type), str(memory.type or ""), memory.category or "", *memory.tags, *memory.concepts]
+    said = Text.assemble((memory.title, "bold"), "\n", (preview_of(memory.content), ""))
+    short = said if memory.title not in memory.content else Text(preview_of(memory.content))
+    return Text(str(memory.id), style="bold"), short, Text(" · ".join(filter(None, labels)), style="dim")
+
+
+def _page(shown: int, total: int, offset: int) -> str:
+    if not shown:
+        return "Nothing found." if not total else f"Nothing there: {total} in all."
+    return f"{offset + 1}–{offset + shown} of {total}."
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    return f"{value['entity']} ({value['entity_type']})" if isinstance(value, dict) else str(value)
 
 
 def _index(index: Index) -> Table:

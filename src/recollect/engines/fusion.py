@@ -79,8 +79,9 @@ class Network:
     def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the log-odds of each row of features: float32[n]."""
         standard = (rows - self.mean) / self.scale
-        units = np.tanh(standard @ self.hidden + self.hidden_bias)
-        total = standard @ self.linear + units @ self.out + np.float32(self.bias)
+        with np.errstate(invalid="ignore"):  # BLAS also computes with what lies behind a row, and would warn of that
+            units = np.tanh(standard @ self.hidden + self.hidden_bias)
+            total = standard @ self.linear + units @ self.out + np.float32(self.bias)
         return np.asarray(total, dtype=np.float32)
 
 

@@ -20,6 +20,7 @@ _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
 _FILLERS: Final = frozenset("ᅟᅠㅤﾠ⠀឴឵")
 _LONGEST_EXPANSION: Final = 4
+_HINTED = tuple((hint, number) for number, detector in enumerate(DETECTORS) for hint in detector.hints)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,11 +73,11 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
     if "private key" in lowered or "putty" in lowered:
         for start, end in private_keys(text):
             yield "private key", start, end
-    for detector in DETECTORS:
-        if any(hint in lowered for hint in detector.hints):
-            for match in detector.pattern.finditer(text):
-                if detector.check(match):
-                    yield detector.kind, *match.span("s" if "s" in match.re.groupindex else 0)
+    for number in sorted({number for hint, number in _HINTED if hint in lowered}):
+        detector = DETECTORS[number]
+        for match in detector.pattern.finditer(text):
+            if detector.check(match):
+                yield detector.kind, *match.span("s" if "s" in match.re.groupindex else 0)
     if any(hint in lowered for hint in HINTS):
         yield from named(text)
     yield from library(text)

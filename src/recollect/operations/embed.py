@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recollect.policy.chunk import chunk
-from recollect.policy.names import words_of
-from recollect.policy.terms import worded
-from recollect.ports import App, Chunk, Embedder, Records
+from recollect.ports import Chunk, Embedder, Records
 
 _RESERVED = 2  # the model's own tokens at either end
 _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it
@@ -18,14 +16,19 @@ _BATCH = 64
 
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
     """Cut `content` into stretches that say about one thing each, below the model's token limit, and read each."""
-    size = min(_SIZE, embedder.card.max_tokens - _RESERVED)
-    spans = chunk(content, embedder.spans(content), size, _OVERLAP)
+    spans = spans_of(embedder, content)
     found: list[Chunk] = []
     for first in range(0, len(spans), _READ):
         some = spans[first : first + _READ]
         readings = embedder.read([content[start:end] for start, end in some])
         found += [Chunk(*span, one.vector, one.signs) for span, one in zip(some, readings, strict=True)]
     return tuple(found)
+
+
+def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
+    """Return where `content` is cut: character offsets (start, end), at least one pair."""
+    size = min(_SIZE, embedder.card.max_tokens - _RESERVED)
+    return chunk(content, embedder.spans(content), size, _OVERLAP)
 
 
 def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bool] = lambda _: True) -> None:
@@ -35,26 +38,6 @@ def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bo
             records.attach(one, chunks_of(embedder, one.content))
         if not more(len(waiting)):
             break
-
-
-def reindex(app: App, progress: Callable[[int, int], None] = lambda _done, _all: None) -> int:
-    """Embed everything anew with the configured model and rebuild every index; return how many memories.
-
-    `progress` is told how many are done and how many there are. Text search answers meanwhile.
-    """
-    total, done = app.records.forget_vectors(stamps_of(app.embedder)), 0
-
-    def advance(count: int) -> bool:
-        nonlocal done
-        done += count
-        progress(done, total)
-        return True
-
-    app.text.rebuild(worded)
-    app.records.recount(words_of)
-    embed_pending(app.records, app.embedder, advance)
-    app.vectors.sync()
-    return total
 
 
 def stamps_of(embedder: Embedder) -> dict[str, str]:

@@ -26,6 +26,7 @@ _AT_LEAST = 50
 _DEEP = 300  # bm25 is wanted of the neighbours of the best too
 _EXPANDED = 20
 _TRANSCRIPTS = 10
+_SHOWN = 4_000  # characters: enough to see what kind of text it is
 _PATIENCE = 2.0  # seconds: a warm start loads the model in less
 
 
@@ -99,6 +100,9 @@ def _search(app: App, query: Query, view: View) -> tuple[_Search, list[str]]:
         return _Search(query.query, words, lexical, partial, speakers, None, {}), [why]
     if not (app.embedder.card.multilingual or is_latin(in_words(query.query))):
         why = "Meaning is not searched: the embedding model does not read this script."
+        return _Search(query.query, words, lexical, partial, speakers, None, {}), [why]
+    if app.vectors.state == "moved":
+        why = "Meaning is not searched: the store has just moved to another embedding model."
         return _Search(query.query, words, lexical, partial, speakers, None, {}), [why]
     names = speakers | _voices(app, query.query, lexical, view)
     text = wording.respelt(without(in_words(query.query), names), words)
@@ -175,15 +179,16 @@ def _held(app: App, words: Words, ids: Iterable[int], view: View) -> dict[int, _
     for one in wanted:
         vocabulary, text = vocabularies.get(one, frozenset()), texts.get(one, "")
         stems = frozenset(map(stem, vocabulary))
-        passage, phrase = passages.shares(text)
+        passage, phrase = (0.0, 0.0) if words.weights.keys().isdisjoint(stems) else passages.shares(text)
+        time, number, asking = traits.told(text[:_SHOWN])
         found[one] = _Held(
             words=vocabulary,
             stems=stems,
             passage=passage,
             phrase=phrase,
-            time=traits.tells_time(text),
-            number=traits.tells_number(text),
-            asking=traits.asking(text),
+            time=time,
+            number=number,
+            asking=asking,
             length=len(text),
         )
     return found

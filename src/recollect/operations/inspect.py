@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.domain import Caller, Get, Inspect, JournalEntry
 from recollect.errors import RecollectError
-from recollect.operations.forget import number_of
+from recollect.operations.view import number_of
 from recollect.ports import App, Check
 
 

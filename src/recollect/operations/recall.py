@@ -8,9 +8,12 @@ from recollect.domain import Caller, Hit, Query, Recalled, Signals, Standing, Vi
 from recollect.operations.dual import dual
 from recollect.operations.evidence import gather
 from recollect.operations.rerank import passages, reranked
+from recollect.operations.usage import used
 from recollect.operations.view import view_of
 from recollect.policy import rank
 from recollect.ports import App
+
+_FAR = 0.25  # of the floor
 
 
 def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
@@ -30,8 +33,7 @@ def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
     recalled = Recalled(tuple(hits), found(len(hits)), (*evidence.notes, *said))
     if query.max_tokens is not None:
         recalled = dual(app, recalled, {number: -score for score, _, number, _ in ranked}, view, query.max_tokens)
-    if used := [hit.memory.id for hit in recalled.hits]:
-        app.later(lambda: app.records.touch(used, view.now, accessed=False))
+    used(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 
 
@@ -44,12 +46,14 @@ def _ranked(
 ) -> list[tuple[float, float, int, dict[str, float]]]:
     """Rank the candidates; where even the best match is below the model's floor, there is none.
 
-    An index is of all that matches, so there each must be above the floor itself.
+    An index is of all that matches, so there each must be above the floor itself; elsewhere one far below it is left
+    out, unless the query has no `min_score`: it would be there for its age and importance alone.
     """
     floor = 0.0 if _unfloored(query, view) else app.embedder.card.floor
     if max(matches.values(), default=0.0) < floor:
         return []
-    weights, least = rank.PROFILES[query.profile], 0.0 if query.max_tokens is None else floor
+    weights = rank.PROFILES[query.profile]
+    least = floor if query.max_tokens is not None else floor * _FAR if query.min_score else 0.0
     ranked: list[tuple[float, float, int, dict[str, float]]] = []
     for one in standings:
         score, parts = rank.weigh(one, matches[one.id], weights, view.now)

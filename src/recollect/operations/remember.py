@@ -1,105 +1,102 @@
-"""Remember: a draft passes the gate and becomes a memory, a new version of one, or a confirmation."""
+"""Remember: a draft passes the gate and becomes a memory, a new version of one, a part of one, or a confirmation."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 from recollect.domain import Caller, Done, Draft, Memory, Outcome
-from recollect.errors import SecretFound
-from recollect.gate import Cleared, clear
-from recollect.operations.embed import chunks_of
-from recollect.policy import layers
-from recollect.policy.names import words_of
-from recollect.policy.reconcile import decide, expired, reinforced
-from recollect.policy.terms import worded
-from recollect.ports import App, Chunk, Entry
+from recollect.errors import InvalidInput, SecretFound
+from recollect.operations import twins
+from recollect.operations.entry import MASKED, Ready, entry_of, passed, ready
+from recollect.policy.reconcile import Action, Decision, decide
+from recollect.ports import App, Writing
 
 
 def remember(app: App, draft: Draft, caller: Caller | None = None, *, request_id: str = "") -> Outcome:
     """Store `draft` in the one namespace of its scope; durable in SQL when this returns.
 
-    A known key updates that memory; the same content again refreshes it and raises its confidence. Fields
-    that were not given keep what they had. A `request_id` seen before gives its first answer again and changes
-    nothing. Raises `SecretFound` when the gate refuses; then nothing is written.
+    A known key updates that memory; the same content again refreshes it and raises its confidence. Fields that were
+    not given keep what they had. What resembles a memory may be taken into it, or put it right: the notes say so, and
+    `restore` undoes it. A `request_id` seen before gives its first answer again and changes nothing. Raises
+    `SecretFound` when the gate refuses; then nothing is written.
     """
     caller = caller or app.caller
     namespace = caller.namespace(draft.scope)
-    try:
-        cleared = clear(draft, app.on_secret)
-    except SecretFound as error:
-        app.records.refuse(namespace, caller.user, error.field, error.kinds)
-        raise
-    content_hash = hashlib.sha256(cleared.value.content.encode()).hexdigest()
-    chunks = chunks_of(app.embedder, cleared.value.content) if app.embedder.ready else None
-    notes = ("A secret was found and masked before storing.",) if cleared.value != draft else ()
+    one = ready(app, passed(app, draft, namespace, caller))
+    judged, whole = _planned(app, one, namespace, caller)
+    notes = (MASKED,) if one.draft != draft else ()
     with app.records.writing(namespace, caller.user) as transaction:
         if (before := transaction.answered(request_id)) is not None:
             return replace(before, notes=notes)
-        same_key = transaction.by_key(cleared.value.key) if cleared.value.key else None
-        decision = decide(cleared.value, content_hash, same_key, transaction.by_hash(content_hash))
-        entry = _entry(cleared, decision.old, content_hash, chunks, app.clock(), caller.user)
-        if decision.old is None:
-            outcome = Outcome(Done.STORED, str(transaction.insert(entry)), notes)
-        else:
-            transaction.update(decision.old, entry, decision.action)
-            outcome = Outcome(Done.UPDATED, str(decision.old.id), notes)
+        same_key = transaction.by_key(one.draft.key) if one.draft.key else None
+        decision = decide(one.draft, one.content_hash, same_key, transaction.by_hash(one.content_hash))
+        if decision.action is Action.INSERT:
+            decision = _still(transaction, judged)
+        outcome = _written(app, transaction, one, whole, decision, caller)
+        outcome = replace(outcome, notes=(*notes, *outcome.notes))
+        evicted = make_room(app, transaction, int(outcome.id))
         transaction.answer(request_id, outcome)
+    if evicted:
+        app.later(app.text.scrub)
     return outcome
 
 
-def _entry(
-    cleared: Cleared[Draft],
-    old: Memory | None,
-    content_hash: str,
-    chunks: tuple[Chunk, ...] | None,
-    now: datetime,
-    author: str,
-) -> Entry:
-    draft = cleared.value
-    given = frozenset(draft.model_fields_set) - {"content", "scope"}
-    whole = draft if old is None else draft.model_copy(update=_kept(old, given))
-    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
-    labels, words = worded(whole, headings["title"])
-    return Entry(
-        cleared=cleared,
-        given=given,
-        content_hash=content_hash,
-        keywords=labels,
-        words=words,
-        speaker_words=words_of(whole.speaker or ""),
-        chunks=chunks,
-        confidence=_confidence(draft, old, content_hash),
-        at=now,
-        expires_at=_expiry(draft, old, now),
-        author=author,
-        **headings,
-    )
+def make_room(app: App, transaction: Writing, newest: int) -> int:
+    """Evict what is least worth keeping beyond `max_memories`, never the newest; return how many went."""
+    if not app.keeping.max_memories:
+        return 0
+    return sum(transaction.delete(one, "evict") for one in transaction.surplus(app.keeping.max_memories, newest))
 
 
-def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
-    names = ("key", "category", "speaker", "tags", "concepts", "files_read", "files_modified", "subtitle")
-    return {name: getattr(old, name) for name in names if name not in given}
+def _planned(app: App, one: Ready, namespace: str, caller: Caller) -> tuple[Decision, Ready | None]:
+    """Return what becomes of a draft beside its twins, and what a merge or a refresh would write then.
+
+    That is a new draft, which passes the gate again. Where there can be none, the memory stays by itself.
+    """
+    judged = twins.judged(app, one, namespace)
+    if judged.old is None or judged.action is Action.SUPERSEDE:
+        return judged, None
+    making = twins.joined if judged.action is Action.MERGE else twins.again
+    try:
+        whole = passed(app, making(judged.old, one.draft), namespace, caller)
+    except (SecretFound, InvalidInput):
+        return Decision(Action.INSERT), None
+    return judged, ready(app, whole, judged.old)
 
 
-def _heading(name: str, draft: Draft, old: Memory | None) -> str:
-    """Take what was given, else keep what somebody once gave, else make it from the content."""
-    made = getattr(layers, name)
-    if value := getattr(draft, name):
-        return str(value)
-    kept = str(getattr(old, name)) if old is not None else ""
-    return kept if old is not None and kept != made(old.content) else str(made(draft.content))
+def _still(transaction: Writing, judged: Decision) -> Decision:
+    """Return the judgement where the memory it is about is still what was looked at."""
+    if judged.old is None:
+        return judged
+    now = transaction.by_id(judged.old.id)
+    same = now is not None and now.content_hash == judged.old.content_hash
+    in_sight = now is not None and now.deleted_at is None and now.merged_into is None and now.superseded_by is None
+    return judged if same and in_sight else Decision(Action.INSERT)
 
 
-def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
-    """A new claim starts at its own confidence; the same claim again gains, unless the caller says how much."""
-    if old is None or old.content_hash != content_hash or "confidence" in draft.model_fields_set:
-        return draft.confidence
-    return reinforced(old.confidence)
+def _written(
+    app: App, transaction: Writing, one: Ready, whole: Ready | None, decision: Decision, caller: Caller
+) -> Outcome:
+    now, rule = app.clock(), app.keeping.retention
+    old = decision.old
+    if old is None or decision.action is Action.SUPERSEDE:
+        new = transaction.insert(entry_of(one, None, caller.user, now, rule))
+        if old is None:
+            return Outcome(Done.STORED, str(new))
+        transaction.supersede(old.id, by=new)
+        return Outcome(Done.STORED, str(new), (f"It puts right memory {old.id}, which leaves recall.",))
+    said_alike = whole is not None and old.content_hash != one.content_hash and decision.action is not Action.UPDATE
+    if not said_alike or whole is None:
+        transaction.update(old, entry_of(one, old, caller.user, now, rule), decision.action)
+        return Outcome(Done.UPDATED, str(old.id), _back(old))
+    if decision.action is Action.MERGE:
+        transaction.archive(old)
+        transaction.insert(entry_of(one, None, caller.user, now, rule), merged_into=old.id)
+    transaction.update(old, entry_of(whole, old, caller.user, now, rule), decision.action)
+    if decision.action is Action.MERGE:
+        return Outcome(Done.MERGED, str(old.id), (f"Memory {old.id} says it too now; `restore` takes it apart again.",))
+    return Outcome(Done.UPDATED, str(old.id), (f"Memory {old.id} says so already.",))
 
 
-def _expiry(draft: Draft, old: Memory | None, now: datetime) -> datetime | None:
-    if draft.ttl_days is not None:
-        return now + timedelta(days=draft.ttl_days)
-    return None if old is None or expired(old, now) else old.expires_at
+def _back(old: Memory) -> tuple[str, ...]:
+    return (f"It is current again; memory {old.superseded_by} had put it right.",) if old.superseded_by else ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from recollect.domain import View
 from recollect.operations import guesses as guess
@@ -16,6 +18,8 @@ _TELLING = 16
 _COMMON = 0.2
 _MANY = 2_000
 _SURE = 0.7
+_FEWEST = 2
+_COST = 30_000  # memories that one full-text search may rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ def read(app: App, parsed: Terms, view: View) -> Words:
     rare = sorted(parsed.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _MANY or uses.get(word, 0) <= _COMMON * size] or rare
+    telling = _affordable(telling, uses)
     weights: dict[str, float] = {}
     for word in rare:
         weight = rank.rarity(uses.get(word, 0), size) * certainty(word, word in uses)
@@ -50,7 +55,8 @@ def read(app: App, parsed: Terms, view: View) -> Words:
     unknown = [word for word in telling[:_TELLING] if word not in uses]
     guesses = guess.guesses(app, parsed, unknown, view)
     read = {word: one.read for one in reversed(guesses) for word in one.words}
-    readings = tuple((one.written, one.read[0].text) for one in guesses if one.read[0].weight >= _SURE)
+    sure_ones = [(one.written, one.read[0].text) for one in guesses if one.read[0].weight >= _SURE]
+    readings = tuple((written, meant) for written, meant in sure_ones if _seen(app, meant, view))
     names = parsed.names[:_TELLING]
     terms = [Term(word) for word in (*telling[:_TELLING], *names)]
     terms += [one for guessed in guesses for one in guessed.read]
@@ -60,6 +66,18 @@ def read(app: App, parsed: Terms, view: View) -> Words:
     partial = (*(name for name in names if not uses.keys() >= set(parse(name).words)), *whole)
     known = frozenset(stem(word) for word in rare if word in uses)
     return Words(tuple(dict.fromkeys(terms)), weights, known, read, partial, readings, notes)
+
+
+def _seen(app: App, word: str, view: View) -> bool:
+    """Say whether the caller may see a memory with the word, so that no guess tells of what is hidden or expired."""
+    anywhere = View(view.namespaces, view.now, view.sensitivities, superseded=view.superseded)
+    return bool(app.text.search([Term(word)], anywhere, 1))
+
+
+def _affordable(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
+    """Return the rarest of the words, as many as one search may cost: ranking looks at each memory that holds one."""
+    costs = list(accumulate(uses.get(word, 0) for word in telling))
+    return list(telling[: max(sum(cost <= _COST for cost in costs), _FEWEST)])
 
 
 def _uses(app: App, parsed: Terms, view: View) -> dict[str, int]:

@@ -22,6 +22,7 @@ _LETTERS = {
 }
 _GAP = r"\x00-/:-@\[-\^`{-\x7f\u00a0-\u00a9\u00ab-\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
 _GAP += r"\u2000-\u200b\u2010-\u205e\u3000-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_RUN = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]+")
 _STRETCH = re.compile(f"[^{_GAP}]+")
 
 
@@ -29,7 +30,8 @@ def fold(text: str) -> str:
     """Return `text` as words are compared: no case, no accents or vowel points, no full or half width."""
     if text.isascii():
         return text.lower()
-    folded = "".join(map(_folded, unicodedata.normalize("NFC", text)))
+    runs = _RUN.findall(unicodedata.normalize("NFC", text))
+    folded = "".join(run.lower() if run.isascii() else "".join(map(_folded, run)) for run in runs)
     return unicodedata.normalize("NFC", folded)
 
 

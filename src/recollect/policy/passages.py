@@ -26,7 +26,11 @@ class Passages:
         """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
         if self._words is None:
             return 0.0, 0.0
-        places = [(word.start(), self._numbers[word[0]]) for word in self._words.finditer(fold(text))]
+        folded = fold(text)
+        found = ((word.start(), word[0]) for word in self._words.finditer(folded))
+        places = [(place, self._numbers[word]) for place, word in found if _begins(folded, place, word)]
+        if not places:
+            return 0.0, 0.0
         return self._densest(places, _PASSAGE), self._densest(places, _PHRASE)
 
     def _densest(self, places: Sequence[tuple[int, int]], size: int) -> float:
@@ -50,9 +54,12 @@ def _start(stem: str) -> str:
     return stem[:-1] if stem.endswith("i") and len(stem) > 3 and stem.isascii() else stem
 
 
+def _begins(text: str, place: int, word: str) -> bool:
+    """Say whether a word begins at `place`; scripts without spaces have words anywhere."""
+    return place == 0 or not word.isascii() or not (text[place - 1].isalnum() or text[place - 1] == "_")
+
+
 def _any(starts: Iterable[str]) -> re.Pattern[str] | None:
-    """Return what finds the longest of `starts`: where a word begins, or anywhere when it is not in ASCII letters."""
+    """Return what finds the longest of `starts`, inside words too: so the search goes by first letters only."""
     longest = sorted(starts, key=len, reverse=True)
-    spaced, unspaced = ("|".join(re.escape(one) for one in longest if one.isascii() is kind) for kind in (True, False))
-    kinds = [rf"\b(?:{spaced})" if spaced else "", unspaced]
-    return re.compile("|".join(filter(None, kinds))) if longest else None
+    return re.compile("|".join(map(re.escape, longest))) if longest else None

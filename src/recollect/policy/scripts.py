@@ -135,6 +135,8 @@ def cut(text: str, columns: int) -> str:
     """
     if len(text) * 2 <= columns or (text.isascii() and len(text) <= columns):
         return text
+    if text[: columns + 1].isascii():
+        return text[:columns]
     end, wide = 0, 0
     for cluster in _CLUSTER.finditer(text):
         wide += max(len(cluster[0]), 2 if unicodedata.east_asian_width(cluster[0][0]) in "WF" else 1)

@@ -21,7 +21,10 @@ _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 _PAIR = re.compile(r"(?=\b(\w+ \w+)\b)")
 _LONGEST_WORD = 64
-_ENDINGS = ("", "s", "es", "ed", "d", "ing", "ings", "er", "ers", "ly", "ness", "ment", "ments", "ion", "ions")
+_ENDINGS = (
+    *("", "s", "es", "ed", "d", "ing", "ings", "er", "ers", "ly", "ness", "ment", "ments", "ion", "ions"),
+    *("e", "ate", "ates", "ated", "ating", "ation", "ations"),
+)
 _MOST_PARTS = 300
 _MOST_UNSEEN = 4_000  # about what a text of 15,000 Chinese characters has in different pairs
 _MOST_ASKED = 400
@@ -45,10 +48,11 @@ def stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
 
 
+@lru_cache(maxsize=10_000)
 def forms(word: str) -> tuple[str, ...]:
     """Return the likely words of the same stem, the word itself first: paint, paints, painted, painting."""
     base = stem(word)
-    bases = (base, base[:-1] + "y", base + base[-1], base + "e") if base and base.isascii() else ()
+    bases = (base, base[:-1] + "y", base + base[-1], base[:-1]) if base and base.isascii() else ()
     likely = dict.fromkeys([word, *(one + ending for one in bases for ending in _ENDINGS)])
     return tuple(one for one in likely if stem(one) == base)
 
@@ -86,16 +90,27 @@ def vocabulary(texts: Iterable[str]) -> frozenset[str]:
 def keywords(draft: Draft | Memory, title: str = "") -> str:
     """Return what should find a memory beside its text: labels, files, speaker, the parts of names in it.
 
-    And whatever words of its text, its `title` included, the text index does not see by itself.
+    And layers that somebody wrote in other words, and whatever words of its text, its `title` included, the text index
+    does not see by itself.
     """
     named = [draft.key, draft.category, draft.speaker, *draft.tags, *draft.concepts]
     named.append(written(draft.observed_at) if draft.observed_at else None)
+    named += _in_other_words(draft)
     files = [*draft.files_read, *draft.files_modified]
     inner = [part for part in parts(draft.content) if len(part) > 1]
     words = [word for word in (*named, *files) if word]
     texts = (title or draft.title or "", draft.subtitle or "", draft.content, *words)
     unseen = _distinct((word for text in texts for word in _unseen(text)), _MOST_UNSEEN)
     return " ".join(dict.fromkeys([*words, *parts(" ".join(words)), *inner[:_MOST_PARTS], *unseen]))
+
+
+def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
+    """Yield the layers that hold a word the content does not; one made from the content holds none."""
+    content = " ".join(draft.content.split())
+    layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
+    given = [layer for layer in layers if layer not in content]
+    known = vocabulary([content]) if given else frozenset()
+    yield from (layer for layer in given if vocabulary([layer]) - known)
 
 
 def worded(one: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import datetime
+from functools import lru_cache
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\b", re.IGNORECASE)
@@ -19,14 +20,16 @@ _JOINING = frozenset(("of", "the", "and", "or", "to"))  # what may stand between
 _OF_TIME = re.compile(r"(?:\b(?:in|of|since|until|by|last|this|next|during)|\d(?:st|nd|rd|th)?)\s*$", re.IGNORECASE)
 _WHEN = re.compile(r"\s*(?:when|how long|(?:what|which) (?:date|day|month|year))\b", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\bhow (?:many|much|long|old|often)\b|\bnumber of\b", re.IGNORECASE)
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|since|recently|just|"
-    rf"(?:mon|tues|wednes|thurs|fri|satur|sun)day|{'|'.join(one for one in _MONTHS if one != 'may')}|(?:19|20)\d\d)\b",
-    re.IGNORECASE,
+_TIMES = frozenset(
+    [
+        *"yesterday today tomorrow tonight last next ago week weekend month year since recently just".split(),
+        *(f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")),
+        *(month for month in _MONTHS if month != "may"),
+        *map(str, range(1900, 2100)),
+    ]
 )
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|few|several)\b", re.IGNORECASE
-)
+_NUMBERS = frozenset("one two three four five six seven eight nine ten once twice couple few several".split())
+_DIGIT = re.compile(r"\d")
 _SENTENCES = re.compile(r"[.!?]+")
 _TURN = re.compile(r"^([A-Z][\w.\-]*(?: [A-Z][\w.\-]*)?):\s", re.MULTILINE)
 _SAME_WEEKS = 14  # days
@@ -44,17 +47,24 @@ def asks_how_many(query: str) -> bool:
 
 def tells_time(text: str) -> bool:
     """Say whether a text speaks of a time, such as "last week" or a year."""
-    return bool(_TIME.search(text))
+    return not _TIMES.isdisjoint(_WORD.findall(text.lower()))
 
 
 def tells_number(text: str) -> bool:
     """Say whether a text holds a number, in digits or as a small number's word."""
-    return bool(_NUMBER.search(text))
+    return bool(_DIGIT.search(text)) or not _NUMBERS.isdisjoint(_WORD.findall(text.lower()))
 
 
 def asking(text: str) -> float:
     """Return the share (0–1) of a text's sentences that are questions."""
-    return min(text.count("?") / max(len(_SENTENCES.findall(text)), 1), 1.0)
+    questions = text.count("?")
+    return min(questions / max(len(_SENTENCES.findall(text)), 1), 1.0) if questions else 0.0
+
+
+@lru_cache(maxsize=2_000)  # most queries meet the same memories again
+def told(text: str) -> tuple[bool, bool, float]:
+    """Return whether a text tells a time and a number, and the share of its questions."""
+    return tells_time(text), tells_number(text), asking(text)
 
 
 def voices(text: str) -> frozenset[str]:

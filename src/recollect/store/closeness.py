@@ -78,7 +78,9 @@ def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]])
 def _late(tokens: Matrix, weights: Weights, stored: Sequence[tuple[int, bytes]]) -> dict[int, tuple[float, float]]:
     """Return the late interaction of each memory's best chunk, plain and weighted; each may be another chunk's."""
     near = similarity(tokens, [blob for _, blob in stored])
-    plain, rare = near.mean(axis=1).tolist(), (near @ np.asarray(weights, dtype=np.float32)).tolist()
+    # Not `@`: on rows this short BLAS also computes with what lies behind them, and then warns of that.
+    weighed = (near * np.asarray(weights, dtype=np.float32)).sum(axis=1)
+    plain, rare = near.mean(axis=1).tolist(), weighed.tolist()
     best: dict[int, tuple[float, float]] = {}
     for (owner, _), late, weighted in zip(stored, plain, rare, strict=True):
         before = best.get(owner, (-2.0, -2.0))

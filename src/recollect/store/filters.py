@@ -6,6 +6,7 @@ everything that carries a label once for each memory it checks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_
@@ -14,7 +15,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import Text
 
-from recollect.domain import View
+from recollect.domain import EntityType, View
 from recollect.store import tables
 
 _memory = tables.metadata.tables["memory"]
@@ -22,6 +23,7 @@ _label = tables.metadata.tables["label"]
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
 _FILES = ("file_read", "file_modified")
+ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 
 class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
@@ -59,14 +61,15 @@ def rarest(view: View) -> ColumnElement[bool] | None:
 
 
 def _labelled(view: View) -> list[ColumnElement[bool]]:
-    tags = [_carries("tag", tag) for tag in view.tags]
+    tags = [_carries(("tag",), tag) for tag in view.tags]
     files = [] if view.file is None else [_label.c.kind.in_(_FILES) & _is_at(view.file)]
-    return [*tags, *files, *(_carries("concept", str(concept)) for concept in view.concepts)]
+    entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
+    return [*tags, *entities, *files, *(_carries(("concept",), str(concept)) for concept in view.concepts)]
 
 
-def _carries(kind: str, name: str) -> ColumnElement[bool]:
+def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
     fold = func.lower if name.isascii() else folded
-    return and_(_label.c.kind == kind, fold(_label.c.value) == fold(literal(name)))
+    return and_(_label.c.kind.in_(kinds), fold(_label.c.value) == fold(literal(name)))
 
 
 def _is_at(path: str) -> ColumnElement[bool]:

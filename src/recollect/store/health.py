@@ -84,6 +84,7 @@ def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> C
         select(rows.namespace.c.name, rows.vector.c.memory_id, rows.vector.c.ordinal)
         .join(rows.memory, rows.memory.c.namespace_id == rows.namespace.c.id)
         .join(rows.vector, rows.vector.c.memory_id == rows.memory.c.id)
+        .where(rows.shown())
     )
     expected: dict[str, set[str]] = {
         name: set() for name in connection.execute(select(rows.namespace.c.name)).scalars()

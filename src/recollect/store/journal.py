@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Text, cast, insert, select
 
-from recollect.domain import JournalEntry
-from recollect.store.rows import journal
+from recollect.domain import JournalEntry, KeptLine
+from recollect.store.rows import in_batches, journal
 
-_FIRST = "0" * 64
+FIRST = "0" * 64
+"""Stands for the hash of the line before the first."""
+
+_SIGNED = ("at", "actor", "namespace", "action", "memory_id", "changes")
 
 
 def append(
@@ -30,19 +33,72 @@ def append(
     changes: dict[str, Any],
 ) -> None:
     """Add one line inside the caller's write transaction."""
-    last = select(journal.c.hash).order_by(journal.c.id.desc()).limit(1)
-    previous = connection.execute(last).scalar() or _FIRST
-    line = {
-        "at": at.astimezone(UTC).isoformat(timespec="microseconds"),
-        "actor": actor,
-        "namespace": namespace,
-        "action": action,
-        "memory_id": memory_id,
-        "changes": changes,
-    }
-    connection.execute(
-        insert(journal).values(**(line | {"at": at, "previous": previous, "hash": _hash(previous, line)}))
+    line = {"at": at, "actor": actor, "namespace": namespace, "action": action}
+    extend(connection, [line | {"memory_id": memory_id, "changes": changes}])
+
+
+def extend(connection: Connection, lines: Sequence[dict[str, Any]]) -> None:
+    """Add lines, each with what `append` takes by name, inside the caller's write transaction."""
+    previous = last(connection)
+    values = []
+    for line in lines:
+        following = chained(previous, line)
+        values.append(line | {"previous": previous, "hash": following})
+        previous = following
+    if values:
+        connection.execute(insert(journal), values)
+
+
+def last(connection: Connection) -> str:
+    """Return the hash of the last line, or what stands for it where there is none."""
+    newest = select(journal.c.hash).order_by(journal.c.id.desc()).limit(1)
+    return connection.execute(newest).scalar() or FIRST
+
+
+def restore(connection: Connection, lines: Iterable[KeptLine], *, rechained: bool) -> str | None:
+    """Write lines of another journal behind the last, under their own numbers, and return the hash of the last.
+
+    With `rechained` they get new hashes; without it, None is returned and nothing written when one does not follow.
+    """
+    previous = last(connection)
+    values = []
+    for one in lines:
+        line = one.model_dump(exclude={"id", "hash"})
+        following = chained(previous, line)
+        if not rechained and following != one.hash:
+            return None
+        values.append(line | {"id": one.id, "previous": previous, "hash": following})
+        previous = following
+    if values:
+        connection.execute(insert(journal), values)
+    return previous
+
+
+def same(connection: Connection, lines: Sequence[KeptLine]) -> str | None:
+    """Return the hash of the last of `lines` when all of them stand in the journal under their numbers."""
+    found: dict[int, Any] = {}
+    for batch in in_batches(one.id for one in lines):
+        found |= {row.id: row for row in connection.execute(select(journal).where(journal.c.id.in_(batch)))}
+    there = all(
+        one.id in found and all(getattr(found[one.id], name) == getattr(one, name) for name in _SIGNED) for one in lines
     )
+    return str(found[lines[-1].id].hash) if there and lines else None
+
+
+def knows(connection: Connection, memory_ids: Iterable[int], namespace: str) -> set[int]:
+    """Return those of `memory_ids` of which the journal tells in this namespace."""
+    found: set[int] = set()
+    for batch in in_batches(memory_ids):
+        mine = (journal.c.namespace == namespace) & journal.c.memory_id.in_(batch)
+        found.update(connection.execute(select(journal.c.memory_id).where(mine)).scalars())
+    return found
+
+
+def facts_told(connection: Connection, namespace: str) -> set[int]:
+    """Return the facts of which the journal tells in this namespace."""
+    mine = (journal.c.namespace == namespace) & cast(journal.c.changes, Text).like('%"fact"%')
+    told = connection.execute(select(journal.c.changes).where(mine)).scalars()
+    return {one["fact"] for one in told if isinstance(one.get("fact"), int)}
 
 
 def history(connection: Connection, memory_id: int, namespaces: Sequence[str]) -> list[JournalEntry]:
@@ -57,22 +113,17 @@ def history(connection: Connection, memory_id: int, namespaces: Sequence[str]) -
 
 def first_broken(connection: Connection) -> int | None:
     """Walk the whole chain; return the id of the first line that was tampered with, or None."""
-    previous = _FIRST
+    previous = FIRST
     for row in connection.execute(select(journal).order_by(journal.c.id)).yield_per(1000):
-        line = {
-            "at": row.at.astimezone(UTC).isoformat(timespec="microseconds"),
-            "actor": row.actor,
-            "namespace": row.namespace,
-            "action": row.action,
-            "memory_id": row.memory_id,
-            "changes": row.changes,
-        }
-        if row.previous != previous or row.hash != _hash(previous, line):
+        line = {name: getattr(row, name) for name in _SIGNED}
+        if row.previous != previous or row.hash != chained(previous, line):
             return int(row.id)
         previous = row.hash
     return None
 
 
-def _hash(previous: str, line: dict[str, Any]) -> str:
-    canonical = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def chained(previous: str, line: dict[str, Any]) -> str:
+    """Return the hash of a line that follows the one with the hash `previous`."""
+    plain = line | {"at": line["at"].astimezone(UTC).isoformat(timespec="microseconds")}
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{previous}\n{canonical}".encode()).hexdigest()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from recollect.domain import View
-from recollect.store import rows
+from recollect.store import rows, stamps
 from recollect.store.closeness import closeness
 from recollect.store.database import Database
 from recollect.store.outbox import Outbox, as_vector
@@ -32,11 +33,23 @@ _PATIENT = (4, 16)
 
 
 class SqlChromaVectors:
-    """The `Vectors` port over SQL's vectors and a Chroma index of them."""
+    """The `Vectors` port over SQL's vectors and a Chroma index of them.
 
-    def __init__(self, database: Database, index: ChromaIndex, stopping: threading.Event) -> None:
+    `model` is what the store must be stamped with: once it has moved to another model, nothing is near and text alone
+    answers, because the two models' vectors cannot be compared. Without `model` it is not looked at.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        index: ChromaIndex,
+        stopping: threading.Event,
+        model: Mapping[str, str] | None = None,
+    ) -> None:
         self._database = database
         self._index = index
+        self._model = model
+        self._moved = False
         self._outbox = Outbox(database, index, stopping)
         self._broken: set[str] = set()
         self._checked = False
@@ -48,6 +61,8 @@ class SqlChromaVectors:
         They are fewer only where the view may see fewer that have vectors.
         """
         with self._database.reading() as connection:
+            if not self._serves(connection):
+                return {}
             numbers = rows.namespace_ids(connection, view.namespaces)
             passing = rows.passing(view, numbers.values())
             few = _few(connection, passing) if view.filtered else None
@@ -64,7 +79,8 @@ class SqlChromaVectors:
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
         with self._database.reading() as connection:
-            return _scan(connection, vector, map(rows.vector.c.memory_id.in_, rows.in_batches(ids)), len(ids))
+            conditions = map(rows.vector.c.memory_id.in_, rows.in_batches(ids))
+            return _scan(connection, vector, conditions, len(ids)) if self._serves(connection) else {}
 
     def closeness(self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]) -> dict[int, Closeness]:
         """Return how near each memory of `ids` is to a query; one without vectors is absent.
@@ -72,7 +88,7 @@ class SqlChromaVectors:
         `vector` is float32[d] and `tokens` float32[q, d], all unit; `weights` has one number per token, 1 in sum.
         """
         with self._database.reading() as connection:
-            return closeness(connection, vector, tokens, weights, ids)
+            return closeness(connection, vector, tokens, weights, ids) if self._serves(connection) else {}
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
@@ -80,7 +96,7 @@ class SqlChromaVectors:
         best: dict[int, float] = {}
         columns = rows.vector.c
         with self._database.reading() as connection:
-            for batch in rows.in_batches(ids):
+            for batch in rows.in_batches(ids if self._serves(connection) else ()):
                 query = select(columns.memory_id, columns.start, columns.stop, columns.embedding)
                 mine = query.where(columns.memory_id.in_(batch)).order_by(columns.ordinal)
                 for row in connection.execute(mine):
@@ -92,6 +108,8 @@ class SqlChromaVectors:
     def sync(self) -> None:
         """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile."""
         with self._syncing:
+            if not self._still_serves():
+                return
             try:
                 try:
                     self._catch_up()
@@ -106,6 +124,8 @@ class SqlChromaVectors:
 
     def deliver(self, memory_id: int) -> None:
         """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it."""
+        if not self._still_serves():
+            return
         try:
             self._index.open()
             self._outbox.deliver(memory_id)
@@ -115,9 +135,37 @@ class SqlChromaVectors:
 
     @property
     def state(self) -> str:
-        """Say in a word how the index is: `opening`, `rebuilding` or `ready`."""
+        """Say in a word how the index is: `opening`, `rebuilding`, `ready`, or `moved` to another model."""
+        if self._moved:
+            return "moved"
         opening = not (self._index.ready and self._checked)
         return "opening" if opening else "rebuilding" if self._broken else "ready"
+
+    def mend(self) -> None:
+        """Bring the index to what SQL says, and build anew each namespace that holds other ids than SQL."""
+        self.sync()
+        with self._syncing:
+            try:
+                wrong = set(self._outbox.differing()) if self._still_serves() else set()
+            except IndexBroken as error:
+                log.warning("the vector index cannot be read and is built again: %s", error)
+                wrong = self._everything()
+            self._broken |= wrong
+        if wrong:
+            self.sync()
+
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """Keep the index as it is while SQL's vectors are exchanged, then serve the generation that SQL names."""
+        with self._syncing, self._outbox.halted():
+            yield
+            with self._database.reading() as connection:
+                known, serves = stamps.read(connection), self._serves(connection)
+            self._moved = not serves
+            if serves and (generation := stamps.generation_of(known)) != self._index.generation:
+                self._index.adopt(generation)
+                self._broken.clear()
+                self._checked = False
 
     def close(self) -> None:
         """Let go of the index."""
@@ -127,7 +175,7 @@ class SqlChromaVectors:
     def _catch_up(self) -> None:
         self._index.open()
         if not self._checked:
-            self._index.prune()
+            self._index.prune(self._building())
             self._outbox.drain()
             self._broken |= set(self._outbox.doubtful())
             self._checked = True
@@ -147,7 +195,7 @@ class SqlChromaVectors:
         growth: Sequence[int] = (1,),
     ) -> dict[int, float] | None:
         """Ask the index for ever more, until `limit` of what it finds may be seen; None when it cannot serve."""
-        if self.state == "opening" or self._broken & set(numbers):
+        if self.state == "opening" or self._broken & set(numbers) or not self._agrees(connection):
             return None
         queued = rows.outbox.c.embedded.is_(True) & rows.outbox.c.namespace_id.in_(numbers.values())
         pending = select(rows.outbox.c.memory_id).where(queued)  # the index knows what only waits for the model
@@ -174,6 +222,22 @@ class SqlChromaVectors:
                 self._broken.add(namespace)
                 return None
         return found
+
+    def _serves(self, connection: Connection) -> bool:
+        """Say whether the vectors that this connection sees are of our model."""
+        return self._model is None or stamps.model_of(stamps.read(connection)) in ({}, self._model)
+
+    def _still_serves(self) -> bool:
+        with self._database.reading() as connection:
+            return self._serves(connection)
+
+    def _agrees(self, connection: Connection) -> bool:
+        """Say whether the vectors that this connection sees are those of our generation."""
+        return self._model is None or stamps.generation_of(stamps.read(connection)) == self._index.generation
+
+    def _building(self) -> str:
+        with self._database.reading() as connection:
+            return stamps.read(connection).get(stamps.BESIDE + stamps.GENERATION, "")
 
     def _everything(self) -> set[str]:
         with self._database.reading() as connection:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +70,16 @@ class Outbox:
         expected = self._expected().items()
         return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
 
+    def differing(self) -> list[str]:
+        """Return the namespaces whose collection holds other ids than SQL; each id is looked at."""
+        return [name for name in self._expected() if self._index.ids(name) != self._ids(name)]
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Let nothing be brought over until the block ends."""
+        with self._applying:
+            yield
+
     def _finds(self, namespace: str) -> bool:
         """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""
         oldest = self._stored_after(namespace, (0, -1), 1)
@@ -124,7 +135,7 @@ class Outbox:
             select(vector.memory_id, vector.ordinal, vector.embedding)
             .join(rows.memory, rows.memory.c.id == vector.memory_id)
             .join(rows.namespace, rows.namespace.c.id == rows.memory.c.namespace_id)
-            .where(rows.namespace.c.name == namespace)
+            .where(rows.namespace.c.name == namespace, rows.shown())
             .where((vector.memory_id > last[0]) | ((vector.memory_id == last[0]) & (vector.ordinal > last[1])))
             .order_by(vector.memory_id, vector.ordinal)
             .limit(limit)
@@ -132,11 +143,21 @@ class Outbox:
         with self._database.reading() as connection:
             return [(row.memory_id, row.ordinal, row.embedding) for row in connection.execute(query)]
 
+    def _ids(self, namespace: str) -> set[str]:
+        query = (
+            select(rows.vector.c.memory_id, rows.vector.c.ordinal)
+            .join(rows.memory, rows.memory.c.id == rows.vector.c.memory_id)
+            .join(rows.namespace, rows.namespace.c.id == rows.memory.c.namespace_id)
+            .where(rows.namespace.c.name == namespace, rows.shown())
+        )
+        with self._database.reading() as connection:
+            return {chunk_id(row.memory_id, row.ordinal) for row in connection.execute(query)}
+
     def _expected(self) -> dict[str, int]:
         query = (
             select(rows.namespace.c.name, func.count(rows.vector.c.memory_id))
             .select_from(rows.namespace)
-            .outerjoin(rows.memory, rows.memory.c.namespace_id == rows.namespace.c.id)
+            .outerjoin(rows.memory, (rows.memory.c.namespace_id == rows.namespace.c.id) & rows.shown())
             .outerjoin(rows.vector, rows.vector.c.memory_id == rows.memory.c.id)
             .group_by(rows.namespace.c.name)
         )
@@ -145,10 +166,12 @@ class Outbox:
 
 
 def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
-    """Return the vectors of each memory in the order of its chunks."""
+    """Return the vectors of each memory that the index holds, in the order of its chunks."""
     found: dict[int, list[Vector]] = defaultdict(list)
     for batch in rows.in_batches(ids):
-        query = select(rows.vector.c.memory_id, rows.vector.c.embedding).where(rows.vector.c.memory_id.in_(batch))
+        columns = select(rows.vector.c.memory_id, rows.vector.c.embedding)
+        held = columns.join(rows.memory, rows.memory.c.id == rows.vector.c.memory_id)
+        query = held.where(rows.vector.c.memory_id.in_(batch), rows.shown())
         for row in connection.execute(query.order_by(rows.vector.c.ordinal)):
             found[row.memory_id].append(as_vector(row.embedding))
     return found

@@ -8,26 +8,40 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, false, func, insert, select, update
 
-from recollect.domain import JournalEntry, Memory, Standing, View
+from recollect.domain import Entity, Fact, FactQuery, JournalEntry, Memory, Order, Standing, Stats, View
 from recollect.ports import Chunk, Unembedded
-from recollect.store import journal, rows
+from recollect.store import facts, journal, lists, rows, stamps
+from recollect.store.children import mark_embedded, name_anew, replace_chunks
 from recollect.store.database import Database
-from recollect.store.writing import SqlWriting, mark_embedded, replace_chunks
+from recollect.store.writing import SqlWriting
+
+_FLOAT = 4  # bytes
 
 
 class SqlRecords:
-    """The `Records` port; `clock` dates what is written, `written` is told after each commit that left work."""
+    """The `Records` port; `clock` dates what is written, `written` is told after each commit that left work.
 
-    def __init__(self, database: Database, clock: Callable[[], datetime], written: Callable[[], None]) -> None:
+    `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], datetime],
+        written: Callable[[], None],
+        model: Mapping[str, str] | None = None,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._written = written
+        self._model = model
 
     @contextmanager
     def writing(self, namespace: str, actor: str) -> Iterator[SqlWriting]:
         """Open one write transaction on `namespace`; nothing of it exists before the block has ended well."""
         with self._database.writing() as connection:
-            transaction = SqlWriting(connection, namespace, actor, self._clock())
+            embeds = self._embeds(connection)
+            transaction = SqlWriting(connection, namespace, actor, self._clock(), embeds=embeds)
             yield transaction
         if transaction.changed:
             self._written()
@@ -50,6 +64,7 @@ class SqlRecords:
                 memory_id=None,
                 changes={"field": field, "kinds": list(kinds)},
             )
+        self._written()
 
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
@@ -147,6 +162,26 @@ class SqlRecords:
             mine = rows.usage.c.memory_id.in_(known)
             connection.execute(update(rows.usage).where(mine).values({column: column + 1, "last_accessed_at": at}))
 
+    def listed(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
+        """Return one page of what `view` may see, in `order`."""
+        with self._database.reading() as connection:
+            return lists.page(connection, view, order, limit, offset)
+
+    def stats(self, view: View) -> Stats:
+        """Count what the view's namespaces hold."""
+        with self._database.reading() as connection:
+            return lists.stats(connection, view)
+
+    def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
+        """Return one page of the facts that `view` may see and `query` asks for, and how many there are."""
+        with self._database.reading() as connection:
+            return facts.search(connection, query, view)
+
+    def prolong(self, ids: Sequence[int], at: datetime, actor: str) -> None:
+        """Let those of `ids` that are important, and expire because of their importance, live on from `at`."""
+        with self._database.writing() as connection:
+            lists.prolong(connection, ids, at, actor)
+
     def forget_answers(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`: nobody retries those any more."""
         with self._database.writing() as connection:
@@ -171,13 +206,14 @@ class SqlRecords:
         columns = (rows.memory.c.id, rows.memory.c.content, rows.memory.c.content_hash)
         query = select(*columns).where(rows.memory.c.id.in_(waiting)).order_by(rows.memory.c.id)
         with self._database.reading() as connection:
-            return [Unembedded(*row) for row in connection.execute(query)]
+            return [Unembedded(*row) for row in connection.execute(query)] if self._embeds(connection) else []
 
     def attach(self, one: Unembedded, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""
         with self._database.writing() as connection:
             mine = rows.memory.c.id == one.id
-            if connection.execute(select(rows.memory.c.content_hash).where(mine)).scalar() == one.content_hash:
+            found = connection.execute(select(rows.memory.c.content_hash).where(mine)).scalar()
+            if found == one.content_hash and self._embeds(connection):
                 replace_chunks(connection, one.id, chunks)
                 mark_embedded(connection, one.id)
         self._written()
@@ -190,7 +226,7 @@ class SqlRecords:
     def set_stamps(self, values: Mapping[str, str]) -> None:
         """Write several stamps at once."""
         with self._database.writing() as connection:
-            _stamp(connection, values)
+            stamps.write(connection, values)
 
     def recount(self, words_of: Callable[[str], frozenset[str]]) -> None:
         """Count the memories of every namespace again, and file its speakers under the words of their names."""
@@ -208,22 +244,36 @@ class SqlRecords:
             for batch in rows.in_batches(values):
                 connection.execute(insert(rows.speaker), batch)
 
-    def forget_vectors(self, stamps: Mapping[str, str]) -> int:
-        """Drop every vector, queue every memory for embedding and stamp the store; return how many are queued."""
-        held = select(func.count()).where(rows.vector.c.memory_id == rows.memory.c.id).scalar_subquery()
-        everything = select(rows.memory.c.id, rows.memory.c.namespace_id, held, false())
-        waiting = rows.outbox.c.memory_id.in_(select(rows.memory.c.id))
+    def name_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
+        """Note anew what each memory names, in short steps so that writers get by."""
+        with self._database.reading() as connection:
+            ids = connection.execute(select(rows.memory.c.id).order_by(rows.memory.c.id)).scalars().all()
+        for batch in rows.in_batches(ids):
+            with self._database.writing() as connection:
+                mine = select(rows.memory.c.id, rows.memory.c.content).where(rows.memory.c.id.in_(batch))
+                for memory_id, content in connection.execute(mine).all():
+                    name_anew(connection, memory_id, entities_of(content))
+
+    def queue_unread(self, dimensions: int) -> tuple[int, int]:
+        """Queue each memory that has no vectors, or some of another size; return how many wait, and how many there are.
+
+        Both count memories; what was queued already waits too.
+        """
+        memory, vector = rows.memory.c, rows.vector.c
+        mine = select(func.count()).where(vector.memory_id == memory.id)
+        held, sound = mine.scalar_subquery(), func.length(vector.embedding) == dimensions * _FLOAT
+        fit = mine.where(sound).scalar_subquery()
+        waiting = select(rows.outbox.c.memory_id).where(rows.outbox.c.embedded.is_(False))
+        lacking = select(memory.id, memory.namespace_id, held, false()).where(
+            rows.shown(), (held == 0) | (fit < held), memory.id.not_in(waiting)
+        )
         with self._database.writing() as connection:
-            connection.execute(update(rows.outbox).where(waiting).values(embedded=False))
             columns = ["memory_id", "namespace_id", "chunks", "embedded"]
-            connection.execute(insert(rows.outbox).from_select(columns, everything))
-            queued = connection.execute(select(func.count()).select_from(rows.memory)).scalar_one()
-            connection.execute(delete(rows.vector))
-            _stamp(connection, stamps)
-        self._written()
-        return queued
+            connection.execute(insert(rows.outbox).from_select(columns, lacking))
+            queued = select(func.count(rows.outbox.c.memory_id.distinct())).where(rows.outbox.c.embedded.is_(False))
+            every = select(func.count()).select_from(rows.memory).where(rows.shown())
+            return connection.execute(queued).scalar_one(), connection.execute(every).scalar_one()
 
-
-def _stamp(connection: Connection, values: Mapping[str, str]) -> None:
-    connection.execute(delete(rows.stamp).where(rows.stamp.c.name.in_(values)))
-    connection.execute(insert(rows.stamp), [{"name": name, "value": value} for name, value in values.items()])
+    def _embeds(self, connection: Connection) -> bool:
+        """Say whether the store is still of the model that this process reads with."""
+        return stamps.embeds(connection, self._model)

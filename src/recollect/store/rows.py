@@ -25,7 +25,18 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain import FactType, Memory, Observation, Scope, Sensitivity, Source, Standing, View
+from recollect.domain import (
+    Entity,
+    EntityType,
+    FactType,
+    Memory,
+    Observation,
+    Scope,
+    Sensitivity,
+    Source,
+    Standing,
+    View,
+)
 from recollect.store import filters, tables
 
 _tables = tables.metadata.tables
@@ -41,6 +52,8 @@ memory_words = _tables["memory_words"]
 journal = _tables["journal"]
 stamp = _tables["stamp"]
 answered = _tables["answered"]
+fact = _tables["fact"]
+beside = _tables["vector_beside"]
 
 T = TypeVar("T")
 
@@ -70,9 +83,14 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     return {name: known[name] for name in names if name in known}
 
 
+def shown() -> ColumnElement[bool]:
+    """Select what the indexes hold: neither softly deleted nor merged into another memory."""
+    return and_(memory.c.deleted_at.is_(None), memory.c.merged_into.is_(None))
+
+
 def alive(now: datetime) -> ColumnElement[bool]:
-    """Select what is neither deleted nor expired."""
-    return and_(memory.c.deleted_at.is_(None), or_(memory.c.expires_at.is_(None), memory.c.expires_at > now))
+    """Select what is neither deleted, nor merged into another, nor expired."""
+    return and_(shown(), or_(memory.c.expires_at.is_(None), memory.c.expires_at > now))
 
 
 def visible(view: View, namespaces: Iterable[int]) -> ColumnElement[bool]:
@@ -91,6 +109,8 @@ def _seen(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
         memory.c.sensitivity.in_([str(level) for level in view.sensitivities]),
         alive(view.now),
     ]
+    if not view.superseded:
+        conditions.append(memory.c.superseded_by.is_(None))
     return and_(*conditions, *filters.asked(view))
 
 
@@ -163,6 +183,11 @@ def neighbours(
     return [(row.id, row.neighbour) for row in connection.execute(query)]
 
 
+def scope_of(name: str) -> Scope:
+    """Return the scope to which a namespace of this name belongs."""
+    return _SCOPES[name.partition(":")[0]]
+
+
 def in_batches(values: Iterable[T]) -> Iterable[list[T]]:
     """Cut `values` into lists short enough for one statement."""
     wanted = list(values)
@@ -182,7 +207,7 @@ def _memory(row: Row[Any], labels: dict[str, tuple[str, ...]]) -> Memory:
     return Memory(
         id=row.id,
         namespace=row.namespace,
-        scope=_SCOPES[row.namespace.partition(":")[0]],
+        scope=scope_of(row.namespace),
         key=row.key,
         content=row.content,
         title=row.title,
@@ -197,7 +222,7 @@ def _memory(row: Row[Any], labels: dict[str, tuple[str, ...]]) -> Memory:
         importance=row.importance,
         confidence=row.confidence,
         trust=row.trust,
-        sensitivity=_sensitivity(row.sensitivity),
+        sensitivity=sensitivity_of(row.sensitivity),
         files_read=labels["file_read"],
         files_modified=labels["file_modified"],
         session_id=row.session_id,
@@ -216,9 +241,13 @@ def _memory(row: Row[Any], labels: dict[str, tuple[str, ...]]) -> Memory:
         observed_at=row.observed_at,
         expires_at=row.expires_at,
         deleted_at=row.deleted_at,
+        ttl_days=row.ttl_days,
+        superseded_by=row.superseded_by,
+        merged_into=row.merged_into,
+        entities=tuple(Entity(name, one) for one in EntityType for name in labels[f"entity_{one}"]),
     )
 
 
-def _sensitivity(level: str) -> Sensitivity:
+def sensitivity_of(level: str) -> Sensitivity:
     """Take an unknown level for the strictest one: only writers come here with it, `visible` denies it to readers."""
     return Sensitivity(level) if level in set(Sensitivity) else Sensitivity.SECRET

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Text, TypeDecorator
+from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Text, TypeDecorator, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -44,6 +44,12 @@ class UtcDateTime(TypeDecorator[datetime]):
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def _where_set(column: str) -> Index:
+    """Index the few rows in which `column` of `memory` is set; an index of all would lure SQLite into walking it."""
+    known = text(f"{column} IS NOT NULL")
+    return Index(f"ix_memory_{column}", column, sqlite_where=known, postgresql_where=known)
+
+
 class Namespace(SQLModel, table=True):
     """One tenant's room: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
 
@@ -67,6 +73,8 @@ class MemoryRow(SQLModel, table=True):
         Index("ix_memory_namespace_id_created_at", "namespace_id", "created_at"),
         Index("ix_memory_namespace_id_session_id_position", "namespace_id", "session_id", "position"),
         Index("ix_memory_expires_at", "expires_at"),
+        _where_set("merged_into"),
+        _where_set("superseded_by"),
         {"sqlite_autoincrement": True},
     )
 
@@ -99,10 +107,16 @@ class MemoryRow(SQLModel, table=True):
     observed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    ttl_days: float | None = None
+    superseded_by: int | None = None
+    merged_into: int | None = None
 
 
 class Label(SQLModel, table=True):
-    """A tag, concept or file of a memory, in its order; `kind` is tag, concept, file_read or file_modified."""
+    """A tag, concept, file or entity of a memory, in its order.
+
+    `kind` is tag, concept, file_read, file_modified, or `entity_` and the entity's type.
+    """
 
     memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
     kind: str = Field(primary_key=True, max_length=20)
@@ -133,6 +147,56 @@ class VectorRow(SQLModel, table=True):
     stop: int
     embedding: bytes = Field(sa_type=LargeBinary)
     tokens: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
+class VectorBeside(SQLModel, table=True):
+    """One chunk as another embedding model reads it, kept aside until the whole store can move to that model.
+
+    `content_hash` tells whether the memory changed since.
+    """
+
+    __tablename__ = "vector_beside"
+
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+    ordinal: int = Field(primary_key=True)
+    start: int
+    stop: int
+    embedding: bytes = Field(sa_type=LargeBinary)
+    tokens: bytes | None = Field(default=None, sa_type=LargeBinary)
+    content_hash: str = Field(max_length=64)
+
+
+class FactRow(SQLModel, table=True):
+    """One triple and when it held; it goes with the memory that said it.
+
+    What is compared are the folded parts, and the hash of the folded object.
+    """
+
+    __tablename__ = "fact"
+    __table_args__ = (
+        Index("ix_fact_namespace_id_subject_folded", "namespace_id", "subject_folded", "predicate_folded"),
+        Index("ix_fact_namespace_id_predicate_folded", "namespace_id", "predicate_folded"),
+        Index("ix_fact_namespace_id_object_hash", "namespace_id", "object_hash"),
+        Index("ix_fact_memory_id", "memory_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    subject: str = Field(sa_type=Text)
+    predicate: str = Field(sa_type=Text)
+    object: str = Field(sa_type=Text)
+    subject_folded: str = Field(sa_type=Text)
+    predicate_folded: str = Field(sa_type=Text)
+    object_hash: str = Field(max_length=64)
+    confidence: float
+    memory_id: int | None = Field(default=None, foreign_key="memory.id", ondelete="CASCADE")
+    valid_from: datetime = Field(sa_type=UtcDateTime)
+    valid_to: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    sensitivity: str = Field(sa_type=Text)
+    author: str = Field(sa_type=Text)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class Outbox(SQLModel, table=True):

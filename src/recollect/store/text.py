@@ -154,7 +154,8 @@ class SqliteText:
                         update(rows.memory).where(old, rows.memory.c.keywords != labels).values(keywords=labels)
                     )
                     mine = rows.memory_words.c.memory_id == memory.id
-                    kept = " ".join(sorted(frozenset(" ".join(words).split())))
+                    shown = memory.deleted_at is None and memory.merged_into is None
+                    kept = " ".join(sorted(frozenset(" ".join(words).split()))) if shown else ""
                     connection.execute(update(rows.memory_words).where(mine).values(words=kept))
 
     def _merge(self, name: str, pages: int) -> bool:

@@ -134,11 +134,26 @@ class ChromaIndex:
         if any(one.name == name for one in _guarded(client.list_collections)):
             _guarded(lambda: client.delete_collection(name))
 
-    def prune(self) -> None:
-        """Delete the collections of other embedding models, which nothing asks for any more."""
+    @property
+    def generation(self) -> str:
+        """Return the name under which this model's collections lie."""
+        return self._generation
+
+    def adopt(self, generation: str) -> None:
+        """Serve the collections of another generation from now on."""
+        self._generation = generation
+        self._collections.clear()
+
+    def beside(self, generation: str) -> ChromaIndex:
+        """Return the index of another generation in the same folder, through the same client."""
+        return _Beside(self, generation)
+
+    def prune(self, building: str = "") -> None:
+        """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
         client = self.open()
+        kept = {self._generation, building}
         for one in _guarded(client.list_collections):
-            if not one.name.startswith(f"{self._generation}-"):
+            if one.name.rpartition("-")[0] not in kept:
                 _guarded(lambda: client.delete_collection(one.name))  # noqa: B023 - called at once
 
     def _name(self, namespace: str) -> str:
@@ -161,6 +176,18 @@ class ChromaIndex:
             shutil.rmtree(self._folder)
         else:
             self._folder.unlink(missing_ok=True)
+
+
+class _Beside(ChromaIndex):
+    """Another generation in the folder of `first`, which opens it and closes it."""
+
+    def __init__(self, first: ChromaIndex, generation: str) -> None:
+        super().__init__(first._folder, generation)
+        self._first = first
+
+    def open(self) -> ClientAPI:
+        """Return the client of the index that owns the folder."""
+        return self._first.open()
 
 
 def chunk_id(memory_id: int, ordinal: int) -> str:

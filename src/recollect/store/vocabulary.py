@@ -21,7 +21,7 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, text
 from recollect.ports import Term
 
 _SHORTEST: Final = 4
-_BEGINNING: Final = 6  # letters; a shorter word is no misspelt beginning of a longer one
+_TELLING: Final = 6  # letters; a shorter word may be part of a longer one by chance
 _LONG: Final = 8  # letters; only words this long may have two wrong ones
 _ENDLESS: Final = 24  # letters; all spellings of such a word are more than those of its first half
 _HALF: Final = 6
@@ -62,7 +62,7 @@ def similar(connection: Connection, word: str, numbers: Sequence[int], limit: in
         return []
     look = _Lookup(connection, list(numbers))
     found = look.holding(word) if _is_id(word) else look.spelt(word) | look.holding(word)
-    if len(word) >= _BEGINNING and not _is_id(word):
+    if len(word) >= _TELLING and not _is_id(word):
         if not any(misspelling(word, one) for one in found):
             found |= look.twice_misspelt(word)
         if not any(likelihood(word, one) for one in found):
@@ -101,12 +101,14 @@ def _part(word: str, stored: str) -> float:
     if torn and not (at == 0 and _is_id(word)):
         return 0.0
     share = len(word) / len(stored)
+    if len(word) >= _TELLING:  # hardly by chance
+        return 0.7 + 0.25 * share if at == 0 else 0.65 + 0.25 * share
     return 0.5 + 0.45 * share if at == 0 else 0.3 + 0.6 * share
 
 
 def _misspelt_part(word: str, stored: str) -> float:
     """Weigh that `stored` begins with `word` but for one letter."""
-    if len(word) < _BEGINNING or len(stored) < len(word) + 2:
+    if len(word) < _TELLING or len(stored) < len(word) + 2:
         return 0.0
     heads = [stored[: len(word) + change] for change in (-1, 0, 1)]
     near = [head for head in heads if OSA.distance(word, head, score_cutoff=1) == 1]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, null, select, text, update
 
-from recollect.domain import Done, Draft, Memory, Outcome
+from recollect.domain import Done, Fact, Memory, Outcome
 from recollect.errors import NotFound
-from recollect.ports import Chunk, Entry
-from recollect.store import journal, rows
+from recollect.ports import Chunk, Entry, FactEntry
+from recollect.store import facts, journal, rows
+from recollect.store.children import Children, put_chunks, replace_chunks
 
-_SCALARS = (
+SCALARS = (
     "key",
     "fact_type",
     "type",
@@ -29,36 +30,35 @@ _SCALARS = (
     "observed_at",
     "speaker",
     "position",
+    "ttl_days",
     "source",
     "subtitle",
 )
-_LABELS = {"tags": "tag", "concepts": "concept", "files_read": "file_read", "files_modified": "file_modified"}
+"""The columns of a memory that are fields of its draft."""
+QUARANTINED = "quarantined"
+"""The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
 
-_TAKE_UP = text(
-    "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, 1) "
-    "ON CONFLICT (namespace_id, text) DO UPDATE SET uses = word.uses + 1"
-)
 _SCRUB = text(
     "INSERT INTO stamp (name, value) VALUES ('scrub', :token) ON CONFLICT (name) DO UPDATE SET value = :token"
 )
-_GIVE_BACK = text("UPDATE word SET uses = uses - 1 WHERE namespace_id = :namespace AND text = :word")
-_COUNT = text("UPDATE namespace SET memories = memories + :change WHERE id = :namespace")
-_NAME = text("INSERT INTO speaker (namespace_id, name, word) VALUES (:namespace, :name, :word) ON CONFLICT DO NOTHING")
-_UNNAME = text(
-    "DELETE FROM speaker WHERE namespace_id = :namespace AND name = :name "
-    "AND NOT EXISTS (SELECT 1 FROM memory WHERE namespace_id = :namespace AND speaker = :name)"
-)
-_PRUNE = text("DELETE FROM word WHERE namespace_id = :namespace AND text = :word AND uses <= 0")
+COUNT = text("UPDATE namespace SET memories = memories + :change WHERE id = :namespace")
+"""Changes how many memories a namespace is said to hold."""
 
 
 class SqlWriting:
-    """The `Writing` port over one open transaction; `now` is the time of whatever it writes."""
+    """The `Writing` port over one open transaction; `now` is the time of whatever it writes.
 
-    def __init__(self, connection: Connection, namespace: str, actor: str, now: datetime) -> None:
+    Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.
+    """
+
+    def __init__(
+        self, connection: Connection, namespace: str, actor: str, now: datetime, *, embeds: bool = True
+    ) -> None:
         self._connection = connection
         self._namespace = namespace
         self._actor = actor
         self._now = now
+        self._embeds = embeds
         self._ids = rows.namespace_ids(connection, [namespace])
         self.changed = False
 
@@ -88,59 +88,211 @@ class SqlWriting:
         return self._one(rows.memory.c.key == key)
 
     def by_hash(self, content_hash: str) -> Memory | None:
-        """Find the oldest undeleted memory with this content."""
-        return self._one((rows.memory.c.content_hash == content_hash) & rows.memory.c.deleted_at.is_(None))
+        """Find the oldest memory with this content that is neither deleted nor merged into another."""
+        return self._one((rows.memory.c.content_hash == content_hash) & rows.shown())
 
-    def insert(self, entry: Entry) -> int:
-        """Write a new memory and return its id."""
+    def by_id(self, memory_id: int) -> Memory | None:
+        """Find the memory with this id, whatever its state."""
+        return self._one(rows.memory.c.id == memory_id)
+
+    def insert(self, entry: Entry, merged_into: int | None = None) -> int:
+        """Write a new memory and return its id; one that is merged into another is kept out of sight."""
         draft = entry.cleared.value
-        values = {name: _plain(getattr(draft, name)) for name in _SCALARS} | self._derived(entry)
-        values |= {"namespace_id": self._namespace_id(), "created_at": entry.at}
-        result = self._connection.execute(insert(rows.memory).values(**_never_null(values)))
+        values = {name: plain(getattr(draft, name)) for name in SCALARS} | self._derived(entry)
+        values |= {"namespace_id": self._namespace_id(), "created_at": entry.at, "merged_into": merged_into}
+        if merged_into is not None:
+            values["key"] = None
+        result = self._connection.execute(insert(rows.memory).values(**never_null(values)))
         memory_id = int(result.inserted_primary_key[0])  # type: ignore[index]
         self._count(1)
-        self._name(entry)
-        self._put_labels(memory_id, draft, _LABELS)
-        self._put_words(memory_id, entry.words, frozenset(), new=True)
-        put_chunks(self._connection, memory_id, entry.chunks or ())
-        self._queue(memory_id, held=0, embedded=entry.chunks is not None)
-        self._journal("insert", memory_id, sorted(entry.given))
+        self._children.name(draft.speaker, entry.speaker_words)
+        self._children.put_labels(memory_id, entry)
+        words = entry.words if merged_into is None else frozenset()
+        self._children.put_words(memory_id, words, frozenset(), new=True)
+        if merged_into is None:
+            chunks = self._chunks(entry)
+            put_chunks(self._connection, memory_id, chunks or ())
+            self._children.queue(memory_id, held=0, embedded=chunks is not None)
+            self.changed = True
+        self._journal("insert", memory_id, _named(entry) | ({"merged_into": merged_into} if merged_into else {}))
         return memory_id
 
-    def update(self, old: Memory, entry: Entry, action: str) -> None:
+    def update(self, old: Memory, entry: Entry, action: str, *, revive: bool = True) -> None:
         """Write the given fields and what follows from them over `old`; vectors change with the content only.
 
-        Raises `NotFound` when `old` is not a memory of this namespace.
+        With `revive` a memory that was hidden, merged or superseded is in sight again. Raises `NotFound` when `old` is
+        not a memory of this namespace.
         """
         draft = entry.cleared.value
-        values = {name: _plain(getattr(draft, name)) for name in _SCALARS if name in entry.given}
-        values |= self._derived(entry) | {"deleted_at": None}
+        values = {name: plain(getattr(draft, name)) for name in SCALARS if name in entry.given}
+        values |= self._derived(entry)
+        if revive:
+            values |= {"deleted_at": None, "superseded_by": None, "merged_into": None}
         mine = (rows.memory.c.id == old.id) & (rows.memory.c.namespace_id == self._namespace_id())
-        if not self._connection.execute(update(rows.memory).where(mine).values(**_never_null(values))).rowcount:
+        if not self._connection.execute(update(rows.memory).where(mine).values(**never_null(values))).rowcount:
             raise NotFound(f"Memory {old.id} not found.")
         if "speaker" in entry.given and draft.speaker != old.speaker:
-            self._name(entry)
-            self._unname(old.speaker)
-        self._write_labels(old.id, draft, entry.given & frozenset(_LABELS))
-        self._write_words(old.id, entry.words)
-        if entry.content_hash != old.content_hash:
-            self._write_chunks(old.id, entry.chunks)
-        self._journal(action, old.id, sorted(entry.given))
+            self._children.name(draft.speaker, entry.speaker_words)
+            self._children.unname(old.speaker)
+        self._children.write_labels(old.id, entry)
+        seen = revive or not _hidden(old)
+        self._children.write_words(old.id, entry.words if seen else frozenset())
+        if entry.content_hash != old.content_hash or (revive and _hidden(old)):
+            self._write_chunks(old.id, entry)
+        self._journal(action, old.id, _named(entry))
 
-    def delete(self, memory_id: int) -> bool:
-        """Remove the memory and all its traces; say whether it was there, expired ones included."""
+    def archive(self, old: Memory) -> int:
+        """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id."""
+        kept = [one for one in rows.memory.c if one.name not in ("id", "key", "merged_into")]
+        copied = select(*kept, null(), literal(old.id)).where(rows.memory.c.id == old.id)
+        names = [*(one.name for one in kept), "key", "merged_into"]
+        self._connection.execute(insert(rows.memory).from_select(names, copied))
+        newest = select(rows.memory.c.id).where(rows.memory.c.merged_into == old.id)
+        memory_id = int(self._connection.execute(newest.order_by(rows.memory.c.id.desc()).limit(1)).scalar_one())
+        labels = select(literal(memory_id), rows.label.c.kind, rows.label.c.position, rows.label.c.value)
+        mine = labels.where(rows.label.c.memory_id == old.id)
+        self._connection.execute(insert(rows.label).from_select(["memory_id", "kind", "position", "value"], mine))
+        self._children.put_words(memory_id, frozenset(), frozenset(), new=True)
+        self._count(1)
+        self._journal("insert", memory_id, {"merged_into": old.id})
+        return memory_id
+
+    def archived(self, memory_id: int) -> list[Memory]:
+        """Return what was merged into the memory, oldest first."""
+        mine = (rows.memory.c.merged_into == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
+        return sorted(rows.load(self._connection, mine), key=lambda memory: memory.id)
+
+    def supersede(self, memory_id: int, by: int) -> None:
+        """Mark a memory as put right by another: it leaves recall and stays in history."""
+        mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
+        self._connection.execute(update(rows.memory).where(mine).values(superseded_by=by))
+        self._journal("update", memory_id, {"superseded_by": by})
+
+    def hide(self, memory_id: int) -> bool:
+        """Delete the memory softly: its row stays, every index lets go of it. Say whether there was one in sight."""
+        mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == self._ids.get(self._namespace))
+        seen = mine & rows.shown()
+        if not self._connection.execute(update(rows.memory).where(seen).values(deleted_at=self._now)).rowcount:
+            return False
+        self._children.write_words(memory_id, frozenset())
+        self._children.enqueue(memory_id, embedded=True)
+        self.changed = True
+        self._scrub()
+        self._journal("delete", memory_id, {"soft": True})
+        return True
+
+    def delete(self, memory_id: int, action: str = "delete") -> bool:
+        """Remove the memory, what was merged into it and all their traces; say whether it was there."""
         number = self._ids.get(self._namespace)
         mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == number)
         row = self._connection.execute(select(rows.memory.c.speaker).where(mine)).first() if number else None
         if row is None:
             return False
-        self._write_words(memory_id, frozenset())
-        self._enqueue(memory_id, embedded=True)
+        for one in self.archived(memory_id):
+            self.delete(one.id, action)
+        self._children.write_words(memory_id, frozenset())
+        self._children.enqueue(memory_id, embedded=True)
         self._connection.execute(delete(rows.memory).where(mine))
         self._count(-1)
-        self._unname(row.speaker)
-        self._connection.execute(_SCRUB, {"token": secrets.token_hex(8)})
-        self._journal("delete", memory_id, [])
+        self._free(memory_id)
+        self._children.unname(row.speaker)
+        self.changed = True
+        self._scrub()
+        self._journal(action, memory_id, {})
+        return True
+
+    def every(self, after: int, limit: int) -> list[Memory]:
+        """Return the next memories of the namespace in the order of their ids, whatever their state."""
+        mine = (rows.memory.c.namespace_id == self._ids.get(self._namespace)) & (rows.memory.c.id > after)
+        page = select(rows.memory.c.id).where(mine).order_by(rows.memory.c.id).limit(limit)
+        ids = list(self._connection.execute(page).scalars())
+        return sorted(rows.load(self._connection, rows.memory.c.id.in_(ids)), key=lambda memory: memory.id)
+
+    def every_fact(self, after: int, limit: int) -> list[Fact]:
+        """Return the next facts of the namespace in the order of their ids."""
+        return facts.every(self._connection, self._ids.get(self._namespace, 0), after, limit)
+
+    def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
+        """Write other words in the place of a fact's own."""
+        facts.rewrite(self._connection, old.id, parts)
+        self._journal("redact", old.memory_id, {"fact": old.id, "fields": sorted(parts)})
+
+    def quarantine(self, memory_id: int) -> None:
+        """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for."""
+        self.hide(memory_id)
+        mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
+        self._connection.execute(update(rows.memory).where(mine).values(sensitivity=QUARANTINED))
+        self._journal("quarantine", memory_id, {})
+
+    def quarantine_fact(self, old: Fact) -> None:
+        """Put a fact where no read looks."""
+        facts.change(self._connection, old.id, {"sensitivity": QUARANTINED})
+        self._journal("quarantine", old.memory_id, {"fact": old.id})
+
+    def leave_no_trace(self) -> None:
+        """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
+        self._scrub()
+
+    def _free(self, memory_id: int) -> None:
+        """Let what the memory had put right, or condensed, be current again now that it is gone."""
+        given_way = (rows.memory.c.superseded_by == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
+        freed = self._connection.execute(select(rows.memory.c.id).where(given_way)).scalars().all()
+        if freed:
+            self._connection.execute(update(rows.memory).where(given_way).values(superseded_by=None))
+        for one in freed:
+            self._journal("update", one, {"superseded_by": None})
+
+    def expired(self) -> list[int]:
+        """Return what has passed its time, in the order of its ids."""
+        mine = rows.memory.c.namespace_id == self._ids.get(self._namespace)
+        query = select(rows.memory.c.id).where(mine, rows.memory.c.expires_at <= self._now)
+        return list(self._connection.execute(query.order_by(rows.memory.c.id)).scalars())
+
+    def surplus(self, most: int, sparing: int) -> list[int]:
+        """Return what is beyond `most` memories: first what is out of sight, then the least used, oldest, slightest.
+
+        The memory to be spared is never among them.
+        """
+        mine = rows.memory.c.namespace_id == self._namespace_id()
+        held = select(rows.namespace.c.memories).where(rows.namespace.c.id == self._namespace_id())
+        beyond = int(self._connection.execute(held).scalar_one()) - most
+        if beyond <= 0:
+            return []
+        query = (
+            select(rows.memory.c.id)
+            .outerjoin(rows.usage, rows.usage.c.memory_id == rows.memory.c.id)
+            .where(mine, rows.memory.c.id != sparing)
+            .order_by(rows.alive(self._now), func.coalesce(rows.usage.c.accessed_count, 0))
+            .order_by(rows.memory.c.updated_at, rows.memory.c.importance, rows.memory.c.id)
+            .limit(beyond)
+        )
+        return list(self._connection.execute(query).scalars())
+
+    def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
+        """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""
+        return facts.holding(self._connection, self._namespace_id(), subject, predicate, at)
+
+    def put_fact(self, entry: FactEntry) -> int:
+        """Write a new fact and return its id."""
+        fact_id = facts.put(self._connection, self._namespace_id(), entry)
+        self._journal("insert", entry.memory_id, {"fact": fact_id})
+        return fact_id
+
+    def confirm_fact(self, old: Fact, confidence: float) -> None:
+        """Note that a fact was told again."""
+        facts.change(self._connection, old.id, {"confidence": confidence, "updated_at": self._now})
+        self._journal("refresh", old.memory_id, {"fact": old.id})
+
+    def end_fact(self, old: Fact, at: datetime, by: int) -> None:
+        """Let a fact hold no longer than until `at`, because another replaces it."""
+        facts.change(self._connection, old.id, {"valid_to": at, "updated_at": self._now})
+        self._journal("update", old.memory_id, {"fact": old.id, "replaced_by": by})
+
+    def delete_fact(self, fact_id: int) -> bool:
+        """Remove a fact for good; say whether it was there."""
+        if not facts.delete(self._connection, self._ids.get(self._namespace, 0), fact_id):
+            return False
+        self._journal("delete", None, {"fact": fact_id})
         return True
 
     def _one(self, condition: ColumnElement[bool]) -> Memory | None:
@@ -149,6 +301,10 @@ class SqlWriting:
             return None
         found = rows.load(self._connection, condition & (rows.memory.c.namespace_id == number))
         return min(found, key=lambda memory: memory.id, default=None)
+
+    @property
+    def _children(self) -> Children:
+        return Children(self._connection, self._namespace_id())
 
     def _namespace_id(self) -> int:
         if self._namespace not in self._ids:
@@ -171,70 +327,21 @@ class SqlWriting:
         }
 
     def _count(self, change: int) -> None:
-        self._connection.execute(_COUNT, {"namespace": self._namespace_id(), "change": change})
+        self._connection.execute(COUNT, {"namespace": self._namespace_id(), "change": change})
 
-    def _name(self, entry: Entry) -> None:
-        mine = {"namespace": self._namespace_id(), "name": entry.cleared.value.speaker}
-        if values := [mine | {"word": word} for word in sorted(entry.speaker_words)]:
-            self._connection.execute(_NAME, values)
-
-    def _unname(self, speaker: str | None) -> None:
-        """Forget the name with the last memory of whoever bore it."""
-        if speaker is not None:
-            self._connection.execute(_UNNAME, {"namespace": self._namespace_id(), "name": speaker})
-
-    def _write_labels(self, memory_id: int, draft: Draft, fields: Iterable[str]) -> None:
-        for name in fields:
-            mine = (rows.label.c.memory_id == memory_id) & (rows.label.c.kind == _LABELS[name])
-            self._connection.execute(delete(rows.label).where(mine))
-        self._put_labels(memory_id, draft, fields)
-
-    def _put_labels(self, memory_id: int, draft: Draft, fields: Iterable[str]) -> None:
-        values = [
-            {"memory_id": memory_id, "kind": _LABELS[name], "position": position, "value": str(value)}
-            for name in fields
-            for position, value in enumerate(getattr(draft, name))
-        ]
-        if values:
-            self._connection.execute(insert(rows.label), values)
-
-    def _write_words(self, memory_id: int, words: frozenset[str]) -> None:
-        mine = rows.memory_words.c.memory_id == memory_id
-        stored = self._connection.execute(select(rows.memory_words.c.words).where(mine)).scalar()
-        self._put_words(memory_id, words, frozenset((stored or "").split()), new=stored is None)
-
-    def _put_words(self, memory_id: int, words: frozenset[str], old: frozenset[str], *, new: bool) -> None:
-        """Take up what the memory says now and give back what it no longer says."""
-        words = frozenset(" ".join(words).split())
-        for statement, changed in ((_TAKE_UP, words - old), (_GIVE_BACK, old - words), (_PRUNE, old - words)):
-            if changed:
-                values = [{"namespace": self._namespace_id(), "word": one} for one in sorted(changed)]
-                self._connection.execute(statement, values)
-        text_of = {"words": " ".join(sorted(words))}
-        if new:
-            self._connection.execute(insert(rows.memory_words).values(memory_id=memory_id, **text_of))
-        elif words != old:
-            mine = rows.memory_words.c.memory_id == memory_id
-            self._connection.execute(update(rows.memory_words).where(mine).values(text_of))
-
-    def _write_chunks(self, memory_id: int, chunks: tuple[Chunk, ...] | None) -> None:
-        self._enqueue(memory_id, embedded=chunks is not None)
+    def _write_chunks(self, memory_id: int, entry: Entry) -> None:
+        chunks = self._chunks(entry)
+        self._children.enqueue(memory_id, embedded=chunks is not None)
+        self.changed = True
         replace_chunks(self._connection, memory_id, chunks or ())
 
-    def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
-        mine = rows.vector.c.memory_id == memory_id
-        held = self._connection.execute(select(func.count()).select_from(rows.vector).where(mine)).scalar_one()
-        if embedded:
-            mark_embedded(self._connection, memory_id)
-        self._queue(memory_id, held=held, embedded=embedded)
+    def _chunks(self, entry: Entry) -> tuple[Chunk, ...] | None:
+        return entry.chunks if self._embeds else None
 
-    def _queue(self, memory_id: int, *, held: int, embedded: bool) -> None:
-        values = {"memory_id": memory_id, "namespace_id": self._namespace_id(), "chunks": held, "embedded": embedded}
-        self._connection.execute(insert(rows.outbox).values(**values))
-        self.changed = True
+    def _scrub(self) -> None:
+        self._connection.execute(_SCRUB, {"token": secrets.token_hex(8)})
 
-    def _journal(self, action: str, memory_id: int, fields: list[str]) -> None:
-        changes = {"fields": fields} if fields else {}
+    def _journal(self, action: str, memory_id: int | None, changes: dict[str, Any]) -> None:
         journal.append(
             self._connection,
             at=self._now,
@@ -246,38 +353,19 @@ class SqlWriting:
         )
 
 
-def replace_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) -> None:
-    """Put `chunks` in the place of whatever vectors the memory had."""
-    connection.execute(delete(rows.vector).where(rows.vector.c.memory_id == memory_id))
-    put_chunks(connection, memory_id, chunks)
+def _named(entry: Entry) -> dict[str, Any]:
+    return {"fields": sorted(entry.given)} if entry.given else {}
 
 
-def put_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) -> None:
-    """Write the vectors of a memory that has none."""
-    values = [
-        {
-            "memory_id": memory_id,
-            "ordinal": ordinal,
-            "start": chunk.start,
-            "stop": chunk.end,
-            "embedding": chunk.vector.tobytes(),
-            "tokens": chunk.tokens or None,
-        }
-        for ordinal, chunk in enumerate(chunks)
-    ]
-    if values:
-        connection.execute(insert(rows.vector), values)
+def _hidden(memory: Memory) -> bool:
+    return memory.deleted_at is not None or memory.merged_into is not None
 
 
-def mark_embedded(connection: Connection, memory_id: int) -> None:
-    """Let nothing that is queued of the memory wait for the model any longer."""
-    mine = rows.outbox.c.memory_id == memory_id
-    connection.execute(update(rows.outbox).where(mine).values(embedded=True))
-
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a member of a closed set as the text that is stored."""
     return str(value) if isinstance(value, str) else value
 
 
-def _never_null(values: dict[str, Any]) -> dict[str, Any]:
+def never_null(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with an empty text where a column knows no null."""
     return values | {"subtitle": values["subtitle"] or ""} if "subtitle" in values else values

@@ -52,9 +52,9 @@ class Link:
         if client is not None:
             client.close()
 
-    def tool(self, arguments: dict[str, Any], said: Callable[[str], None] = _silent) -> Answer:
-        """Run one call of the `memory` tool."""
-        found = self._ask("/tool", {"arguments": arguments}, said)
+    def tool(self, name: str, arguments: dict[str, Any], said: Callable[[str], None] = _silent) -> Answer:
+        """Run one call of the tool of that name."""
+        found = self._ask("/tool", {"name": name, "arguments": arguments}, said)
         return Answer(tuple(found["texts"]), found["structured"], found["failed"])
 
     def perform(self, name: str, **fields: Any) -> Any:

@@ -59,6 +59,7 @@ def serve(settings: Settings, port: int | None = None) -> None:
         daemon = Daemon(app, about, settings.model, lambda: setattr(server, "should_exit", True))
         server.config.app = daemon.application()
         log.info("serving as process %d", about.pid)
+        undo.callback(daemon.close)
         anyio.run(_serve, server, listeners, daemon, settings)
         _withdraw(settings.folder, about)
         last = threading.Timer(_LAST, _break_off)
@@ -78,7 +79,7 @@ async def _serve(server: uvicorn.Server, listeners: list[socket.socket], daemon:
 async def _watch(server: uvicorn.Server, daemon: Daemon, settings: Settings) -> None:
     """End the server when nobody has wanted anything for a while, or when nobody could find it any more."""
     idle = settings.idle_minutes * 60
-    while daemon.activity.idle_seconds < idle:
+    while daemon.idle_seconds < idle:
         if not _findable(settings.folder, daemon.runtime):
             log.warning("the runtime file or the socket was taken away; ending, so that another daemon can come")
             break

@@ -5,9 +5,11 @@ Thin clients post tool calls and operations; MCP clients that speak HTTP find th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,8 +23,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from recollect.domain import Caller, OnSecret
-from recollect.doors import memory_tool
+from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.guard import Activity, Guard, plain
+from recollect.doors.daemon.moving import Moving
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.daemon.streamable import Streamable
 from recollect.errors import InvalidInput, ModelMismatch, RecollectError
@@ -30,8 +33,8 @@ from recollect.operations.table import BY_NAME, perform
 from recollect.ports import App
 
 _WORKERS = 64
-_AT_ONCE = ("hello", "status", "stop")
-_IN_A_THREAD = ("tool", "operation")
+_AT_ONCE = ("hello", "status", "stop", "progress")
+_IN_A_THREAD = ("tool", "operation", "reindex")
 
 
 class Daemon:
@@ -44,6 +47,8 @@ class Daemon:
         self._model = model
         self._stop = stop
         self._mcp = Streamable(app)
+        self._moving = Moving(app, self._end)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def application(self) -> ASGIApp:
         """Return the guarded ASGI application."""
@@ -59,10 +64,10 @@ class Daemon:
         return {"pid": self.runtime.pid, "version": self.runtime.version, "protocol": self.runtime.protocol}
 
     def tool(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Run one call of the `memory` tool."""
-        caller = Caller(**body["caller"])
-        answer = memory_tool.call(self._app_for(body), dict(body["arguments"]), caller, body.get("request_id", ""))
-        return asdict(answer)
+        """Run one call of a tool, whichever toolset it is of."""
+        caller, name = Caller(**body["caller"]), str(body.get("name", memory_tool.NAME))
+        arguments, request_id = dict(body["arguments"]), str(body.get("request_id", ""))
+        return asdict(toolsets.call(self._app_for(body), name, arguments, caller, request_id))
 
     def operation(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run one operation of the table; the result is the noun it returns, as JSON."""
@@ -72,6 +77,17 @@ class Daemon:
         app, shape = self._app_for(body), BY_NAME[body["name"]].answer
         result = perform(app, body["name"], body["fields"], caller, body.get("request_id", ""))
         return {"result": TypeAdapter(shape).dump_python(result, mode="json")}
+
+    def reindex(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Begin to bring the indexes up to date or the store to another model, and answer as soon as it goes on."""
+        models_dir = body.get("models_dir")
+        where = Path(models_dir) if models_dir else None
+        self._moving.start(str(body["model"]), where, everything=bool(body.get("everything")))
+        return self._moving.progress()
+
+    def progress(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Say how far the reindex is."""
+        return self._moving.progress()
 
     def status(self, _: dict[str, Any]) -> dict[str, Any]:
         """Say who owns the store, since when, with how much memory, and how ready it is."""
@@ -90,6 +106,20 @@ class Daemon:
         self._mcp.end()
         return {"stopping": True}
 
+    @property
+    def idle_seconds(self) -> float:
+        """Return for how long nobody has wanted anything and nothing is under way."""
+        return 0.0 if self._moving.running else self.activity.idle_seconds
+
+    def close(self) -> None:
+        """Break off what is under way in the background."""
+        self._moving.stop()
+
+    def _end(self) -> None:
+        """End from another thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.stop, {})
+
     def _app_for(self, body: dict[str, Any]) -> App:
         """Return the store as this request wants it: the client's rule for secrets, never another model."""
         wanted = body.get("model", self._model)
@@ -103,6 +133,7 @@ class Daemon:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self._loop = asyncio.get_running_loop()
         anyio.to_thread.current_default_thread_limiter().total_tokens = _WORKERS
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._mcp.run)

@@ -1,4 +1,7 @@
-"""MCP over streamable HTTP inside the daemon: the same tool for clients that speak HTTP themselves."""
+"""MCP over streamable HTTP inside the daemon: the same tools for clients that speak HTTP themselves.
+
+The address says which: `/mcp` offers the default toolset, `/mcp?toolset=store&toolset=dual` others.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import anyio
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.doors import memory_tool
+from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.guard import plain
 from recollect.doors.memory_tool import Answer
 from recollect.ports import App
@@ -66,8 +69,8 @@ class _Here:
     def close(self) -> None:
         return None
 
-    def tool(self, arguments: dict[str, Any], _: Callable[[str], None]) -> Answer:
+    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None]) -> Answer:
         try:
-            return memory_tool.call(self._app, arguments)
+            return toolsets.call(self._app, name, arguments)
         except Exception as error:  # noqa: BLE001 - a client must get a sentence whatever broke
             return memory_tool.failure(plain(error))

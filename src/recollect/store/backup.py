@@ -1,0 +1,318 @@
+"""Backup and restore of a local store: one zip file with the database and a manifest of what is in it.
+
+The database is copied as of one instant while others write. Chroma is derived and left out: the vectors' bytes are in
+the database, and the index is built from them after a restore. Nothing of the store is changed before a backup has
+proven whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.exc import DatabaseError
+
+from recollect.errors import InvalidInput, RecollectError, StoreUnusable
+from recollect.store import journal, rows, stamps
+from recollect.store.database import Database, open_file
+from recollect.store.migrations import HEAD, revision
+from recollect.store.owner import own
+
+DATABASE = "memory.db"
+MANIFEST = "manifest.json"
+FORMAT = 1
+"""Changes when an older Recollect could no longer read a backup."""
+
+_PIECE = 1 << 20
+_LARGEST_MANIFEST = 1 << 16
+_COUNTED = {"memories": rows.memory, "vectors": rows.vector, "journal": rows.journal}
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup holds: the schema, the embedding model's stamps, counts, and the database's SHA-256."""
+
+    format: int
+    schema: str
+    model: dict[str, str]
+    counts: dict[str, int]
+    sha256: str
+    size: int
+    made_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came back, and where the database lies that was there before; `kept` is None where there was nothing."""
+
+    manifest: Manifest
+    kept: Path | None = field(default=None)
+
+
+_MANIFEST = TypeAdapter(Manifest)
+
+
+def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
+    """Copy the store in `folder` into `file`, readable by nobody else, and return what the copy holds.
+
+    Others may write meanwhile; the copy is of one instant. Raises `InvalidInput` when the file exists and `force` is
+    not given, `StoreUnusable` when there is no store or the file cannot be written.
+    """
+    source = folder / DATABASE
+    if file.exists() and not force:
+        raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
+    if not source.is_file():
+        raise StoreUnusable(f"There is no store in {folder}.")
+    with _plainly(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
+        copy = scratch / DATABASE
+        _copy(source, copy)
+        manifest = _describe(copy)
+        packed = scratch / "packed"
+        _pack(packed, copy, manifest)
+        if file.exists() and not force:
+            raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
+        packed.replace(file)
+        _settle(file.parent)
+    return manifest
+
+
+def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[], object] = lambda: None) -> Restored:
+    """Put the backup `file` in the place of the store in `folder`, once it has proven whole.
+
+    With `force` a store that holds something is kept aside under another name. `free` is called once all is checked,
+    to end whoever has the store open. Raises `InvalidInput` when the backup is
+    damaged, of a newer Recollect, or the store is not empty; `StoreOwned` when another process has the store open.
+    """
+    if not file.is_file():
+        raise InvalidInput("file", f"There is no backup {file}.")
+    with _plainly(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
+        fresh = scratch / DATABASE
+        manifest = _unpack(file, fresh)
+        _verify(file, fresh, manifest)
+        _check_free(folder, force=force)
+        free()
+        holder = own(folder)
+        try:
+            kept = _keep(folder / DATABASE) if _check_free(folder, force=force) else None
+            _discard_index(folder)
+            _drop_log(folder / DATABASE)
+            fresh.replace(folder / DATABASE)
+            _settle(folder)
+        finally:
+            holder.release()
+    return Restored(manifest, kept)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the database page by page in one read transaction: in WAL mode no writer waits, and none is waited for."""
+    target.touch(mode=0o600)
+    address = f"{source.absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(address, uri=True, timeout=30)) as live, closing(sqlite3.connect(target)) as copy:
+        live.backup(copy)
+
+
+def _describe(copy: Path) -> Manifest:
+    with _opened(copy) as database:
+        contents = _contents(database)
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    return Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
+
+
+def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
+    """Return the schema's revision, the model's stamps and the counts."""
+    with database.reading() as connection:
+        counts = {
+            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in _COUNTED.items()
+        }
+        return revision(database) or "", stamps.model_of(stamps.read(connection)), counts
+
+
+def _pack(file: Path, copy: Path, manifest: Manifest) -> None:
+    file.touch(mode=0o600)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        packed.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2))
+        packed.write(copy, DATABASE)
+    _flush(file)
+
+
+def _unpack(file: Path, target: Path) -> Manifest:
+    """Write the database of the backup to `target` and hold it to the manifest's size and SHA-256."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            manifest = _manifest(file, packed)
+            with packed.open(DATABASE) as source, target.open("xb") as copy:
+                target.chmod(0o600)
+                digest, size = _transfer(source, copy, manifest.size)
+    except InvalidInput:
+        raise
+    except _UNREADABLE as error:
+        raise _damaged(file, f"it cannot be read ({type(error).__name__})") from None
+    if (digest, size) != (manifest.sha256, manifest.size):
+        raise _damaged(file, "the database in it is not the one that was saved")
+    _flush(target)
+    return manifest
+
+
+def _manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
+    if packed.getinfo(MANIFEST).file_size > _LARGEST_MANIFEST:
+        raise _damaged(file, "its manifest is not one of ours")
+    try:
+        found = json.loads(packed.read(MANIFEST))
+        if isinstance(found, dict) and isinstance(found.get("format"), int) and found["format"] > FORMAT:
+            raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
+        return _MANIFEST.validate_python(found)
+    except (ValueError, ValidationError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise _damaged(file, "its manifest is not one of ours") from None
+
+
+def _transfer(source: IO[bytes], copy: IO[bytes], most: int) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    while piece := source.read(_PIECE):
+        digest.update(piece)
+        size += len(piece)
+        if size > most:
+            break
+        copy.write(piece)
+    return digest.hexdigest(), size
+
+
+def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
+    """Look at every page, every line of the journal, and whether the database is what the manifest says."""
+    if manifest.schema > HEAD:
+        raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
+    try:
+        with _opened(copy) as database, database.reading() as connection:
+            verdict = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
+            if verdict != "ok":
+                raise _damaged(file, f"its database is not whole: {verdict}")
+            if (line := journal.first_broken(connection)) is not None:
+                raise _damaged(file, f"line {line} of its journal was tampered with")
+            if _contents(database) != (manifest.schema, manifest.model, manifest.counts):
+                raise _damaged(file, "its database has another schema, model or counts than its manifest says")
+    except DatabaseError as error:
+        raise _damaged(file, f"its database cannot be read: {error.orig}") from None
+
+
+def _check_free(folder: Path, *, force: bool) -> bool:
+    """Say whether something must be kept aside; refuse to do so unless told to."""
+    used = _used(folder / DATABASE)
+    if used and not force:
+        raise InvalidInput("force", f"The store in {folder} is not empty; --force keeps it aside and replaces it.")
+    return used
+
+
+def _used(database: Path) -> bool:
+    """Say whether the database holds anything; one that cannot be read may."""
+    if not database.exists() or not database.stat().st_size:
+        return False
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True, timeout=30)) as live:
+            tables = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            wanted = {table.name for table in _COUNTED.values()} & tables
+            used = any(live.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in wanted)  # noqa: S608 - our own names
+            live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError:
+        return True
+    return used
+
+
+def _keep(database: Path) -> Path:
+    """Give the database a second name, by which it is kept when the first is taken from it."""
+    stem = f"{database.name}.before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
+    kept = next(one for name in names if not (one := database.with_name(name)).exists())
+    try:
+        os.link(database, kept)
+    except OSError:  # a file system without links
+        shutil.copy2(database, kept)
+    log = database.with_name(f"{database.name}-wal")
+    if log.exists() and log.stat().st_size:
+        log.replace(kept.with_name(f"{kept.name}-wal"))
+    return kept
+
+
+def _drop_log(database: Path) -> None:
+    """Take away what belongs to the old database and would be read into the new one."""
+    for name in (f"{database.name}-wal", f"{database.name}-shm"):
+        database.with_name(name).unlink(missing_ok=True)
+
+
+def _discard_index(folder: Path) -> None:
+    chroma = folder / "chroma"
+    if chroma.is_dir() and not chroma.is_symlink():
+        shutil.rmtree(chroma)
+    else:
+        chroma.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Database]:
+    """Open a copy that nobody else has; afterwards all of it is in the one file."""
+    database = open_file(path)
+    try:
+        yield database
+        database.checkpoint()
+    finally:
+        database.close()
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """Give a folder beside the target, on the same disk, that is gone afterwards."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(prefix=".recollect-", dir=folder) as scratch:
+        yield Path(scratch)
+
+
+@contextmanager
+def _plainly(what: str) -> Iterator[None]:
+    try:
+        yield
+    except RecollectError:
+        raise
+    except sqlite3.Error as error:
+        raise StoreUnusable(f"{what}: {error}.") from None
+    except OSError as error:
+        raise StoreUnusable(f"{what}: {error.strerror or error}.") from None
+
+
+def _damaged(file: Path, why: str) -> InvalidInput:
+    return InvalidInput("file", f"The backup {file} is damaged: {why}. Nothing was changed.")
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _settle(folder: Path) -> None:
+    """See to it that the new name outlives a power failure, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,166 @@
+"""Reindex, backup and restore as somebody types them: what they say, how they end, and what recall finds afterwards."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Draft, Settings, open_app, reindex, remember
+from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, StoreUnusable
+from second import ID, NAME, second_model
+
+Typed = Callable[..., Any]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def stocked(settings: Settings) -> Settings:
+    """Return the settings of a store with three memories."""
+    with open_app(settings) as app:
+        for key, content in {
+            "mascot": "The mascot is a quokka",
+            "ship": "We deploy on Fridays",
+            "db": "Ada runs it",
+        }.items():
+            remember(app, Draft(content=content, key=key))
+        app.vectors.sync()
+    return settings
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> dict[str, str]:
+    """Return the variable that names a models folder with a second model."""
+    return {"RECOLLECT_MODELS_DIR": str(second_model(tmp_path / "models"))}
+
+
+def found(typed: Typed, query: str, **changes: str) -> list[Any]:
+    """Return what recall finds, with its scores."""
+    memories = typed("recall", query, "--min-score", "0", "--json", **changes).json["memories"]
+    return [(one["key"], round(one["score"], 4)) for one in memories]
+
+
+def test_reindex_says_how_many(typed: Typed, stocked: Settings) -> None:
+    """A reindex tells the number of memories and the model, and recall by meaning works after it."""
+    assert stocked
+    assert typed("reindex", "--json").json == {"memories": 3}
+    assert typed("reindex", "--all", "--json").json == {"memories": 3}
+    assert typed("reindex").out.strip() == "3 memories are indexed with all-MiniLM-L6-v2."
+    assert found(typed, "which animal stands for us?")[0][0] == "mascot"
+    assert typed("doctor").code == 0
+
+
+def test_reindex_moves_to_the_named_model(typed: Typed, stocked: Settings, models: dict[str, str]) -> None:
+    """`--model` moves the store and says what to set; then the old model is refused and the new one finds all."""
+    assert stocked
+    moved = typed("reindex", "--model", NAME, **models)
+    assert moved.code == 0
+    assert f"3 memories are indexed with {NAME}." in moved.out
+    assert f"RECOLLECT_MODEL={NAME}" in moved.out
+    refused = typed("recall", "quokka")
+    assert (refused.code, ID in refused.err) == (ModelMismatch.exit_code, True)
+    theirs = models | {"RECOLLECT_MODEL": NAME}
+    assert found(typed, "which animal stands for us?", **theirs)[0][0] == "mascot"
+    assert typed("doctor", **theirs).code == 0
+    back = typed("reindex", **models)
+    assert "RECOLLECT_MODEL" not in back.out
+    assert found(typed, "which animal stands for us?")[0][0] == "mascot"
+
+
+def test_reindex_goes_on_where_it_was(typed: Typed, stocked: Settings, models: dict[str, str]) -> None:
+    """What another process had begun to build is finished by the command."""
+
+    def stop(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    folder = Path(models["RECOLLECT_MODELS_DIR"])
+    with open_app(stocked) as app, pytest.raises(KeyboardInterrupt):
+        reindex(app, stop, model=NAME, models_dir=folder)
+    assert typed("reindex", "--json", RECOLLECT_MODEL=NAME, **models).json == {"memories": 3}
+    assert typed("doctor", RECOLLECT_MODEL=NAME, **models).code == 0
+
+
+def test_an_unknown_model_ends_with_eight(typed: Typed, stocked: Settings) -> None:
+    """A model that is not there ends the command before anything has changed."""
+    before = found(typed, "quokka")
+    ended = typed("reindex", "--model", "nobody/has-this", HF_HUB_OFFLINE="1")
+    assert (ended.code, ended.out) == (ModelUnusable.exit_code, "")
+    assert "nobody/has-this" in ended.err
+    assert found(typed, "quokka") == before
+    assert typed("doctor").code == 0
+    assert stocked.folder.is_dir()
+
+
+def test_a_backup_comes_back(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """A store that is restored elsewhere finds the same with the same scores, and the doctor finds nothing wrong."""
+    queries = ("which animal stands for us?", "quoka", "when do we ship?")
+    before = [found(typed, query) for query in queries]
+    file = tmp_path / "saved.zip"
+    told = typed("backup", str(file))
+    assert told.out.startswith(f"{file}: 3 memories, 3 vectors, 3 journal lines, ")
+    elsewhere = {"RECOLLECT_HOME": str(tmp_path / "elsewhere")}
+    restored = typed("restore", str(file), **elsewhere)
+    assert restored.code == 0
+    assert restored.out.endswith(": 3 memories, 3 vectors, 3 journal lines.\n")
+    assert [found(typed, query, **elsewhere) for query in queries] == before
+    assert typed("doctor", **elsewhere).code == 0
+    assert stocked.folder != tmp_path / "elsewhere"
+
+
+def test_backup_answers_as_json(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """With `--json` both commands give the manifest, with the file and with what was kept."""
+    file = tmp_path / "saved.zip"
+    made = typed("backup", str(file), "--json").json
+    with zipfile.ZipFile(file) as packed:
+        assert json.loads(packed.read("manifest.json")) | {"file": str(file)} == made
+    body = typed("restore", str(file), "--force", "--json").json
+    assert body["counts"] == made["counts"]
+    assert Path(body["kept"]).parent == stocked.folder
+    assert Path(body["kept"]).is_file()
+
+
+def test_nothing_is_overwritten_unasked(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """Neither a file nor a store gives way without `--force`, and with it the old database is named."""
+    file = tmp_path / "saved.zip"
+    assert typed("backup", str(file)).code == 0
+    again = typed("backup", str(file))
+    assert (again.code, "--force" in again.err) == (InvalidInput.exit_code, True)
+    assert typed("backup", str(file), "--force").code == 0
+    refused = typed("restore", str(file))
+    assert (refused.code, "not empty" in refused.err) == (InvalidInput.exit_code, True)
+    typed("remember", "Written since")
+    forced = typed("restore", str(file), "--force")
+    assert forced.code == 0
+    assert str(next(stocked.folder.glob("memory.db.before-restore-*"))) in forced.out
+    assert found(typed, "Written since") == []
+    assert found(typed, "quokka")[0][0] == "mascot"
+
+
+def test_a_damaged_backup_is_refused(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """A file that was cut short is one sentence and exit code 2, and the store is as it was."""
+    file = tmp_path / "saved.zip"
+    assert typed("backup", str(file)).code == 0
+    file.write_bytes(file.read_bytes()[:-1000])
+    ended = typed("restore", str(file), "--force")
+    assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
+    assert "damaged" in ended.err
+    assert found(typed, "quokka")[0][0] == "mascot"
+    assert typed("backup", str(tmp_path / "nothing.zip"), RECOLLECT_HOME=str(tmp_path / "none")).code == (
+        StoreUnusable.exit_code
+    )
+    assert stocked.folder.is_dir()
+
+
+def test_the_script_is_the_command(alone: dict[str, str], stocked: Settings, tmp_path: Path) -> None:
+    """`scripts/reindex` does what the command does, from whatever folder."""
+    command = [str(ROOT / "scripts" / "reindex"), "--all", "--json"]
+    done = subprocess.run(command, env=alone, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"memories": 3}
+    assert stocked.folder.is_dir()

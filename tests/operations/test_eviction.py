@@ -1,0 +1,97 @@
+"""Eviction: a full namespace lets go of what is worth least, and only of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from recollect import App
+from told import OTHER, actions, do, ill, listed, shown, tell
+
+if TYPE_CHECKING:
+    from conftest import Clock
+
+NAMES = ("quokka", "heron", "wombat", "stork", "otter", "lynx")
+
+
+def use(app: App, clock: Clock, memory_id: int, times: int) -> None:
+    """Count so many accesses at once."""
+    for _ in range(times):
+        app.records.touch([memory_id], clock(), accessed=True)
+
+
+def test_the_least_used_goes_first(open_store: Callable[..., App], clock: Clock) -> None:
+    """The lowest count of accesses goes, then the oldest update, then the lowest importance."""
+    app = open_store(max_memories=4)
+    ids = [tell(app, f"The {name} sleeps.", importance=0.5) for name in NAMES[:2]]
+    clock.pass_days(1)
+    ids += [tell(app, f"The {NAMES[2]} sleeps.", importance=0.9), tell(app, f"The {NAMES[3]} sleeps.", importance=0.1)]
+    use(app, clock, ids[0], 2)
+    expected = [ids[1], ids[3], ids[2]]
+    for place, name in enumerate(("otter", "lynx", "crane")):
+        clock.pass_days(1)
+        new = tell(app, f"The {name} sleeps.")
+        use(app, clock, new, 5)
+        left = set(listed(app))
+        assert len(left) == 4
+        assert left.isdisjoint(expected[: place + 1])
+        assert new in left
+    assert actions(app, ids[1]) == ["insert", "evict"]
+    assert ill(app) == []
+
+
+def test_the_newest_stays_though_nobody_used_it(open_store: Callable[..., App], clock: Clock) -> None:
+    """Where every other memory was used, one of those gives way to the new one, and the cap holds."""
+    app = open_store(max_memories=3)
+    for name in NAMES:
+        one = tell(app, f"The {name} sleeps.")
+        assert one in listed(app)
+        assert len(listed(app)) <= 3
+        use(app, clock, one, 1)
+        clock.pass_days(1)
+    assert do(app, "stats").memories == 3
+
+
+def test_each_namespace_has_its_own_room(open_store: Callable[..., App]) -> None:
+    """A full namespace takes nothing from another."""
+    app = open_store(max_memories=1)
+    foreign = tell(app, "The pier is long.", OTHER)
+    team = tell(app, "The team has a boat.", scope="team")
+    last = [tell(app, f"The {name} sleeps.") for name in NAMES][-1]
+    assert set(listed(app)) == {team, last}
+    assert shown(app, foreign, OTHER).content == "The pier is long."
+
+
+def test_what_is_out_of_sight_goes_before_what_is_seen(open_store: Callable[..., App], clock: Clock) -> None:
+    """Hidden and expired memories make room first, however much they were used."""
+    app = open_store(max_memories=3)
+    hidden, brief, plain = (
+        tell(app, f"The {name} sleeps.", **more) for name, more in zip(NAMES, ({}, {"ttl_days": 1}, {}), strict=False)
+    )
+    for one in (hidden, brief):
+        use(app, clock, one, 9)
+    do(app, "memory_forget", id=str(hidden))
+    clock.pass_days(2)
+    ids = [tell(app, f"The {name} sleeps.") for name in NAMES[3:5]]
+    assert set(listed(app)) == {plain, *ids}
+    assert actions(app, hidden)[-1] == actions(app, brief)[-1] == "evict"
+
+
+def test_an_update_evicts_nothing(open_store: Callable[..., App]) -> None:
+    """Saying again what is there, or changing it, needs no room."""
+    app = open_store(max_memories=2)
+    ids = [tell(app, f"The {name} sleeps.", key=name) for name in NAMES[:2]]
+    tell(app, "The quokka wakes.", key="quokka")
+    tell(app, "The heron sleeps.")
+    assert set(listed(app)) == set(ids)
+
+
+def test_a_summary_needs_room_too(open_store: Callable[..., App], clock: Clock) -> None:
+    """A summary in a full namespace makes room for itself, and is not what goes."""
+    app = open_store(max_memories=4)
+    for name in NAMES[:4]:
+        tell(app, f"The {name} of the zoo sleeps all day.", category="zoo")
+    clock.pass_days(60)
+    (summary,) = do(app, "summarize_old").ids
+    assert listed(app) == [summary]
+    assert do(app, "stats").superseded == 3

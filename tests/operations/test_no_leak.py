@@ -1,0 +1,228 @@
+"""No leak: what is hidden, merged, put right, expired, quarantined, private or another's shows in no answer at all.
+
+Every reading operation of the table is tried, so that a new one is too, or fails here until somebody has judged it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recollect import App, Settings
+from recollect.domain import Choice, Fact, IndexLine, Memory, Prompt
+from recollect.errors import NotFound
+from recollect.operations.table import TABLE
+from told import OTHER, always, by_hand, do, judged_by, rows, tell
+
+if TYPE_CHECKING:
+    from conftest import Clock
+
+MARK = "vermilionite"
+SAID = f"The {MARK} ledger lists what the harbour costs."
+LABELS = {
+    "title": f"{MARK} title",
+    "category": f"{MARK} category",
+    "tags": (f"{MARK}-tag",),
+    "files_read": (f"src/{MARK}.py",),
+    "concepts": ("gotcha",),
+    "session_id": f"{MARK} session",
+    "project": f"{MARK} project",
+    "speaker": MARK.capitalize(),
+    "position": 1,
+    "type": "discovery",
+}
+LET_IN = {"allow_private": True, "allow_secret": True}
+
+
+def _hidden(app: App, settings: Settings, clock: Clock) -> list[int]:
+    one = told(app)
+    do(app, "memory_forget", id=str(one))
+    return [one]
+
+
+def _merged(app: App, settings: Settings, clock: Clock) -> list[int]:
+    whole = tell(app, "The harbour ledger lists what the harbour costs.")
+    assert tell(judged_by(app, always(Choice.MERGE)), SAID, tags=LABELS["tags"]) == whole
+    do(app, "update_memory", id=str(whole), content="The harbour keeps a ledger.", tags=())
+    return [one for (one,) in rows(settings, "SELECT id FROM memory WHERE merged_into IS NOT NULL")]
+
+
+def _superseded(app: App, settings: Settings, clock: Clock) -> list[int]:
+    one, by = told(app), tell(app, "The harbour ledger was closed.")
+    with app.records.writing(app.caller.namespaces()[1], "ada") as transaction:
+        transaction.supersede(one, by=by)
+    return [one]
+
+
+def _expired(app: App, settings: Settings, clock: Clock) -> list[int]:
+    one = told(app, ttl_days=1)
+    clock.pass_days(1)
+    return [one]
+
+
+def _quarantined(app: App, settings: Settings, clock: Clock) -> list[int]:
+    one = told(app)
+    by_hand(settings, "UPDATE memory SET sensitivity = 'cosmic' WHERE id = ?", one)
+    return [one]
+
+
+def _private(app: App, settings: Settings, clock: Clock) -> list[int]:
+    return [told(app, sensitivity="private"), told(app, content=f"{SAID} And more.", sensitivity="secret")]
+
+
+def _foreign(app: App, settings: Settings, clock: Clock) -> list[int]:
+    do(app, "store_fact", OTHER, subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money")
+    return [tell(app, SAID, OTHER, **LABELS)]
+
+
+STATES: dict[str, Callable[[App, Settings, Clock], list[int]]] = {
+    "hidden": _hidden,
+    "merged": _merged,
+    "superseded": _superseded,
+    "expired": _expired,
+    "quarantined": _quarantined,
+    "private": _private,
+    "foreign": _foreign,
+}
+
+
+def told(app: App, content: str = SAID, **more: Any) -> int:
+    """Remember what must not show, with a fact of it."""
+    one = tell(app, content, **LABELS | more)
+    do(app, "store_fact", subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money", memory_id=str(one))
+    return one
+
+
+def _searches(ids: list[int]) -> list[dict[str, Any]]:
+    asked = (SAID, MARK, MARK[:-2], f"{MARK[:-1]}s", "what the harbour costs", f"did {MARK.capitalize()} say so?")
+    return [{"query": query, "min_score": 0.0, "limit": 100} for query in asked]
+
+
+def _lists(ids: list[int]) -> list[dict[str, Any]]:
+    labels = ({}, {"category": LABELS["category"]}, {"tags": LABELS["tags"]}, {"session_id": LABELS["session_id"]})
+    more = (
+        {"project": LABELS["project"]},
+        {"type": "discovery"},
+        {"entity": f"src/{MARK}.py"},
+        {"fact_type": "general"},
+    )
+    return [*labels, *more]
+
+
+def _by_id(ids: list[int]) -> list[dict[str, Any]]:
+    return [{"id": str(one)} for one in ids]
+
+
+READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
+    "recall": lambda ids: [*_searches(ids), *({"query": SAID, "max_tokens": 2_000} for _ in (1,))],
+    "search_memories": _searches,
+    "memory_recall": _searches,
+    "list_memories": _lists,
+    "get_timeline": _lists,
+    "search_by_file": lambda ids: [{"file": file} for file in (f"src/{MARK}.py", "src", f"{MARK}.py")],
+    "search_by_concept": lambda ids: [{"concept": "gotcha"}],
+    "get_memory": _by_id,
+    "find_similar": lambda ids: [*_by_id(ids), {"content": SAID, "threshold": -1.0, "limit": 100}],
+    "query_facts": lambda ids: [{}, {"subject": MARK}, {"object": f"{MARK} money"}, {"memory_id": str(ids[0])}],
+    "format_for_prompt": lambda ids: [{"max_tokens": 5_000}, {"query": SAID}, {"query": MARK}],
+    "stats": lambda ids: [{}],
+}
+"""How each reading operation is asked about what must not show."""
+
+APART = {
+    "history": "the journal of what is gone is what it is for; it names fields, never what they say",
+    "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
+    "doctor": "it counts, and reads no memory out",
+}
+ON_PURPOSE = {
+    ("superseded", "get_memory"): "by its id it is shown, and says what put it right",
+    ("superseded", "find_similar"): "by its id it may be compared with what stands",
+}
+
+
+def test_every_operation_is_judged() -> None:
+    """Each operation of the table writes, or is tried below, or has a reason why not."""
+    assert {operation.name for operation in TABLE if not operation.writes} == READS.keys() | APART.keys()
+
+
+def parts(answer: Any) -> Iterator[Any]:
+    """Walk through an answer, itself and whatever is in it."""
+    yield answer
+    if is_dataclass(answer):
+        for one in fields(answer):
+            yield from parts(getattr(answer, one.name))
+    elif isinstance(answer, list | tuple):
+        for one in answer:
+            yield from parts(one)
+    elif isinstance(answer, dict):
+        for pair in answer.items():
+            yield from parts(pair)
+
+
+def ids_in(answer: Any) -> set[int]:
+    """Return every memory that an answer names."""
+    found: set[int] = set()
+    for part in parts(answer):
+        if isinstance(part, Memory | IndexLine):
+            found.add(part.id)
+        elif isinstance(part, Prompt):
+            found.update(part.ids)
+        elif isinstance(part, Fact) and part.memory_id is not None:
+            found.add(part.memory_id)
+    return found
+
+
+@pytest.mark.parametrize("operation", READS)
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_shows(app: App, settings: Settings, clock: Clock, state: str, operation: str) -> None:
+    """Neither the memory nor one word of it, its labels or its facts shows, even where all levels are let in."""
+    other = tell(app, "A heron stands on the pier.")
+    hidden = STATES[state](app, settings, clock)
+    app.vectors.sync()
+    let_in = {} if state == "private" else LET_IN
+    for asked in READS[operation](hidden):
+        if (state, operation) in ON_PURPOSE and "id" in asked:
+            continue
+        if "id" in asked:
+            with pytest.raises(NotFound, match=f"^Memory {asked['id']} not found.$"):
+                do(app, operation, **asked | let_in)
+            continue
+        answer = do(app, operation, **asked | let_in)
+        assert ids_in(answer).isdisjoint(hidden), asked
+        assert MARK not in repr(answer).lower(), asked
+    assert other not in hidden
+
+
+@pytest.mark.parametrize("operation", READS)
+def test_what_may_be_seen_does_show(app: App, operation: str) -> None:
+    """The same questions find the same memory while nothing is wrong with it, so that not finding it says something."""
+    one = told(app)
+    app.vectors.sync()
+    answers = [do(app, operation, **asked | LET_IN) for asked in READS[operation]([one])]
+    if operation == "find_similar":
+        answers = answers[1:]  # none resembles itself
+    assert any(MARK in repr(answer).lower() for answer in answers)
+
+
+@pytest.mark.parametrize("state", [*STATES])
+def test_the_journal_names_fields_only(app: App, settings: Settings, clock: Clock, state: str) -> None:
+    """The history of what cannot be seen holds not one word of it, and that of others is empty."""
+    for one in STATES[state](app, settings, clock):
+        lines = do(app, "history", id=str(one), **LET_IN)
+        assert MARK not in repr(lines).lower()
+        assert bool(lines) is (state != "foreign")
+
+
+@pytest.mark.parametrize("state", ["expired", "quarantined", "private", "foreign"])
+def test_an_export_leaves_it_here(app: App, settings: Settings, clock: Clock, state: str) -> None:
+    """No page of an export carries what has expired, is of an unknown level, is not let in, or is another's."""
+    STATES[state](app, settings, clock)
+    after, pages = "journal:0", []
+    while after:
+        page = do(app, "export_page", after=after, **({} if state == "private" else LET_IN))
+        after = page.after
+        pages.append(page.lines)
+    assert MARK not in repr(pages).lower()

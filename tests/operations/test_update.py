@@ -1,0 +1,133 @@
+"""Update: what is given is written, what is not stays, and nobody updates what they do not see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recollect import App, Settings
+from recollect.domain import OnSecret, Sensitivity
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from told import OTHER, actions, by_hand, do, ill, recalled, rows, shown, tell, token
+
+if TYPE_CHECKING:
+    from conftest import Clock
+
+
+def test_only_what_is_given_changes(app: App, clock: Clock) -> None:
+    """Each field that is given is written, and every other one stays as it was."""
+    one = tell(app, "The mast is oak.", key="mast", category="ship", tags=("wood",), importance=0.9, trust=0.8)
+    before = shown(app, one)
+    clock.pass_days(1)
+    do(app, "update_memory", id=str(one), category="hull", type="change", concepts=("gotcha",))
+    after = shown(app, one)
+    assert (after.category, after.type, after.concepts) == ("hull", "change", ("gotcha",))
+    for name in ("content", "key", "tags", "importance", "trust", "confidence", "sensitivity", "title", "created_at"):
+        assert getattr(after, name) == getattr(before, name), name
+    assert after.updated_at == clock.now
+    assert actions(app, one) == ["insert", "update"]
+
+
+def test_a_new_content_is_found_and_the_old_one_is_not(app: App) -> None:
+    """Words, meaning, entities and headings that were made follow the content; a heading somebody wrote stays."""
+    made = tell(app, "The trombone hangs in the cellar.")
+    written = tell(app, "The viola lies in the attic.", title="Strings")
+    for one, content in ((made, "A wombat sleeps in the cabin."), (written, "A heron stands on the pier.")):
+        do(app, "update_memory", id=str(one), content=content)
+    assert recalled(app, "trombone") == set()
+    assert made in recalled(app, "wombat")
+    assert (shown(app, made).title, shown(app, written).title) == ("A wombat sleeps in the cabin.", "Strings")
+    assert ill(app) == []
+
+
+def test_an_empty_label_is_taken_away(app: App) -> None:
+    """A label given as empty goes; a content or a list given as nothing stays."""
+    one = tell(app, "The keel is lead.", key="keel", category="ship", tags=("heavy",), speaker="Grace")
+    do(app, "update_memory", id=str(one), key="", category=" ", speaker=None, content=None, tags=None)
+    memory = shown(app, one)
+    assert (memory.key, memory.category, memory.speaker) == (None, None, None)
+    assert (memory.content, memory.tags) == ("The keel is lead.", ("heavy",))
+    do(app, "update_memory", id=str(one), tags=())
+    assert shown(app, one).tags == ()
+
+
+def test_no_two_memories_have_one_key(app: App) -> None:
+    """The key of another memory is refused, the memory's own is not."""
+    tell(app, "The anchor is iron.", key="anchor")
+    one = tell(app, "The rope is hemp.", key="rope")
+    with pytest.raises(InvalidInput, match="`anchor` is the key of memory"):
+        do(app, "update_memory", id=str(one), key="anchor")
+    assert do(app, "update_memory", id=str(one), key="rope").done == "updated"
+
+
+def test_what_is_not_seen_cannot_be_updated(app: App, clock: Clock) -> None:
+    """An unknown, a foreign, a deleted, and an expired id are not found, and nothing of them changes."""
+    foreign = tell(app, "Bob sails on Monday.", OTHER)
+    deleted = tell(app, "The sail is torn.")
+    expired = tell(app, "The tide is low.", ttl_days=1)
+    do(app, "memory_forget", id=str(deleted))
+    clock.pass_days(2)
+    for one in (foreign, deleted, expired, 999, "abc", "-1"):
+        with pytest.raises(NotFound):
+            do(app, "update_memory", id=str(one), content="Mine now.")
+    assert shown(app, foreign, OTHER).content == "Bob sails on Monday."
+    do(app, "restore", id=str(deleted))
+    assert shown(app, deleted).content == "The sail is torn."
+
+
+def test_a_level_changes_only_when_it_is_named(app: App) -> None:
+    """A private memory stays private through updates, until another level is given."""
+    one = tell(app, "Ada is moving.", sensitivity=Sensitivity.PRIVATE)
+    do(app, "update_memory", id=str(one), content="Ada is moving in May.", sensitivity="")
+    with pytest.raises(NotFound):
+        do(app, "get_memory", id=str(one))
+    do(app, "update_memory", id=str(one), sensitivity="public")
+    assert do(app, "get_memory", id=str(one)).content == "Ada is moving in May."
+
+
+def test_a_term_can_be_given_and_taken(app: App, clock: Clock) -> None:
+    """A time to live counts from the update; given as nothing it ends; not given it goes on."""
+    one = tell(app, "The fair is on.", ttl_days=3)
+    clock.pass_days(1)
+    do(app, "update_memory", id=str(one), category="town")
+    assert shown(app, one).expires_at == clock.now + timedelta(days=2)
+    do(app, "update_memory", id=str(one), ttl_days=5)
+    assert (shown(app, one).expires_at, shown(app, one).ttl_days) == (clock.now + timedelta(days=5), 5.0)
+    do(app, "update_memory", id=str(one), ttl_days=None)
+    assert (shown(app, one).expires_at, shown(app, one).ttl_days) == (None, None)
+
+
+def test_an_update_brings_nothing_back(app: App) -> None:
+    """A memory that a later one put right is updated where it is, out of recall."""
+    old, new = tell(app, "We use MySQL for the orders."), tell(app, "The harbour has a lighthouse.")
+    with app.records.writing("project:crew/engine", "ada") as transaction:
+        transaction.supersede(old, by=new)
+    do(app, "update_memory", id=str(old), content="We once used MySQL for the orders.")
+    assert shown(app, old).superseded_by is not None
+    assert old not in recalled(app, "MySQL orders")
+    assert old in recalled(app, "MySQL orders", superseded=True)
+
+
+@pytest.mark.parametrize("operation", ["update_memory", "restore"])
+def test_an_old_secret_is_refused_today(app: App, settings: Settings, operation: str) -> None:
+    """A secret that was stored before the gate knew it stops whatever would write it again, and the journal says so."""
+    one = tell(app, "The deploy key is kept elsewhere.")
+    by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy key is {token()}", one)
+    fields = {"category": "ops"} if operation == "update_memory" else {}
+    with pytest.raises(SecretFound) as caught:
+        do(app, operation, id=str(one), **fields)
+    assert caught.value.field == "content"
+    assert rows(settings, "SELECT action FROM journal ORDER BY id") == [("insert",), ("refuse",)]
+    assert shown(app, one).category is None
+
+
+def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:
+    """Where secrets are masked, the update is stored without them and says that it was changed."""
+    app = open_store(on_secret=OnSecret.REDACT)
+    one = tell(app, "The deploy key is kept elsewhere.")
+    outcome = do(app, "update_memory", id=str(one), content=f"The deploy key is {token()}")
+    assert "[redacted:" in shown(app, one).content
+    assert outcome.notes == ("A secret was found and masked before storing.",)

@@ -1,0 +1,129 @@
+"""The table of the specifications holds: each proof is a test there is, and nothing of the code is missing from it.
+
+Proofs are looked for as pytest names them: a test with its case in brackets, or without for all of its cases.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from recollect.domain import Memory, kinds
+from recollect.doors import memory_tool, toolsets
+from recollect.operations.table import TABLE
+
+TESTS = Path(__file__).parents[1]
+TABLE_FILE = Path(__file__).with_name("table.md")
+NOT_YET = {
+    "a hook injects relevant memories at prompt time",
+    "latency below 10 ms",
+    "a session recap includes recent memories",
+    "1. format discarded messages as text",
+    "2. a language model extracts candidates",
+}
+NAMES = {"concept": kinds.Concept, "type": kinds.Observation, "retention": kinds.Retention, "order": kinds.Order}
+NAMES |= {"scope": kinds.Scope, "fact_type": kinds.FactType, "merge": kinds.Merge, "entity_type": kinds.EntityType}
+NAMES |= {"sensitivity": kinds.Sensitivity, "source": kinds.Source, "on_secret": kinds.OnSecret, "layer": kinds.Layer}
+NAMES |= {"on_found": kinds.OnFound, "profile": kinds.Profile, "choice": kinds.Choice}
+
+
+class Row(NamedTuple):
+    """One item of a specification: where it stands, what it is here, and what proves it."""
+
+    seed: str
+    section: str
+    item: str
+    here: str
+    proofs: tuple[str, ...]
+
+
+def read() -> list[Row]:
+    """Read the rows of the table, in their order."""
+    found: list[Row] = []
+    seed = section = ""
+    for line in TABLE_FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            seed = line[3:]
+        elif line.startswith("### "):
+            section = line[4:]
+        elif line.startswith("| ") and not line.startswith("| item |"):
+            item, here, proofs = (cell.strip() for cell in line.strip("| ").split(" | "))
+            found.append(Row(seed, section, item, here, tuple(proofs.split("; "))))
+    return found
+
+
+ROWS = read()
+SAID = [word for row in ROWS for word in re.findall(r"`([^`]+)`", f"{row.item} {row.here}")]
+
+
+@pytest.fixture(scope="module")
+def collected() -> frozenset[str]:
+    """Return the names of all tests in the files that the table names, with and without their cases."""
+    files = sorted({proof.partition("::")[0] for row in ROWS for proof in row.proofs if "::" in proof})
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", ".."]
+    done = subprocess.run([*command, *files], cwd=TESTS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = [line.partition("tests/")[2] or line for line in done.stdout.splitlines() if "::" in line]
+    return frozenset((*names, *(name.partition("[")[0] for name in names)))
+
+
+def test_every_proof_is_a_test(collected: frozenset[str]) -> None:
+    """Each row names tests that exist, cases included; what has no proof yet says so, and is one of a known few."""
+    missing = [f"{row.item}: {proof}" for row in ROWS for proof in row.proofs if proof not in collected]
+    said = [f"{row.item}: {proof}" for row in ROWS for proof in row.proofs if proof.startswith("— ")]
+    assert missing == said
+    assert {one.partition(": ")[0] for one in said} == NOT_YET
+    proven = sum(any("::" in proof for proof in row.proofs) for row in ROWS)
+    sys.stdout.write(f"{len(ROWS)} rows, {proven} of them proven\n")
+
+
+def test_no_row_stands_twice() -> None:
+    """Within a section each item has one row, and each row says what the item is here."""
+    items = Counter((row.seed, row.section, row.item) for row in ROWS)
+    assert [item for item, count in items.items() if count > 1] == []
+    assert all(row.here and row.proofs for row in ROWS)
+
+
+def test_the_four_specifications_are_there() -> None:
+    """Each of the four has its part, and no part is thin."""
+    seeds = Counter(row.seed.partition(" ")[0] for row in ROWS)
+    assert {seed: seeds[seed] >= 40 for seed in ("000", "001", "003", "004")} == dict.fromkeys(
+        ("000", "001", "003", "004"), True
+    )
+
+
+def test_every_operation_stands_in_it() -> None:
+    """No operation of the table of operations is missing."""
+    assert {operation.name for operation in TABLE} - set(SAID) == set()
+
+
+def test_every_field_of_a_memory_stands_in_it() -> None:
+    """No field of a memory is missing, and no other is named."""
+    named = {word.removeprefix("Memory.") for word in SAID if word.startswith("Memory.")}
+    assert named == set(Memory.__dataclass_fields__)
+
+
+def test_every_value_of_every_kind_stands_in_it() -> None:
+    """No value of a closed set is missing, and no other is named."""
+    sets = {one for one in vars(kinds).values() if isinstance(one, type) and issubclass(one, StrEnum)} - {StrEnum}
+    assert set(NAMES.values()) == sets
+    wanted = {f"{name}={value}" for name, kind in NAMES.items() for value in kind}
+    assert {word for word in SAID if word.partition("=")[0] in NAMES and "=" in word} == wanted
+
+
+def test_every_parameter_of_every_tool_stands_in_it() -> None:
+    """No parameter of a tool is missing, and none is named that a tool does not have."""
+    named: dict[str, set[str]] = {}
+    for word in SAID:
+        if called := re.fullmatch(r"(\w+)\(([\w, ]+)\)", word):
+            named.setdefault(called[1], set()).update(called[2].split(", "))
+    wanted = {name: set(tool.schema["properties"]) for name, tool in toolsets.TOOLS.items()}
+    wanted[memory_tool.NAME] = set(memory_tool.INPUT_SCHEMA["properties"])
+    assert named == wanted

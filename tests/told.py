@@ -1,0 +1,94 @@
+"""Short ways to tell a store something through the table of operations, and to look at what became of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from recollect import App, Caller, Memory, Settings
+from recollect.capabilities import Capabilities
+from recollect.domain import Choice
+from recollect.operations.table import perform
+
+OTHER = Caller(user="bob", team="else", project="hull")
+
+
+def do(app: App, name: str, caller: Caller | None = None, request_id: str = "", **fields: Any) -> Any:
+    """Perform one operation."""
+    return perform(app, name, fields, caller, request_id)
+
+
+def tell(app: App, content: str, caller: Caller | None = None, **fields: Any) -> int:
+    """Remember a text and return the id of the memory that says it."""
+    return int(do(app, "remember", caller, content=content, **fields).id)
+
+
+def shown(app: App, memory_id: int, caller: Caller | None = None) -> Memory:
+    """Read a memory, whatever its level."""
+    found: Memory = do(app, "get_memory", caller, id=str(memory_id), allow_private=True, allow_secret=True)
+    return found
+
+
+def listed(app: App, **fields: Any) -> list[int]:
+    """Return the ids of a list."""
+    return [memory.id for memory in do(app, "list_memories", **fields).memories]
+
+
+def recalled(app: App, query: str, **fields: Any) -> set[int]:
+    """Return the ids of everything that answers a query at all."""
+    hits = do(app, "recall", **{"query": query, "min_score": 0.0, "limit": 100} | fields).hits
+    return {hit.memory.id for hit in hits}
+
+
+def actions(app: App, memory_id: int) -> list[str]:
+    """Return what the journal says was done to a memory."""
+    return [line.action for line in do(app, "history", id=str(memory_id))]
+
+
+def ill(app: App) -> list[str]:
+    """Return what the doctor finds once the vector index has caught up."""
+    app.vectors.sync()
+    return [f"{check.name}: {check.seen}" for check in app.checks() if not check.well]
+
+
+def by_hand(settings: Settings, statement: str, *values: Any) -> None:
+    """Change the database behind the store's back."""
+    with closing(sqlite3.connect(settings.folder / "memory.db", timeout=30)) as database, database:
+        database.create_function("lowered", 1, str.lower, deterministic=True)
+        database.execute(statement, values)
+
+
+def rows(settings: Settings, query: str) -> list[tuple[Any, ...]]:
+    """Look into the database from outside."""
+    with closing(sqlite3.connect(settings.folder / "memory.db")) as database:
+        return database.execute(query).fetchall()
+
+
+def token() -> str:
+    """Build what looks like a GitHub token, so that none stands in a file."""
+    return "gh" + "p_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
+
+
+class Judge:
+    """A judge that speaks the port and decides by a function of the new text and the old ones."""
+
+    def __init__(self, decide: Callable[[str, Sequence[str]], tuple[Choice, int]]) -> None:
+        self._decide = decide
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def choose(self, new: str, old: Sequence[str]) -> tuple[Choice, int]:
+        self.asked.append((new, tuple(old)))
+        return self._decide(new, old)
+
+
+def always(choice: Choice, which: int = 0) -> Judge:
+    """Return a judge that has made up its mind."""
+    return Judge(lambda _new, _old: (choice, which))
+
+
+def judged_by(app: App, judge: Judge) -> App:
+    """Return the same open store with a judge."""
+    return replace(app, capabilities=Capabilities(reconcile=judge))
