@@ -33,7 +33,7 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Query, {"query": " "}, "Invalid query: Must hold some text"),
     (Draft, {"content": "a\x00b"}, "Invalid content: Contains a NUL character"),
     (Draft, {"content": "a\udc80"}, "Invalid content: Contains a lone surrogate, which is not text"),
-    (Draft, {"content": 42}, "Invalid content: Input should be a valid string"),
+    (Draft, {"content": 42}, "Invalid content: Must be a string"),
     (Draft, {"confidence": 1.01}, "Invalid confidence: Must be 0.0–1.0"),
     (Draft, {"confidence": -0.1}, "Invalid confidence: Must be 0.0–1.0"),
     (Draft, {"confidence": math.nan}, "Invalid confidence: Must be 0.0–1.0"),

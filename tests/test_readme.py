@@ -38,6 +38,8 @@ def shell(environment: dict[str, str]) -> Any:
     ours = environment | {
         "RECOLLECT_DAEMON": "1",
         "COLUMNS": "80",
+        "TERM": "dumb",
+        "FORCE_COLOR": "1",
         "PATH": f"{Path(COMMAND).parent}{os.pathsep}/usr/bin",
     }
     yield ours

@@ -45,7 +45,8 @@ def recalled(app: App, query: str, **fields: Any) -> set[int]:
 
 def actions(app: App, memory_id: int) -> list[str]:
     """Return what the journal says was done to a memory."""
-    return [line.action for line in do(app, "history", id=str(memory_id))]
+    lines = do(app, "history", id=str(memory_id), allow_private=True, allow_secret=True)
+    return [line.action for line in lines]
 
 
 def ill(app: App) -> list[str]:

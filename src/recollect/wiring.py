@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +35,8 @@ from recollect.store.owner import own
 from recollect.store.records import SqlRecords
 from recollect.store.text import SqliteText
 from recollect.store.vectors import ChromaIndex
+
+_RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
 
 def _now() -> datetime:
@@ -70,7 +72,7 @@ def open_app(
             embedder.warm()
         if background:
             _begin(courier, warmup, rerank, store.stopping, undo, wait=wait)
-            courier.later(store.text.scrub)
+            courier.later(partial(_tidy, store, clock))
         return App(
             caller=settings.caller,
             on_secret=settings.on_secret,
@@ -189,6 +191,12 @@ def _begin(
         undo.callback(rerank.stop)
         rerank.start(None if wait else warmup)
         rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
+
+
+def _tidy(store: _Store, clock: Callable[[], datetime]) -> None:
+    """Do what an earlier owner left: take deleted text out of the index, and drop answers that nobody asks for."""
+    store.text.scrub()
+    store.records.forget_answers(clock() - _RETRIED)
 
 
 def _at_once(errand: Callable[[], None]) -> None:

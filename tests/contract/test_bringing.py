@@ -55,6 +55,27 @@ def test_numbers_are_kept_where_they_are_free(imports: SqlImports, leaving: SqlL
     assert [one.id for one in leaving.memories(VIEW, 0, 10)] == [5, 9, 10, 12, 13]
 
 
+def test_no_file_uses_up_the_numbers(imports: SqlImports, store: Any) -> None:
+    """Numbers in the upper half of those that there are become others, and the next ones follow those."""
+    with imports.bringing("ada") as bringing:
+        assert bringing.insert(HERE, [brought("one", id=2**31 - 1), brought("two", id=2**30 + 1)]) == [1, 2]
+        assert bringing.put_fact(HERE, *fact("tea", id=2**31 - 1))
+        bringing.close([HERE])
+    with store.records.writing(HERE, "ada") as writing:
+        assert writing.insert(make_entry("three")) == 3
+    assert [row[0] for row in store.rows("SELECT id FROM fact")] == [1]
+
+
+def test_what_cannot_give_way_is_told(imports: SqlImports, store: Any) -> None:
+    """A link to itself, in a circle or into another namespace is given back, and changes nothing."""
+    with imports.bringing("ada") as bringing:
+        bringing.insert(HERE, [brought(str(number), id=number, merged_into=1) for number in (1, 2, 3)])
+        bringing.insert(THERE, [brought("four", id=4)])
+        wrong = [Link(id=1, merged_into=1), Link(id=3, merged_into=2), Link(id=1, merged_into=4)]
+        assert bringing.link([Link(id=2, merged_into=3), *wrong], [HERE, THERE]) == wrong
+    assert [row[0] for row in store.rows("SELECT merged_into FROM memory ORDER BY id")] == [0, 3, 0, None]
+
+
 def test_what_is_written_later_goes_on_after_them(imports: SqlImports, store: Any) -> None:
     """A memory that is remembered after an import gets the next number."""
     with imports.bringing("ada") as bringing:

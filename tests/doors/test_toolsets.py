@@ -153,7 +153,7 @@ def test_what_a_model_is_shown_is_small(name: str) -> None:
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("store_memory", {}, "Missing content: `store_memory` requires `content`"),
     ("store_memory", {"content": " "}, "Missing content: `store_memory` requires `content`"),
-    ("store_memory", {"content": 5}, "Invalid content: Input should be a valid string"),
+    ("store_memory", {"content": 5}, "Invalid content: Must be a string"),
     ("store_memory", {"content": "x", "importance": 8}, "Invalid importance: Must be 0.0–1.0"),
     ("store_memory", {"content": "x", "trust": "much"}, "Invalid trust: Must be 0.0–1.0"),
     (
@@ -305,7 +305,7 @@ def test_ids_may_be_numbers(call: Call) -> None:
     assert call("get_memory", id=1).structured == call("get_memory", id="1").structured
     fact = {"subject": "drawbridge", "predicate": "is", "object": "up"}
     assert not call("store_fact", memory_id=1, **fact).failed
-    assert refused(call, "get_memory", id=True) == "Invalid id: Input should be a valid string"
+    assert refused(call, "get_memory", id=True) == "Invalid id: Must be a string"
 
 
 def test_reads_are_compact_json(call: Call) -> None:
@@ -360,5 +360,5 @@ def test_recalled_text_is_data(call: Call) -> None:
 def test_nothing_to_put_before_a_model_is_said(call: Call) -> None:
     """An empty store gives a sentence for the model to read, and an empty text for programs."""
     answer = call("format_for_prompt")
-    assert answer.texts == ("Nothing is remembered yet.",)
+    assert answer.texts == ("Nothing relevant is remembered.",)
     assert answer.structured == {"text": "", "ids": []}

@@ -36,9 +36,9 @@ def http(place: Place, way: str, token: str | None = None, **headers: str) -> ht
     token = published["token"] if token is None else token
     given = headers | ({"Authorization": f"Bearer {token}"} if token else {})
     if way == "port":
-        return httpx2.AsyncClient(base_url=f"http://127.0.0.1:{published['port']}", headers=given)
+        return httpx2.AsyncClient(base_url=f"http://127.0.0.1:{published['port']}", headers=given, timeout=None)
     transport = httpx2.AsyncHTTPTransport(uds=published["socket"])
-    return httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=given)
+    return httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=given, timeout=None)
 
 
 def status_of(place: Place, way: str, path: str, token: str | None = None, **headers: str) -> int:

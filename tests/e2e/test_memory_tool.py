@@ -297,10 +297,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"action": "recall", "query": "x", "limit": 0}, LIMIT),
     ({"action": "recall", "query": "x", "limit": 101}, LIMIT),
     ({"action": "recall", "query": "x", "limit": "few"}, LIMIT),
-    ({"action": "remember", "content": 42}, "Invalid content: Input should be a valid string"),
-    ({"action": "remember", "content": ["x"]}, "Invalid content: Input should be a valid string"),
+    ({"action": "remember", "content": 42}, "Invalid content: Must be a string"),
+    ({"action": "remember", "content": ["x"]}, "Invalid content: Must be a string"),
     ({"action": "remember", "content": "a\x00b"}, "Invalid content: Contains a NUL character"),
-    ({"action": "remember", "content": "x" * 200_001}, "Invalid content: String should have at most 200000 characters"),
+    ({"action": "remember", "content": "x" * 200_001}, "Invalid content: Must have at most 200000 characters"),
 ]
 
 

@@ -286,7 +286,9 @@ def test_sets_over_http(place: Place, mode: Any) -> None:
 
     async def names(query: str) -> list[str]:
         transport = httpx2.AsyncHTTPTransport(uds=published["socket"])
-        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://localhost", headers=headers, timeout=None
+        ) as client:
             stream = streamable_http_client(f"http://localhost/mcp{query}", http_client=client)
             async with Client(stream, mode=mode) as mcp:
                 found = [tool.name for tool in (await mcp.list_tools()).tools]

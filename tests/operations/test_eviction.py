@@ -95,3 +95,30 @@ def test_a_summary_needs_room_too(open_store: Callable[..., App], clock: Clock) 
     (summary,) = do(app, "summarize_old").ids
     assert listed(app) == [summary]
     assert do(app, "stats").superseded == 3
+
+
+def test_what_was_put_right_goes_before_what_put_it_right(open_store: Callable[..., App], clock: Clock) -> None:
+    """However often the older memory was used, making room never brings back what holds no longer."""
+    app = open_store(max_memories=3)
+    old = tell(app, "We use MySQL for the orders.")
+    use(app, clock, old, 5)
+    new = tell(app, "We switched from MySQL to Postgres for the orders.")
+    assert shown(app, old).superseded_by == new
+    ids = [new, *(tell(app, f"The {name} sleeps.") for name in NAMES[:2])]
+    assert sorted(listed(app)) == sorted(ids)
+    assert actions(app, old)[-1] == "evict"
+    assert ill(app) == []
+
+
+def test_a_merge_promises_nothing_where_there_is_no_room(open_store: Callable[..., App]) -> None:
+    """Where the parts of a merge had to make room at once, the answer does not say that it can be undone."""
+    said = "The user prefers dark mode in the editor."
+    notes = {}
+    for most in (1, 3):
+        app = open_store(max_memories=most, project=f"room{most}")
+        tell(app, said)
+        notes[most] = do(app, "remember", content=f"{said} The font is Fira Code.").notes
+        assert ill(app) == []
+        app.close()
+    assert notes[1] == ("Memory 1 says it too now.",)
+    assert "`restore` takes it apart again." in notes[3][0]

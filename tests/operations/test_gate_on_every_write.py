@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import Request
+from recollect.domain import OnSecret, Request
 from recollect.errors import InvalidInput, SecretFound
 from recollect.operations.table import BY_NAME
 from told import do, rows, tell, token
@@ -72,4 +73,21 @@ def test_a_secret_is_refused(app: App, settings: Settings, operation: str, field
     assert (action, json.loads(changes)["field"]) == ("refuse", caught.value.field)
     app.close()
     files = [file for file in settings.folder.rglob("*") if file.is_file()]
+    assert not [file for file in files if token().encode() in file.read_bytes()]
+
+
+def test_a_masked_write_leaves_no_value(open_store: Callable[..., App], settings: Settings) -> None:
+    """Where secrets are masked, no field of any write, no id that is none and no question leaves one in any file."""
+    app = open_store(on_secret=OnSecret.REDACT, journal_mirror=settings.folder / "journal.jsonl")
+    tell(app, "The mast is oak.")
+    for operation, field, value in text_fields():
+        do(app, operation, **REQUIRED[operation] | {field: value})
+    for number, operation in enumerate(("forget", "memory_forget", "forget_fact", "restore")):
+        assert do(app, operation, id=SECRET, request_id=f"again {number}").id == SECRET
+        assert do(app, operation, id=SECRET, request_id=f"again {number}").done == "not_found"
+    for operation, asked in (("recall", {"query": SECRET}), ("list_memories", {"category": SECRET})):
+        do(app, operation, request_id=SECRET, **asked)
+    app.close()
+    files = [file for file in settings.folder.rglob("*") if file.is_file()]
+    assert settings.folder / "journal.jsonl" in files
     assert not [file for file in files if token().encode() in file.read_bytes()]

@@ -13,7 +13,7 @@ import pytest
 
 from recollect import App, Settings
 from recollect.domain import Choice, Fact, IndexLine, Memory, Prompt
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.operations.table import TABLE
 from told import OTHER, always, by_hand, do, judged_by, rows, tell
 
@@ -209,11 +209,52 @@ def test_what_may_be_seen_does_show(app: App, operation: str) -> None:
 
 @pytest.mark.parametrize("state", [*STATES])
 def test_the_journal_names_fields_only(app: App, settings: Settings, clock: Clock, state: str) -> None:
-    """The history of what cannot be seen holds not one word of it, and that of others is empty."""
+    """The history of what cannot be seen holds not one word of it; that of others, or of no known level, is empty."""
     for one in STATES[state](app, settings, clock):
         lines = do(app, "history", id=str(one), **LET_IN)
         assert MARK not in repr(lines).lower()
-        assert bool(lines) is (state != "foreign")
+        assert bool(lines) is (state not in ("foreign", "quarantined"))
+
+
+def test_a_level_that_is_not_let_in_has_no_history(app: App) -> None:
+    """A private memory's journal looks like that of an id which nobody ever had, unless the level is let in."""
+    private, secret = tell(app, SAID, sensitivity="private"), tell(app, f"{SAID} More.", sensitivity="secret")
+    assert do(app, "history", id=str(private)) == do(app, "history", id="999") == []
+    assert do(app, "history", id=str(secret), allow_private=True) == []
+    assert [line.action for line in do(app, "history", id=str(secret), allow_secret=True)] == ["insert"]
+    do(app, "forget", id=str(secret))
+    assert [line.action for line in do(app, "history", id=str(secret))] == ["insert", "delete"]
+
+
+def test_an_import_names_no_key_that_is_not_shown(app: App, clock: Clock) -> None:
+    """Which sections a file has lost is told of public memories that live; the others' keys stay unknown."""
+    one = tell(app, "The pier is long.", key="notes.md#pier")
+    tell(app, "The pier is to be sold.", key=f"notes.md#{MARK}", sensitivity="secret")
+    tell(app, "The pier is let until noon.", key=f"notes.md#{MARK}-2", ttl_days=1)
+    clock.pass_days(2)
+    asked = {"load": "sections", "where": "notes.md", "fields": {"prefix": "", "keys": []}}
+    (problem,) = do(app, "import_batch", items=[asked]).problems
+    assert f"`notes.md#pier` is not in the file any more; memory {one} stays" in problem.why
+
+
+def test_a_taken_key_names_no_memory_that_is_not_shown(app: App) -> None:
+    """Whoever asks for the key of a private memory learns that it is taken, and not by which."""
+    hidden, one = tell(app, SAID, key="ledger", sensitivity="private"), tell(app, "A heron stands on the pier.")
+    with pytest.raises(InvalidInput, match=r"^Invalid key: `ledger` is the key of another memory$"):
+        do(app, "update_memory", id=str(one), key="ledger")
+    do(app, "update_memory", id=str(hidden), sensitivity="public")
+    with pytest.raises(InvalidInput, match=f"`ledger` is the key of memory {hidden}$"):
+        do(app, "update_memory", id=str(one), key="ledger")
+
+
+def test_what_waits_for_the_model_elsewhere_is_not_told(app: App, settings: Settings) -> None:
+    """Recall says that memories wait to be embedded where they are the caller's, and nothing of another's."""
+    one = tell(app, "A heron stands on the pier.")
+    queued = "INSERT INTO outbox (memory_id, namespace_id, chunks, embedded) SELECT id, namespace_id, 0, 0 FROM memory"
+    by_hand(settings, f"{queued} WHERE id = ?", one)
+    assert app.records.unembedded(9, app.caller.namespaces()) != []
+    assert app.records.unembedded(9, OTHER.namespaces()) == []
+    assert do(app, "recall", OTHER, query="heron").notes == ()
 
 
 @pytest.mark.parametrize("state", ["expired", "quarantined", "private", "foreign"])

@@ -92,6 +92,24 @@ def test_quarantine_puts_it_out_of_all_sight(exposed: App) -> None:
     assert all(one.well for one in doctor(exposed, Inspect()))
 
 
+def test_a_key_brings_no_secret_out_of_quarantine(app: App, settings: recollect.Settings) -> None:
+    """Remembered again by its key, a quarantined memory stays strict, and its other texts come back masked."""
+    for key in ("bot", "pier"):
+        recollect.remember(app, Draft(content=f"The {key} has an owner", subtitle="known", tags=["deploy"], key=key))
+    smuggle(app, settings.folder, "UPDATE memory SET subtitle = :subtitle", subtitle=f"signs in with {SECRET}")
+    rescan(app, Rescan(on_found=OnFound.QUARANTINE))
+    recollect.remember(app, Draft(content="The bot has two owners", key="bot"))
+    recollect.remember(app, Draft(content="The pier has two owners", key="pier", sensitivity="public"))
+    with pytest.raises(NotFound):
+        recollect.get_memory(app, Get(id="1"))
+    for memory in (recollect.get_memory(app, Get(id="1", allow_secret=True)), recollect.get_memory(app, Get(id="2"))):
+        assert memory.content.endswith("two owners")
+        assert memory.title == memory.content
+        assert memory.subtitle.startswith("signs in with [redacted: ")
+        assert memory.tags == ("deploy",)
+    assert rescan(app, Rescan()).exposed == ()
+
+
 def test_hidden_memories_are_scanned_too(exposed: App) -> None:
     """What was softly forgotten can come back, so a secret in it counts."""
     memory_forget(exposed, SoftForget(id="2"))

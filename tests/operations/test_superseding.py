@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,3 +92,17 @@ def test_forgetting_a_correction_brings_back_what_it_put_right(app: App) -> None
     do(app, "forget", id=str(new))
     assert recalled(app, "which database for orders?") == {old}
     assert actions(app, old) == ["insert", "update", "update"]
+
+
+def test_what_was_put_right_twice_stays_out_when_the_first_correction_goes(app: App) -> None:
+    """Of a chain of corrections the newest holds on: without the middle one the oldest gives way to the newest."""
+    texts = ("We use MySQL for the orders.", "We use Postgres instead of MySQL for the orders.")
+    ids = [*map(partial(tell, app), texts), tell(app, "We no longer use Postgres for the orders.")]
+    with app.records.writing("project:crew/engine", "ada") as transaction:
+        transaction.supersede(ids[1], by=ids[2])
+    do(app, "forget", id=str(ids[1]))
+    assert listed(app) == [ids[2]]
+    assert shown(app, ids[0]).superseded_by == ids[2]
+    do(app, "forget", id=str(ids[2]))
+    assert listed(app) == [ids[0]]
+    assert ill(app) == []

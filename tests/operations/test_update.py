@@ -131,3 +131,15 @@ def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:
     outcome = do(app, "update_memory", id=str(one), content=f"The deploy key is {token()}")
     assert "[redacted:" in shown(app, one).content
     assert outcome.notes == ("A secret was found and masked before storing.",)
+
+
+def test_what_another_memory_says_is_told(app: App) -> None:
+    """Who gives a memory the text of another hears of that one, unless it is none that everybody sees."""
+    texts = ("The mascot is a quokka.", "The vault is behind the clock.")
+    ids = tell(app, texts[0]), tell(app, texts[1], sensitivity="private"), tell(app, "Lunch is at noon.")
+    told = [do(app, "update_memory", id=str(ids[2]), content=text).notes for text in (texts[0], texts[0], texts[1])]
+    assert told == [(f"Memory {ids[0]} says the same.",), (), ()]
+    do(app, "memory_forget", id=str(ids[0]))
+    again = tell(app, texts[0])
+    assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} says the same.",)
+    assert ill(app) == []

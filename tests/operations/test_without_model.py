@@ -91,7 +91,7 @@ def test_a_memory_that_waits_for_the_model_is_owned_up_to(app: App) -> None:
 
         waiting: object
 
-        def unembedded(self, limit: int) -> list[object]:
+        def unembedded(self, limit: int, _: object) -> list[object]:
             return [self.waiting][:limit]
 
         def __getattr__(self, name: str) -> object:

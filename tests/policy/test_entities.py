@@ -68,10 +68,15 @@ FOUND = [
     ("Ngozi: hi\nTemi: hello\nNgozi: how are you\nTemi: fine", "person", ["Ngozi", "Temi"]),
     ("Вчера Анна Иванова звонила.", "person", ["Анна Иванова"]),
     ("Jean-Luc Picard met Zoë Müller.", "person", ["Jean-Luc Picard", "Zoë Müller"]),
+    ("I met Frank Ocean, then Jill and Josh.", "person", ["Frank Ocean", "Jill", "Josh"]),
+    ("Then David Villa and Jamie Forest met.", "person", ["David Villa", "Jamie Forest"]),
+    ("We visited Villa Gennari and Casa Anna with Ada.", "person", ["Ada"]),
 ]
 
 NOTHING = [
     "",
+    "Reddit said so, Wikipedia says otherwise, and Security asked why.",
+    "They met Villa Gennari's owners and visited Palazzo Vecchio.",
     "Plain words about nothing in particular.",
     "# Heading\n\n## Another One\n- item\n1. First",
     "On 03.05.2024 at 12:30 it was 12.30, 2024-05-03, 2024.05.03 or 1/2.",

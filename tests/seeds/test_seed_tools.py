@@ -19,6 +19,7 @@ MINE = {
     "session_id": "s1",
     "scope": "team",
     "fact_type": "decision",
+    "concepts": ["gotcha"],
     "observed_at": "2026-02-10",
 }
 THEIRS = {
@@ -29,11 +30,14 @@ THEIRS = {
     "session_id": "s2",
     "scope": "personal",
     "fact_type": "context",
+    "concepts": ["pattern"],
     "observed_at": "2026-01-10",
 }
 NARROWING: dict[str, tuple[str, ...]] = {
-    "search_memories": ("type", "category", "tags", "project", "session_id", "scope", "since", "until"),
-    "list_memories": ("type", "category", "tags", "project", "session_id", "scope"),
+    "search_memories": (
+        *("type", "fact_type", "concepts", "category", "tags", "project", "session_id", "scope", "since", "until"),
+    ),
+    "list_memories": ("type", "fact_type", "concepts", "category", "tags", "project", "session_id", "scope"),
     "get_timeline": ("type", "project", "session_id", "since", "until"),
     "memory_recall": ("fact_type", "category", "tags", "scope", "since", "until"),
     "find_similar": ("fact_type", "category", "scope"),

@@ -142,6 +142,17 @@ def test_a_file_is_not_overwritten_unasked(filled: Any, tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("end", ["", "-wal", "-shm"])
+def test_a_backup_never_takes_the_place_of_the_store(filled: Any, end: str) -> None:
+    """Whoever names one of the store's own files gets an error, even with force, and the store is as it was."""
+    file = filled.folder / f"memory.db{end}"
+    before = filled.rows("SELECT id, content FROM memory")
+    with pytest.raises(InvalidInput, match="is the store itself"):
+        backup(filled.folder, file, force=True)
+    assert filled.rows("SELECT id, content FROM memory") == before
+    assert filled.checks() == {}
+
+
 def test_what_cannot_be_saved_is_said(filled: Any, tmp_path: Path) -> None:
     """Where there is no store, or none can be written, a sentence says so and no file is left."""
     with pytest.raises(StoreUnusable, match="no store in"):

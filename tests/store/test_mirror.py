@@ -89,3 +89,29 @@ def test_a_mirror_that_cannot_be_written_does_not_stop_writing(settings: Setting
         assert recollect.get_memory(app, recollect.Get(id=stored.id)).content == "We deploy on Fridays"
     assert not check.well
     assert "cannot be written" in check.seen
+
+
+@pytest.mark.parametrize(
+    "held", ["notes of somebody", "hello\nworld\n", '{"a": 1}\n', "[1]\n", '{"id": "x", "hash": 1}\n']
+)
+def test_a_file_of_somebody_elses_stays_as_it_is(settings: Settings, held: str) -> None:
+    """What is no mirror is neither cut nor appended to; memories are stored all the same, and the doctor tells."""
+    file = mirrored(settings)
+    file.parent.mkdir()
+    file.write_text(held, encoding="utf-8")
+    with recollect.open_app(settings) as app:
+        recollect.remember(app, Draft(content="We deploy on Fridays"))
+        check = next(one for one in doctor(app, Inspect()) if one.name == "journal mirror")
+    assert not check.well
+    assert check.seen == f"The file {file} is no mirror of a journal and stays as it is."
+    assert file.read_text(encoding="utf-8") == held
+
+
+def test_a_long_line_is_no_stumbling_block(settings: Settings) -> None:
+    """A line that is longer than what is read of the file's end at first is the last line all the same."""
+    with recollect.open_app(settings, background=False) as app:
+        with app.imports.bringing("ada") as bringing:
+            bringing.refuse("project:local/p", "content", ["x" * 100_000])
+        assert {one.name: one.well for one in doctor(app, Inspect())}["journal mirror"]
+        recollect.remember(app, Draft(content="We deploy on Fridays"))
+    assert [line["id"] for line in lines(mirrored(settings))] == [1, 2]

@@ -194,3 +194,11 @@ def test_a_killed_upgrade_leaves_the_old_store(old: Database, monkeypatch: pytes
 
 def _fail(*_: object, **__: object) -> None:
     raise RuntimeError("no more")
+
+
+def test_old_answers_are_given_again(old: Database) -> None:
+    """The outcome of a request that was answered before the upgrade has no notes, and is found."""
+    migrate(old)
+    with old.reading() as connection:
+        found = connection.execute(text("SELECT request_id, notes FROM answered")).all()
+    assert sorted(map(tuple, found)) == sorted((row["request_id"], "[]") for row in ROWS["answered"])

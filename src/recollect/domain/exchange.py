@@ -6,9 +6,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from recollect.domain.fields import Count, Kind, Label, Moment, Name, Request, Where, blank_to_none
+from recollect.domain.fields import (
+    Count,
+    Kind,
+    Label,
+    Moment,
+    Name,
+    Request,
+    Storable,
+    Where,
+    blank_to_none,
+    storable,
+)
 from recollect.domain.kinds import OnSecret, Scope, Sensitivity
 
 MOST_CARRIED: Final = 2_000
@@ -56,6 +67,17 @@ class Carried(Request):
 
 
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Place = Annotated[int, Field(ge=1, le=2**30)]
+"""The number of a line in a journal, which goes on after the last one of a file."""
+
+
+def _texts(value: Any) -> Any:
+    """Refuse a value in which a text stands, however deep, that SQL databases cannot hold."""
+    inside = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    if isinstance(inside, list):
+        for part in inside:
+            _texts(part)
+    return storable(value) if isinstance(value, str) else value
 
 
 class Kept(Request):
@@ -100,13 +122,13 @@ class KeptFact(Request):
 class KeptLine(Request):
     """A line of another store's journal, with the hash it has there."""
 
-    id: Number
+    id: Place
     at: Moment
-    actor: Annotated[str, Field(max_length=1_000)]
-    namespace: Annotated[str, Field(max_length=1_000)]
-    action: Annotated[str, Field(max_length=20)]
+    actor: Annotated[str, Field(max_length=1_000), Storable]
+    namespace: Annotated[str, Field(max_length=1_000), Storable]
+    action: Annotated[str, Field(max_length=20), Storable]
     memory_id: Number | None = None
-    changes: dict[str, Any] = Field(default_factory=dict)
+    changes: Annotated[dict[str, Any], AfterValidator(_texts)] = Field(default_factory=dict)
     hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

@@ -5,6 +5,7 @@ A request checks itself: building one with bad input raises `InvalidInput`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
@@ -21,6 +22,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
 )
+from pydantic_core import PydanticCustomError
 
 from recollect.domain.kinds import Concept, FactType, Observation, Order, Profile, Scope, Sensitivity, Source
 from recollect.errors import InvalidInput
@@ -34,11 +36,13 @@ MAX_NAME: Final = 500
 MAX_CALLER: Final = 200
 
 
+_UNFIT: Final = "unfit"
 _SURROGATE: Final = "contains a lone surrogate, which is not text"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_BREAK: Final = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Refuse what SQL databases cannot hold: NUL characters and lone surrogates."""
     if "\x00" in text:
         raise ValueError("contains a NUL character")
@@ -72,8 +76,16 @@ def lower(value: object) -> object:
 
 def _no_bool(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("must be a number")
+        raise PydanticCustomError(_UNFIT, "Must be a number")
     return value
+
+
+def _dated(value: object) -> object:
+    """Refuse a bare number, such as a year, which would count as seconds since 1970."""
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, date) or (isinstance(text, str) and _DAY.match(text)):
+        return text
+    raise PydanticCustomError(_UNFIT, "Must be a day or a time")
 
 
 def _aware(value: datetime) -> datetime:
@@ -86,14 +98,37 @@ def _aware(value: datetime) -> datetime:
 def _to_its_end(value: object) -> object:
     """Take a day that is named without a time for all of it."""
     if isinstance(value, str) and _DAY.fullmatch(value.strip()):
-        value = date.fromisoformat(value.strip())
+        try:
+            value = date.fromisoformat(value.strip())
+        except ValueError:
+            return value  # no day of the calendar: whoever reads it as a time says what is allowed
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime.combine(value, time.max, UTC)
     return value
 
 
+def _spelled(value: object) -> object:
+    """Read a list that came as its JSON text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
 def _one_or_many(value: object) -> object:
+    """Take one text for a list of what stands between its commas."""
+    return [part for part in map(str.strip, value.split(",")) if part] if isinstance(value, str) else value
+
+
+def _one(value: object) -> object:
     return (value,) if isinstance(value, str) else value
+
+
+def _one_line(text: str) -> str:
+    """Put a space where a line ends: names and headings have one line."""
+    return _BREAK.sub(" ", text)
 
 
 def _path(text: str | None) -> str | None:
@@ -118,20 +153,21 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
 def _content(text: str) -> str:
     if not text.strip():
         raise ValueError("must hold some text")
-    return _storable(text)
+    return storable(text)
 
 
-Storable = AfterValidator(_storable)
+Storable = AfterValidator(storable)
+OneLine = AfterValidator(_one_line)
 Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME)
-Name = Annotated[str, Stripped, Storable]
+Name = Annotated[str, Stripped, Storable, OneLine]
 Short = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
 Label = Annotated[Name | None, BeforeValidator(blank_to_none)]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable, OneLine]
 Names = Annotated[tuple[Name, ...], Field(max_length=200), AfterValidator(_unique)]
 Kind = Annotated[FactType, BeforeValidator(_singular)]
 Where = Annotated[Scope, BeforeValidator(lower)]
 Limit = Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=MAX_LIMIT)]
-Moment = Annotated[datetime, AfterValidator(_aware)]
+Moment = Annotated[datetime, BeforeValidator(_dated), AfterValidator(_aware)]
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=2**31 - 1)]
 Text = Annotated[str, Field(max_length=MAX_CONTENT), AfterValidator(_content)]
 Question = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_content)]
@@ -139,8 +175,14 @@ Paragraph = Annotated[str, StringConstraints(max_length=20_000), Storable]
 Type = Annotated[Observation | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Level = Annotated[Sensitivity, BeforeValidator(lower)]
 SomeLevel = Annotated[Sensitivity | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
-Concepts = Annotated[tuple[Concept, ...], BeforeValidator(_one_or_many), AfterValidator(_unique)]
-Tags = Annotated[Names, BeforeValidator(_one_or_many)]
+Concepts = Annotated[
+    tuple[Annotated[Concept, BeforeValidator(lower)], ...],
+    BeforeValidator(_one_or_many),
+    BeforeValidator(_spelled),
+    AfterValidator(_unique),
+]
+Tags = Annotated[Names, BeforeValidator(_one_or_many), BeforeValidator(_spelled)]
+Files = Annotated[Names, BeforeValidator(_one), BeforeValidator(_spelled)]
 File = Annotated[Label, AfterValidator(_path)]
 Since = Annotated[Moment | None, BeforeValidator(blank_to_none)]
 Until = Annotated[Moment | None, BeforeValidator(_to_its_end), BeforeValidator(blank_to_none)]
@@ -148,6 +190,7 @@ Days = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=36_500, allow_
 Tenth = Annotated[float, BeforeValidator(_no_bool), Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 Budget = Annotated[int, BeforeValidator(_no_bool), Field(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Unit = Annotated[float, BeforeValidator(_no_bool), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Cosine = Annotated[float, BeforeValidator(_no_bool), Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
 
 def explain(error: ValidationError, allowed_here: Mapping[str, str] | None = None) -> InvalidInput:
@@ -165,8 +208,10 @@ def explain(error: ValidationError, allowed_here: Mapping[str, str] | None = Non
         return InvalidInput(name, f"Unknown parameter: `{name}` is not one of this request's parameters")
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: {_SURROGATE[:1].upper()}{_SURROGATE[1:]}")
+    if kind in _TOO_MUCH:
+        return InvalidInput(name, f"Invalid {name}: {_TOO_MUCH[kind].format(**context)}")
     allowed = {**_ALLOWED, **(allowed_here or {})}.get(name, _ALLOWED_OF.get(kind))
-    if allowed is None or kind in ("value_error", "string_too_long", "too_long"):
+    if allowed is None or kind == "value_error":
         reason = str(context["error"]) if "error" in context else first["msg"]
         return InvalidInput(name, f"Invalid {name}: {reason[:1].upper()}{reason[1:]}")
     return InvalidInput(name, f"Invalid {name}: {allowed}")
@@ -224,6 +269,12 @@ _ALLOWED_OF: Final = {
     "bool_parsing": "Must be `true` or `false`",
     "bool_type": "Must be `true` or `false`",
     "tuple_type": "Must be a list",
+    "string_type": "Must be a string",
+    "string_too_short": "Must hold some text",
+}
+_TOO_MUCH: Final = {
+    "string_too_long": "Must have at most {max_length} characters",
+    "too_long": "Must have at most {max_length} entries",
 }
 
 

@@ -13,13 +13,13 @@ from recollect.domain.fields import (
     Count,
     Days,
     File,
+    Files,
     Kind,
     Label,
     Level,
     Limit,
     Line,
     Moment,
-    Names,
     Paragraph,
     Question,
     Request,
@@ -77,8 +77,8 @@ class Draft(Request):
     subtitle: Line | None = None
     abstract: Line | None = None
     overview: Paragraph | None = None
-    files_read: Names = ()
-    files_modified: Names = ()
+    files_read: Files = ()
+    files_modified: Files = ()
     session_id: Label = None
     project: Label = None
     discovery_tokens: Count | None = None

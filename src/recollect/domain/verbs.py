@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -11,9 +11,11 @@ from recollect.domain.fields import (
     MAX_LIMIT,
     Budget,
     Concepts,
+    Cosine,
     Count,
     Days,
     File,
+    Files,
     Kind,
     Label,
     Level,
@@ -21,7 +23,6 @@ from recollect.domain.fields import (
     Line,
     Moment,
     Name,
-    Names,
     Paragraph,
     Question,
     Request,
@@ -38,6 +39,7 @@ from recollect.domain.fields import (
 )
 from recollect.domain.kinds import Concept, FactType, OnFound, Order, Profile, Scope
 from recollect.domain.requests import Filters, Query, Seen
+from recollect.errors import InvalidInput
 
 SIX = (
     FactType.PROFILE,
@@ -101,8 +103,8 @@ class Update(Request):
     subtitle: Line | None = None
     abstract: Line | None = None
     overview: Paragraph | None = None
-    files_read: Names | None = None
-    files_modified: Names | None = None
+    files_read: Files | None = None
+    files_modified: Files | None = None
     session_id: Label = None
     project: Label = None
     discovery_tokens: Count | None = None
@@ -110,6 +112,11 @@ class Update(Request):
     ttl_days: Days | None = None
     speaker: Label = None
     position: Count | None = None
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        if self.model_fields_set == {"id"}:
+            raise InvalidInput("id", "Nothing to change: Must name a field beside `id`, such as `content` or `tags`")
 
 
 class Listing(Filters):
@@ -213,7 +220,7 @@ class FindSimilar(Filters):
 
     content: Text | None = None
     id: Label = None
-    threshold: Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)] | None = None
+    threshold: Cosine | None = None
     limit: Limit = 10
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
-from io import TextIOWrapper
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +15,12 @@ from rich.console import Console
 
 import recollect
 from recollect.domain import OnSecret, Outcome, Profile, Recalled, Scope
-from recollect.doors import cli_exchange, cli_store, cli_upkeep, render
+from recollect.doors import cli_exchange, cli_store, cli_upkeep, ending, render
 from recollect.doors import options as o
 from recollect.doors.daemon import launch
 from recollect.doors.diagnosis import diagnose
 from recollect.doors.shape import journal_json, memory_json, recalled_json
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput
 from recollect.operations.table import BY_NAME, perform
 from recollect.policy.budget import printed
 from recollect.settings import Settings
@@ -49,6 +48,12 @@ class _Options:
     settings: Settings
 
 
+def _told_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"recollect {version('recollect')}", highlight=False)
+        raise typer.Exit
+
+
 @cli.callback()
 def options(
     home: Annotated[Path | None, typer.Option(help="Data folder. Default: RECOLLECT_HOME, else ~/.recollect.")] = None,
@@ -56,6 +61,9 @@ def options(
     team: Annotated[str | None, typer.Option(help="Team of the caller.")] = None,
     project: Annotated[str | None, typer.Option(help="Project of the caller. Default: the git checkout here.")] = None,
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_told_version, is_eager=True, help="Say which version this is.")
+    ] = False,
 ) -> None:
     """Durable, searchable memory for AI agents and their teams.
 
@@ -96,7 +104,7 @@ def remember(
     """Store a memory, or update the one with the same key."""
     if redact:
         _Options.settings = _Options.settings.model_copy(update={"on_secret": OnSecret.REDACT})
-    text = sys.stdin.read() if content == "-" else content
+    text = o.typed_or_piped(content)
     given: dict[str, Any] = {"key": key, "title": title, "subtitle": subtitle, "fact_type": fact_type, "type": type}
     given |= {"category": category, "importance": importance, "confidence": confidence, "trust": trust}
     given |= {"sensitivity": sensitivity, "session_id": session_id, "project": project, "speaker": speaker}
@@ -194,13 +202,15 @@ def mcp(
 
 @cli.command()
 def serve(
-    port: Annotated[int | None, typer.Option(help="Also listen here on loopback: MCP over HTTP at `/mcp`.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Also listen here on loopback: MCP over HTTP at `/mcp`.")
+    ] = None,
 ) -> None:
     """Own the store and serve it to every other process of yours. Started on demand; rarely typed."""
     daemon = import_module("recollect.doors.daemon.main")
     daemon.log_to_file(_Options.settings)
-    err.print(f"Serving {_Options.settings.folder}; log: {launch.log_file(_Options.settings)}", highlight=False)
-    daemon.serve(_Options.settings, port)
+    said = f"Serving {_Options.settings.folder}; log: {launch.log_file(_Options.settings)}"
+    daemon.serve(_Options.settings, port, lambda: err.print(said, highlight=False, markup=False, soft_wrap=True))
 
 
 @cli.command()
@@ -234,10 +244,10 @@ def _perform(name: str, given: dict[str, Any], *, start: bool = True) -> Any:
 
 def _show(body: Any, as_json: bool, otherwise: Callable[[], None], *, brief: bool = False) -> None:
     """Print an answer; a `brief` one exactly as its tokens were counted, where the terminal knows its characters."""
-    if as_json:
-        plain = "utf" not in sys.stdout.encoding.lower()
-        text = printed(body) if brief and not plain else json.dumps(body, ensure_ascii=plain, indent=2)
-        sys.stdout.write(text + "\n")
+    if as_json and brief and "utf" in sys.stdout.encoding.lower():
+        sys.stdout.write(printed(body) + "\n")
+    elif as_json:
+        ending.write_json(body)
     else:
         otherwise()
 
@@ -248,12 +258,5 @@ cli_exchange.register(cli, lambda: _Options.settings)
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one sentence on standard error and its own exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
-    try:
-        cli()
-    except RecollectError as error:
-        err.print(f"recollect: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
+    """Run the command line to its end."""
+    sys.exit(ending.run(cli))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,9 @@ from rich.table import Table
 
 import recollect
 from recollect.domain import Export, ExportPage, Format, Imported, OnSecret, Scope, Shape
+from recollect.doors import render
 from recollect.doors.daemon import launch
+from recollect.doors.ending import write_json
 from recollect.operations.exchange.checking import COUNTS
 from recollect.operations.exchange.exporting import pages
 from recollect.operations.exchange.files import carried, save, things_in, written
@@ -72,8 +73,7 @@ def register(cli: typer.Typer, settings: Callable[[], Settings]) -> None:
             found = {str(one): _carry(ask, one, format, given, total) for one, total in totals.items()}
         if as_json:
             body = [{"file": name} | asdict(one) for name, one in found.items()]
-            plain = "utf" not in sys.stdout.encoding.lower()
-            sys.stdout.write(json.dumps(_told(body), ensure_ascii=plain, indent=2) + "\n")
+            write_json(_told(body))
         else:
             _show(found, dry_run=dry_run)
 
@@ -133,10 +133,10 @@ def _show(found: dict[str, Imported], *, dry_run: bool) -> None:
         table.add_column(name.capitalize(), justify="right")
     for file, one in found.items():
         table.add_row(file, *(str(getattr(one, name)) for name in COUNTS))
-    out.print(table)
+    render.lay(out, table)
     for one in found.values():
         for problem in one.problems[:_LISTED]:
             said = f"{problem.where}: {problem.why}" if problem.where else problem.why
-            out.print(said, markup=False, highlight=False, soft_wrap=True)
+            out.print(render.still(said), markup=False, highlight=False, soft_wrap=True)
         if len(one.problems) > _LISTED:
             out.print(f"{len(one.problems) - _LISTED} more; `--json` shows them.", markup=False, highlight=False)

@@ -199,7 +199,7 @@ def _changes(cli: typer.Typer, out: Console, perform: Perform, show: Show) -> No
         as_json: o.Json = False,
     ) -> None:
         """Change fields of a memory; what is not given stays, and `""` takes a label away."""
-        text = sys.stdin.read() if content == "-" else content
+        text = None if content is None else o.typed_or_piped(content)
         given: Given = {"id": memory_id, "content": text, "key": key, "title": title, "subtitle": subtitle}
         given |= {"fact_type": fact_type, "type": type, "category": category, "importance": importance}
         given |= {"confidence": confidence, "trust": trust, "sensitivity": sensitivity, "session_id": session_id}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import recollect
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, Gone
+from recollect.doors.ending import write_json
 from recollect.errors import DaemonUnreachable, relayed
 from recollect.settings import Settings
 
@@ -143,8 +142,7 @@ def _bar(*, hidden: bool) -> Iterator[_Told]:
 
 def _show(body: dict[str, Any], as_json: bool, otherwise: str) -> None:
     if as_json:
-        plain = "utf" not in sys.stdout.encoding.lower()
-        sys.stdout.write(json.dumps(body, ensure_ascii=plain, indent=2) + "\n")
+        write_json(body)
     else:
         _say(otherwise)
 

@@ -101,8 +101,7 @@ def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
     if (needed := _REQUIRED[action]) not in given:
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
-    request = {name: given[name] for name in _TAKES[action] if name in given}
-    return action, request | ({"id": str(given["id"])} if action == "forget" else {})
+    return action, {name: identified(name, given[name]) for name in _TAKES[action] if name in given}
 
 
 def failure(error: RecollectError) -> Answer:
@@ -116,6 +115,12 @@ def recalled(found: Recalled) -> Answer:
     array = json.dumps(body["memories"], ensure_ascii=False)
     said = () if found.hits else (found.message,)
     return Answer((array, *said, *found.notes), body)
+
+
+def identified(name: str, value: Any) -> Any:
+    """Return an id that came as a number as the text it stands for, and anything else as it is."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if name in ("id", "memory_id") and is_number else value
 
 
 def blank(value: object) -> bool:

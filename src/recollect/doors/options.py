@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, cast
 
@@ -62,6 +63,11 @@ OfProject = Annotated[str | None, typer.Option("--project-field", help="Its own 
 Cost = Annotated[int | None, typer.Option("--discovery-tokens", help="How many tokens it took to find out.")]
 Observed = Annotated[str | None, typer.Option("--observed-at", help="When it happened: a day, or a time in ISO 8601.")]
 Speaker = Annotated[str | None, typer.Option(help="Who said or did it.")]
+
+
+def typed_or_piped(text: str) -> str:
+    """Return a text as it was typed, or for `-` what standard input holds; nothing where that is closed."""
+    return text if text != "-" else sys.stdin.read() if sys.stdin is not None else ""
 
 
 def _filters(

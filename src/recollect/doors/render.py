@@ -1,4 +1,7 @@
-"""What people see in a terminal: tables and panels, nothing a machine would parse."""
+"""What people see in a terminal: tables and panels, nothing a machine would parse.
+
+What was remembered never steers the terminal: its control characters are shown as signs.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +31,53 @@ from recollect.domain import (
 from recollect.doors.shape import preview_of, why_json
 from recollect.ports import Check
 
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # which way letters run
+_SIGNS = dict.fromkeys((*range(0x80, 0xA0), *_TURNING), 0xFFFD) | _PICTURES
+
+
+def still(text: str) -> str:
+    """Return a text in which whatever would steer a terminal is a sign one can see."""
+    return text.translate(_SIGNS)
+
+
+def lay(console: Console, table: Table) -> None:
+    """Print a table as wide as its terminal; into a pipe each row goes whole, with tabs between its cells.
+
+    There a list has one line for each row; what stands beside a name keeps its lines.
+    """
+    if console.is_terminal:
+        console.print(table)
+        return
+    cells = [[_plain(cell) for cell in column.cells] for column in table.columns]
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    if table.show_header:
+        rows.insert(0, [_plain(column.header) for column in table.columns])
+        rows = [[" ".join(cell.split()) for cell in row] for row in rows]
+    lines = [str(table.title)] * bool(table.title) + ["\t".join(row) for row in rows]
+    console.file.write("".join(f"{line}\n" for line in lines))
+
 
 def outcome(console: Console, done: Outcome) -> None:
     """Print how a write ended."""
-    console.print(done.message, style="yellow" if done.done is Done.NOT_FOUND else "green", highlight=False)
+    style = "yellow" if done.done is Done.NOT_FOUND else "green"
+    console.print(still(done.message), style=style, highlight=False, markup=False)
     for note in done.notes:
-        console.print(note, style="dim", highlight=False)
+        console.print(still(note), style="dim", highlight=False, markup=False)
 
 
 def recalled(console: Console, answer: Recalled) -> None:
     """Print the index if there is one, then each hit with its score part by part and how it was found."""
     if answer.index is not None and answer.index.lines:
-        console.print(_index(answer.index))
+        lay(console, _index(answer.index))
     for hit in answer.hits:
-        console.print(_hit(hit))
+        _show_hit(console, hit)
     console.print(answer.message, style="dim", highlight=False)
     if answer.index is not None and answer.index.omitted:
         lacking = f"Without details: {answer.index.omitted}. Not even listed: {answer.index.unlisted}."
         console.print(lacking, style="dim", highlight=False)
     for note in answer.notes:
-        console.print(note, style="dim", highlight=False)
+        console.print(still(note), style="dim", highlight=False, markup=False)
 
 
 def memory(console: Console, body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
@@ -56,12 +86,12 @@ def memory(console: Console, body: dict[str, Any], history: Sequence[dict[str, A
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in body.items():
-        table.add_row(name, escape(_told(value)))
-    console.print(table)
+        table.add_row(name, Text(still(_told(value))))
+    lay(console, table)
     past = Table("when", "what", "who", title="History", title_justify="left", box=None, pad_edge=False)
     for line in history:
-        past.add_row(line["at"], escape(line["action"]), escape(line["actor"]))
-    console.print(past)
+        past.add_row(line["at"], escape(line["action"]), Text(still(line["actor"])))
+    lay(console, past)
 
 
 def listed(console: Console, page: Listed, offset: int) -> None:
@@ -70,7 +100,7 @@ def listed(console: Console, page: Listed, offset: int) -> None:
         table = Table("id", "memory", "labels", "changed", box=None, pad_edge=False)
         for one in page.memories:
             table.add_row(*_line(one), one.updated_at.date().isoformat())
-        console.print(table)
+        lay(console, table)
     console.print(_page(len(page.memories), page.total, offset), style="dim", highlight=False)
 
 
@@ -82,7 +112,7 @@ def similar(console: Console, found: Sequence[Similar]) -> None:
     table = Table("id", "memory", "labels", "cosine", box=None, pad_edge=False)
     for one in found:
         table.add_row(*_line(one.memory), f"{one.cosine:.2f}")
-    console.print(table)
+    lay(console, table)
 
 
 def facts(console: Console, found: FactsFound, offset: int) -> None:
@@ -91,10 +121,10 @@ def facts(console: Console, found: FactsFound, offset: int) -> None:
         table = Table("id", "subject", "predicate", "object", "sure", "holds", box=None, pad_edge=False)
         for one in found.facts:
             end = one.valid_to.date().isoformat() if one.valid_to else ""
-            parts = (Text(one.subject), Text(one.predicate), Text(one.object))
+            parts = (Text(still(part)) for part in (one.subject, one.predicate, one.object))
             holds = f"{one.valid_from.date().isoformat()} – {end}"
             table.add_row(Text(str(one.id), style="bold"), *parts, f"{one.confidence:.2f}", holds)
-        console.print(table)
+        lay(console, table)
     console.print(_page(len(found.facts), found.total, offset), style="dim", highlight=False)
 
 
@@ -126,7 +156,7 @@ def rescanned(console: Console, found: Rescanned) -> None:
     for one in found.exposed:
         table.add_row(one.what, str(one.id), escape(one.field), escape(", ".join(one.kinds)))
     if found.exposed:
-        console.print(table)
+        lay(console, table)
     console.print(found.message, style="yellow" if found.exposed else "green", highlight=False)
 
 
@@ -140,7 +170,7 @@ def checks(console: Console, found: Sequence[Check]) -> None:
         mark = Text("✓", style="green") if one.well else Text("✗", style="red")
         seen = escape(one.seen) if one.well else f"[red]{escape(one.seen)}[/red]\n{escape(one.advice)}"
         table.add_row(mark, one.name, seen)
-    console.print(table)
+    lay(console, table)
 
 
 def status(console: Console, body: dict[str, Any], owner: str) -> None:
@@ -161,19 +191,23 @@ def status(console: Console, body: dict[str, Any], owner: str) -> None:
     _rows(console, rows)
 
 
+def _plain(cell: Any) -> str:
+    return Text.from_markup(cell).plain if isinstance(cell, str) else str(cell)
+
+
 def _rows(console: Console, rows: Mapping[str, object]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in rows.items():
-        table.add_row(Text(name, style="dim"), escape(str(value)))
-    console.print(table)
+        table.add_row(Text(name, style="dim"), Text(still(str(value))))
+    lay(console, table)
 
 
 def _line(memory: Memory) -> tuple[Text, Text, Text]:
     """Return the id of a memory, what it says in short, and its labels."""
     labels = [str(memory.fact_type), str(memory.type or ""), memory.category or "", *memory.tags, *memory.concepts]
-    said = Text.assemble((memory.title, "bold"), "\n", (preview_of(memory.content), ""))
-    short = said if memory.title not in memory.content else Text(preview_of(memory.content))
-    return Text(str(memory.id), style="bold"), short, Text(" · ".join(filter(None, labels)), style="dim")
+    title, preview = still(memory.title), still(preview_of(memory.content))
+    short = Text(preview) if memory.title in memory.content else Text.assemble((title, "bold"), "\n", (preview, ""))
+    return Text(str(memory.id), style="bold"), short, Text(still(" · ".join(filter(None, labels))), style="dim")
 
 
 def _page(shown: int, total: int, offset: int) -> str:
@@ -191,17 +225,22 @@ def _told(value: Any) -> str:
 def _index(index: Index) -> Table:
     table = Table("id", "score", "memory", title="Index", title_justify="left", box=None, pad_edge=False)
     for line in index.lines:
-        table.add_row(Text(str(line.id), style="bold"), f"{line.score:.2f}", escape(line.abstract))
+        table.add_row(Text(str(line.id), style="bold"), f"{line.score:.2f}", Text(still(line.abstract)))
     return table
 
 
-def _hit(hit: Hit) -> Panel:
+def _show_hit(console: Console, hit: Hit) -> None:
     why = why_json(hit)
     found = ", ".join(why.pop("found_by"))
     parts = "  ".join(f"{name} {value:.2f}" for name, value in why.items())
     one = hit.memory
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
+    said = still(" · ".join(labels))
     foot = Text(f"score {hit.score:.2f} = {parts}   found by {found or 'meaning'}", style="dim")
-    head = f"[bold]{one.id}[/bold]  [dim]{escape(' · '.join(labels))}[/dim]"
-    return Panel(Text.assemble(hit.text, "\n", foot), title=head, title_align="left", border_style="blue")
+    if console.is_terminal:
+        head = f"[bold]{one.id}[/bold]  [dim]{escape(said)}[/dim]"
+        body = Text.assemble(still(hit.text), "\n", foot)
+        console.print(Panel(body, title=head, title_align="left", border_style="blue"))
+    else:
+        console.print(Text(f"{one.id}  {said}\n{still(hit.text)}"), foot, "", sep="\n", soft_wrap=True)

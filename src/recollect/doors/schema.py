@@ -18,17 +18,24 @@ _HUGE = 10_000  # a bound beyond it only keeps a number storable
 
 
 def input_schema(
-    request: type[Request], said: Mapping[str, str], only: Mapping[str, Sequence[str]] | None = None
+    request: type[Request],
+    said: Mapping[str, str],
+    only: Mapping[str, Sequence[str]] | None = None,
+    told: Sequence[str] = (),
 ) -> Schema:
     """Return the schema of those fields of `request` that `said` describes, in that order.
 
-    `only` narrows the choices of a field to those a caller may make here.
+    `only` narrows the choices of a field to those a caller may make here; those of fields `told` of elsewhere are left
+    out.
     """
     whole = request.model_json_schema()
     kinds = whole.get("$defs", {})
     properties = {name: _flat(whole["properties"][name], kinds) for name in said}
     for name, choices in (only or {}).items():
         properties[name]["enum"] = [str(choice) for choice in choices]
+    for name in told:
+        for one in (properties[name], properties[name].get("items", {})):
+            one.pop("enum", None)
     for name, words in said.items():
         if words:
             properties[name]["description"] = words

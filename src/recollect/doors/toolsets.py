@@ -25,6 +25,7 @@ from recollect.domain import (
     Recalled,
     Summarized,
     Update,
+    one_of,
 )
 from recollect.doors import memory_tool
 from recollect.doors.memory_tool import Answer
@@ -95,13 +96,17 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One operation as a tool: the fields that a model may set; `said` and `only` where they mean less or else here."""
+    """One operation as a tool: the fields that a model may set; `said` and `only` where they mean less or else here.
+
+    Fields `told` of elsewhere are those whose choices another tool of the set lists; they are not paid for twice.
+    """
 
     name: str
     description: str
     fields: str
     said: Mapping[str, str] = field(default_factory=dict)
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    told: str = ""
 
     @property
     def operation(self) -> Operation:
@@ -115,6 +120,8 @@ class Tool:
 
 
 _LABELS = "type concepts category tags"
+_FILTERS = "type fact_type concepts category tags project session_id"
+_TOLD = "fact_type concepts"
 _SEEN = "allow_private allow_secret"
 _PAGE = "limit offset"
 _WROTE = {"type": _OBSERVED}
@@ -130,12 +137,14 @@ STORE: Final = (
     Tool(
         "search_memories",
         "Search by meaning, words and typos; best first, scored.",
-        f"query limit type category tags project session_id since until min_score max_tokens scope {_SEEN}",
+        f"query limit {_FILTERS} since until min_score max_tokens scope {_SEEN}",
+        told=_TOLD,
     ),
     Tool(
         "list_memories",
         "List memories: metadata and a preview each.",
-        f"{_PAGE} order type category tags project session_id scope {_SEEN}",
+        f"{_PAGE} order {_FILTERS} scope {_SEEN}",
+        told=_TOLD,
     ),
     Tool("get_memory", "Read one memory whole; counts the access.", f"id {_SEEN}"),
     Tool(
@@ -275,14 +284,17 @@ def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         fields = {name: _taken(value, properties[name]["type"]) for name, value in given.items()}
     else:
         fields = {name: value for name, value in given.items() if not memory_tool.blank(value)}
-    return {name: str(value) if _is_id(name, value) else value for name, value in fields.items()}
+    kind = str(fields.get("type") or "").strip().lower()
+    if kind and tool.only.get("type") is _OBSERVED and kind not in _OBSERVED:
+        raise InvalidInput("type", f"Invalid type: {one_of(_OBSERVED)}")
+    return {name: memory_tool.identified(name, value) for name, value in fields.items()}
 
 
 @cache
 def _schema(name: str) -> Schema:
     tool = TOOLS[name]
     said = {one: tool.said.get(one, _SAID[one]) for one in tool.fields.split()}
-    return input_schema(tool.operation.request, said, tool.only)
+    return input_schema(tool.operation.request, said, tool.only, tool.told.split())
 
 
 def _known(name: str) -> Tool:
@@ -297,10 +309,6 @@ def _taken(value: Any, kind: str) -> Any:
     return empty.get(kind) if memory_tool.blank(value) else value
 
 
-def _is_id(name: str, value: Any) -> bool:
-    return name in ("id", "memory_id") and isinstance(value, int) and not isinstance(value, bool)
-
-
 def _answer(operation: Operation, result: Any) -> Answer:
     """Return a sentence for what was written, and compact JSON for what was read."""
     body = shaped(operation, result)
@@ -312,6 +320,6 @@ def _answer(operation: Operation, result: Any) -> Answer:
         case Purged() | Summarized():
             return Answer((result.message,), body)
         case Prompt():
-            return Answer((result.text or "Nothing is remembered yet.",), body)
+            return Answer((result.text or "Nothing relevant is remembered.",), body)
         case _:
             return Answer((printed(body),), body)

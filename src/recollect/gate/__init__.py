@@ -12,11 +12,11 @@ from pydantic import BaseModel
 
 from recollect.domain import OnSecret
 from recollect.errors import SecretFound
-from recollect.gate.redaction import redacted
+from recollect.gate.redaction import masked, redacted
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.texts import texts
+from recollect.gate.together import secrets_in
 
-__all__ = ["Cleared", "Finding", "clear", "scan"]
+__all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
 
 T_co = TypeVar("T_co", bound=BaseModel, covariant=True)
 T = TypeVar("T", bound=BaseModel)
@@ -84,10 +84,8 @@ def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:
 
 
 def _refuse(noun: BaseModel) -> None:
-    for field, text in texts(noun):
-        kinds = tuple(dict.fromkeys(finding.kind for finding in scan(text)))
-        if kinds:
-            raise SecretFound(field, kinds)
+    for field, _, findings in secrets_in(noun):
+        raise SecretFound(field, tuple(dict.fromkeys(finding.kind for finding in findings)))
 
 
 def _make(noun: T) -> Cleared[T]:

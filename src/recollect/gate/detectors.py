@@ -78,10 +78,10 @@ def _cloudflare(match: re.Match[str]) -> bool:
 
 _DEV_WORDS: Final = re.compile(
     r"(?i)(?:pass|password|passwd|pwd|pw|passphrase|secret|admin|root|guest|test|postgres|mysql|redis|mongo|example|dev"
-    r"|token|key|credentials?)\d?"
+    r"|token|key|credentials?|tiger|.)\d?"
 )
 _PORT: Final = re.compile(r"(?:\d{1,5}|port|PORT)(?:[/?#,]|$)")
-_DEV_USERS: Final = re.compile(r"(?i)(?:user(?:name)?|usr|me|you|someone|login|name|example|foo|test|\W.*)?")
+_DEV_USERS: Final = re.compile(r"(?i)(?:user(?:name)?|usr|me|you|someone|login|name|example|foo|test|scott|u|\W.*)?")
 _DEV_HOSTS: Final = re.compile(
     r"(?i)(?:localhost|127\.|0\.0\.0\.0|\[?::1|host|server|example|domain|your|db\b|database\b|redis\b|postgres\b"
     r"|mysql\b|mongo(?:db)?\b|rabbitmq\b|cache\b|[<${\[])"
@@ -247,6 +247,13 @@ DETECTORS: Final[tuple[Detector, ...]] = (
         "Bearer token",
         "bearer",
         r"(?i)\bbearer[ \t:]{1,8}[\"'`]?(?P<s>[A-Za-z0-9_\-.~+/]{12,}={0,2})",
+        lambda match: looks.key(match["s"]),
+    ),
+    _row(
+        "Session cookie",
+        "cookie",
+        r"(?i)\bcookie[\"']?[ \t]{0,4}[:=][^\n]{0,120}?(?:sess(?:ion)?(?:_?id)?|sid|auth|token)="
+        r"(?P<s>[A-Za-z0-9%_\-.+/]{16,})",
         lambda match: looks.key(match["s"]),
     ),
     _row(

@@ -15,7 +15,7 @@ _STAND_IN: Final = re.compile(
     r"""(?ix)^(?:
       \$[({] | \$[a-z_]\w*$ | %[a-z_]\w*%$ | %s$ | %\( | \{ | [\[()] | <[^>]*>? |
       &(?:[\[({] | mut\b | [a-z_]+$) | @?\w+\( | \\[nrt"'] |
-      [\W_]*$ | [x.*_\-]+$ | \.\.\. | .*(?:x{6,}|\*{4,}|\.{3,}|…) |
+      [\W_]*$ | \^[\[(\\.].* | [x.*_\-]+$ | \.\.\. | .*(?:x{6,}|\*{4,}|\.{3,}|…) |
       (?:your|my|some|the|insert|replace|enter|put|paste|add)[_\- ].* | .*[_\-](?:here|goes[_\-]here|placeholder)$ |
       (?:change|replace|fill)[_\- ]?(?:me|this|it|in)\d*!?$ | .*(?:placeholder|redacted|changeme).* |
       (?:test|foo|bar|baz|foobar|dummy|fake|example|sample|demo|mock|todo|tbd|n/a|abc|xyz)[_\-]?(?:1|12|123)?$ |
@@ -63,9 +63,11 @@ _SENTENCE: Final = re.compile(
 )
 _SEPARATORS: Final = re.compile(r"[-_./:+#]+")
 _HUMAN_TAIL: Final = re.compile(r"^[A-Za-z]{3,}(?:[-_.][A-Za-z]{3,})*[-_.]\d{2,4}[!?]?$")
-_TEMPLATE: Final = re.compile(r"^[$%]?(?:\{.*\}|\(.*\)s?|<.*>|\[.*\])$|^\[redacted")
+_TEMPLATE: Final = re.compile(r"^[$%]?(?:\{.*\}|\(.*\)s?|<.*>|\[.*\])$|^\[redacted|^\^[\[(\\.]")
 _RARE_SIGN: Final = re.compile(r"[!@#$%^*~]")
 _SYMBOL: Final = re.compile(r"[!@#$%^&*?~|+=]")
+_SIGN: Final = re.compile(r"[!@#$%^&~]")
+_CALL: Final = re.compile(r"[({\[<]|::|://|\$[A-Z_]{3,}|@\w+\.\w")
 _HEX_HASH: Final = re.compile(r"(?i)^(?:[a-f0-9]+|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12})$")
 
 
@@ -123,6 +125,14 @@ def password(value: str) -> bool:
         return False
     symbols = bool(_SYMBOL.search(core)) and any(c.isalpha() for c in core)
     return not wordy(core) and (symbols or _mixes(core) or random_letters(core))
+
+
+def drawn(value: str) -> bool:
+    """Say whether a value beside the word "password" looks like one by itself: letters, digits and signs mixed."""
+    core = value.strip("*_").rstrip(".,;:!?)]}=")
+    if len(core) < 8 or stand_in(core) or wordy(core) or _CALL.search(core):
+        return False
+    return jumbled(core) or (_mixes(core) and bool(_SIGN.search(value.rstrip(".,;:?)]}="))))
 
 
 def passphrase(words: list[str]) -> bool:

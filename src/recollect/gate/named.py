@@ -14,14 +14,16 @@ from recollect.gate import looks
 PASSWORD: Final = "password"  # noqa: S105 - a kind, not a password
 KEY: Final = "API key or token"
 PIN: Final = "PIN"
+SEED: Final = "seed phrase"
 
 HINTS: Final = (
-    *("pass", "pwd", "secret", "key", "token", "cred", "login", "pin", "contrase", "senha", "kennwort", "mysql"),
+    *("pass", "pwd", "secret", "key", "token", "cred", "login", "pin", "contrase", "senha", "kennwort", "mysql", "pw"),
+    *("seed", "recovery", "mnemonic"),
     *("парол", "密码", "密碼", "パスワード"),
 )
 _PASSWORDS: Final = (
     r"(?:pass(?:word|wd|phrase|code)|passwort|kennwort|mot\ de\ passe|contrase(?:ñ|n)a|senha"
-    r"|парол[ья]|密[码碼]|パスワード|(?<![a-z])(?:pwd|passw?|psw))"
+    r"|парол[ья]|密[码碼]|パスワード|(?<![a-z])(?:pwd|passw?|psw|pw(?=[ \t]{0,2}[:=])))"
 )
 _KEYS: Final = (
     r"(?:(?:api|access|auth|account|service|client|private|priv|signing|encryption|master|license|deploy|db|database|admin"
@@ -45,6 +47,13 @@ _PROSE: Final = re.compile(
     r"(?:[ ](?:now|currently|still|just|set[ ]to|changed[ ]to))?"
     r"|[ ](?:changed|set|reset|updated|rotated)?[ ]?to|[是は为為]|'s)[ ]?[:=]?[ ]{0,4}"
 )
+_BESIDE: Final = re.compile(
+    r"[\"'`*]{0,4}(?:[ ]{0,4}(?:[\t|,(\[→]|[–—-]{1,2}>?[ ]|[\"'`“„«])|[ ])[ \t]{0,8}"
+    r"[\"'`“„«]{0,2}(?P<s>[^\s|\"'`”»]{8,128})"
+)
+_UNDER: Final = re.compile(
+    r"[*:_ ]{0,4}\r?\n(?:[ \t>]{0,8}\r?\n)?[ \t>]{0,8}[`*]{0,2}(?P<s>\S{8,128})[ \t]{0,8}(?=\r?\n|$)"
+)
 _FLAG: Final = re.compile(r"[ \t]{1,8}(?=[^\s\-])")
 _USED: Final = re.compile(r"(?i)(?:with|us(?:e|ing)|enter|type|the|my|our|and)\s{1,4}$")
 _LOGIN: Final = re.compile(
@@ -55,6 +64,16 @@ _SHELL: Final = re.compile(r"(?:\bmysql(?:dump|admin)?\b[^\n]{0,200}? -p|\bsshpa
 _PIN: Final = re.compile(
     r"(?i)(?<![a-z])pin(?: ?(?:code|number))?(?: for [^\n.;:]{1,40}?)?(?: is| was|[ ]?[:=])"
     r"[ ]{0,4}(?P<s>\d{4,8})(?!\w|\.\d)"
+)
+_SEED: Final = re.compile(
+    r"(?i)\b(?:(?:seed|recovery|backup|wallet)[ _-](?:phrase|words|seed|mnemonic)|mnemonic)\b[^\n:=]{0,40}(?:[:=]| is)"
+    r"[ \t\r\n]{0,4}[\"'`]?(?P<s>[a-z]{3,8}(?:(?:[ ,]{1,3}|[ \t]{0,4}\n)[a-z]{3,8}){11,23})(?![a-z])"
+)
+_WORDS: Final = re.compile(r"[a-z]+")
+_SEED_LENGTHS: Final = frozenset({12, 15, 18, 21, 24})
+_SMALL: Final = frozenset(
+    "the and your are for with from not was has our should its but into who why how than their them these those been"
+    " were had did does".split()
 )
 _MINE: Final = re.compile(
     r"(?i)\b(?:my|mine|meine?|mon)\b(?: [\w\-]{1,20}){0,2} "
@@ -76,7 +95,7 @@ _INNER: Final = re.compile(r"[\"'`,;<>]|\\[nrt\"']")
 _NOT_A_SECRET: Final = re.compile(
     r"(?i)(?:page|next|cancell?ation|continuation|public|partition|primary|foreign|prompt|context|forgot"
     r"|(?<![a-z])(?:max|min|num|pad|eos|bos|sep|cls|unk|mask|sort|stop|start|end|special|cache|sync|input|output|per"
-    r"|reset|no))[ _\-]?$|\barn:[^\s\"']{0,70}$|::\w{0,40}$"
+    r"|reset|no))[ _\-]?$|\barn:[^\s\"']{0,70}$|::\w{0,40}$|\.svg\?$"
 )
 
 
@@ -102,6 +121,7 @@ def named(text: str) -> Iterator[tuple[str, int, int]]:
     for match in _MINE.finditer(text):
         if not _SAID_OF_ONE.match(match["s"]):
             yield PASSWORD, match.start("s"), match.end("s")
+    yield from _phrases(text)
     for match in _PIN.finditer(text):
         yield PIN, match.start("s"), match.end("s")
 
@@ -112,7 +132,8 @@ def _read(text: str, at: int) -> Value | None:
         group = quoted.lastindex or 1
         return Value(quoted[group], quoted.start(group), quoted.end(group), True)
     bare = _BARE.match(text, at)
-    if bare is None:
+    name = _NAME.match(text, at)
+    if bare is None or (name and text[name.end() : name.end() + 1] in ("=", ":")):  # its value is read in its own turn
         return None
     run = bare[0]
     inner = _INNER.search(run)
@@ -136,8 +157,11 @@ def _assigned(text: str, name: re.Match[str], *, human: bool) -> Value | None:
     for pattern in (_ASSIGN, _TYPED, _ELEMENT):
         operator = pattern.match(text, name.end())
         value = _secret(_read(text, operator.end()), human=human) if operator else None
-        if value is not None:
+        if value is not None and (name[0].lower() != "pw" or looks.drawn(value.text)):
             return value
+    beside = (_BESIDE.match(text, name.end()) or _UNDER.match(text, name.end())) if human else None
+    if beside and looks.drawn(beside["s"]):
+        return Value(beside["s"], beside.start("s"), beside.end("s"), False)
     below = _NEXT_LINE.match(text, name.end())
     if below and human and looks.password(below["s"]):
         return Value(below["s"], below.start("s"), below.end("s"), False)
@@ -157,6 +181,14 @@ def _told(text: str, name: re.Match[str], *, human: bool) -> Value | None:
     gap = _FLAG.match(text, name.end())
     value = _secret(_read(text, gap.end()), human=True) if gap else None
     return value if value and looks.key(value.text) else None
+
+
+def _phrases(text: str) -> Iterator[tuple[str, int, int]]:
+    """Find the words from which a wallet's keys are made: twelve to twenty-four of a list that has no small words."""
+    for match in _SEED.finditer(text):
+        words = _WORDS.findall(match["s"].lower())
+        if len(words) in _SEED_LENGTHS and _SMALL.isdisjoint(words):
+            yield SEED, *match.span("s")
 
 
 def _logins(text: str) -> Iterator[tuple[str, int, int]]:

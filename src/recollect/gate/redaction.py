@@ -14,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 from recollect.domain import explain
 from recollect.errors import InvalidInput
 from recollect.gate.scanner import Finding, reveal, scan
-from recollect.gate.texts import parts, texts
+from recollect.gate.texts import parts
+from recollect.gate.together import secrets_in
 
 _T = TypeVar("_T", bound=BaseModel)
 _ROUNDS: Final = 4
@@ -25,16 +26,22 @@ _LINE: Final = 16
 def redacted(noun: _T) -> _T:
     """Return the noun without its secrets; the same noun where there are none."""
     for attempt in range(_ROUNDS + 1):
-        found = [(text, findings) for _, text in texts(noun) if (findings := scan(text))]
-        if not found:
+        secrets = [(text, findings) for _, text, findings in secrets_in(noun)]
+        if not secrets:
             return noun
-        values = _values(found)
-        kinds = {text: findings[0].kind for text, findings in found}
+        values = _values(secrets)
+        kinds = {text: findings[0].kind for text, findings in secrets}
         if attempt < _ROUNDS:
             noun = _rebuilt(noun, lambda text, values=values: _cover(text, values))  # type: ignore[misc]
         else:
             noun = _rebuilt(noun, lambda text, kinds=kinds: _mark(kinds[text]) if text in kinds else text)  # type: ignore[misc]
     return noun
+
+
+def masked(text: str) -> str:
+    """Return one text without its secrets; for what is made of a text before the gate sees that."""
+    findings = scan(text)
+    return _cover(text, _values([(text, findings)])) if findings else text
 
 
 def _mark(kind: str) -> str:

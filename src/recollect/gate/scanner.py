@@ -1,6 +1,7 @@
 """Finds secrets in one text: own detectors, names and sentences, private keys, and detect-secrets' plugins together.
 
-It looks through zero-width characters and full-width letters, and its findings are places in the text as it was given.
+It looks through zero-width characters, full-width letters, escapes, base64 and hexadecimal, and its findings are places
+in the text as it was given.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from recollect.gate.blocks import private_keys
 from recollect.gate.detectors import DETECTORS
 from recollect.gate.named import HINTS, named
 from recollect.gate.plugins import library
+from recollect.gate.unpacking import packed, unescaped
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
@@ -38,6 +40,11 @@ def scan(text: str) -> list[Finding]:
     plain, origin = reveal(text)
     if origin:
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
+    spelt, origin = unescaped(text)
+    if origin:
+        found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
+    for first, last, inside in packed(text):
+        found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
     return _merge(found)
 
 

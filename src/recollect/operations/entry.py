@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from recollect.domain import Caller, Draft, Memory, Request, Retention
+from recollect.domain import Caller, Draft, Memory, Outcome, Request, Retention, Sensitivity
 from recollect.errors import SecretFound
 from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of
 from recollect.policy import layers
 from recollect.policy.entities import entities
 from recollect.policy.names import words_of
-from recollect.policy.reconcile import lapsed, reinforced
+from recollect.policy.reconcile import expired, lapsed, reinforced
 from recollect.policy.retention import expiry
 from recollect.policy.terms import worded
-from recollect.ports import App, Chunk, Entry
+from recollect.ports import App, Chunk, Entry, Writing
 
 T = TypeVar("T", bound=Request)
+Made = dict[str, tuple[Chunk, ...]]
+"""Vectors that were made before the lock was taken, by the hash of the text."""
 
 MASKED = "A secret was found and masked before storing."
 
@@ -40,6 +42,37 @@ class Ready:
         return self.cleared.value
 
 
+class Unread(Exception):
+    """A text that is to be written has no vectors yet; whoever writes it lets go of the lock meanwhile."""
+
+    def __init__(self, content: str, content_hash: str) -> None:
+        super().__init__("a text has no vectors yet")
+        self.content = content
+        self.content_hash = content_hash
+
+
+def outside(app: App, write: Callable[[Made], Outcome]) -> Outcome:
+    """Let `write` open its transaction, again and again until it finds the vectors of all that it writes.
+
+    They are made while nobody waits for the lock. A transaction that `ready` breaks off for them leaves no trace, and
+    the next one sees everything as it is then.
+    """
+    made: Made = {}
+    while True:
+        try:
+            return write(made)
+        except Unread as unread:
+            made[unread.content_hash] = chunks_of(app.embedder, unread.content)
+
+
+def answered(app: App, caller: Caller, request_id: str) -> Outcome | None:
+    """Return how this very request ended when it was made before, also where what it was about is gone since."""
+    if not request_id:
+        return None
+    with app.records.writing(caller.namespaces()[0], caller.user) as transaction:
+        return transaction.answered(request_id)
+
+
 def passed(app: App, request: T, namespace: str, caller: Caller) -> Cleared[T]:
     """Return the request as the gate clears it; a refusal is journalled in `namespace` and raised."""
     with refusals(app, namespace, caller):
@@ -56,13 +89,28 @@ def refusals(app: App, namespace: str, caller: Caller) -> Iterator[None]:
         raise
 
 
-def ready(app: App, cleared: Cleared[Draft], old: Memory | None = None) -> Ready:
-    """Return the draft with what its content gives; the vectors of the same content as `old` has are not made."""
+def ready(app: App, cleared: Cleared[Draft], old: Memory | None = None, made: Made | None = None) -> Ready:
+    """Return the draft with what its content gives; the vectors of the same content as `old` has are not made.
+
+    With `made` none are made at all: those that are not among them are asked for by raising `Unread`.
+    """
     content = cleared.value.content
     content_hash = hashlib.sha256(content.encode()).hexdigest()
     same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
-    chunks = None if same or not app.embedder.ready else chunks_of(app.embedder, content)
-    return Ready(cleared, content_hash, chunks)
+    if same or not app.embedder.ready:
+        return Ready(cleared, content_hash, None)
+    if made is None:
+        return Ready(cleared, content_hash, chunks_of(app.embedder, content))
+    if content_hash not in made:
+        raise Unread(content, content_hash)
+    return Ready(cleared, content_hash, made[content_hash])
+
+
+def says_so_too(transaction: Writing, one: Ready, memory_id: int, now: datetime) -> tuple[str, ...]:
+    """Tell which memory that everybody sees has the text that this one is about to get."""
+    other = transaction.by_hash(one.content_hash)
+    told = other is not None and other.id != memory_id and other.sensitivity is Sensitivity.PUBLIC
+    return (f"Memory {other.id} says the same.",) if other is not None and told and not expired(other, now) else ()
 
 
 def entry_of(one: Ready, old: Memory | None, author: str, now: datetime, rule: Retention) -> Entry:

@@ -70,7 +70,7 @@ def gather(app: App, query: Query, view: View) -> Evidence:
     every = list({*candidates, *(two for pair in around.values() for two in pair)})
     standings = {one.id: one for one in app.records.standings(every, view)}
     close = _closeness(app, search, list(standings))
-    held = _held(app, search.words, standings, view)
+    held = _held(app, search.words, standings, frozenset(candidates), view)
     wish = _wish(query.query)
     found = {
         one: _signals(search, wish, standings, around.get(one, ()), close, held, one)
@@ -109,7 +109,7 @@ def _search(app: App, query: Query, view: View) -> tuple[_Search, list[str]]:
     reading = app.embedder.read([text], "query")[0]
     near = app.vectors.nearest(reading.vector, view, fetch)
     notes = []
-    if app.records.unembedded(1):
+    if app.records.unembedded(1, view.namespaces):
         notes.append("Meaning is not searched everywhere yet: some memories still wait for the embedding model.")
     return _Search(text, words, lexical, partial, speakers, reading, near), notes
 
@@ -171,7 +171,8 @@ class _Held:
     length: int
 
 
-def _held(app: App, words: Words, ids: Iterable[int], view: View) -> dict[int, _Held]:
+def _held(app: App, words: Words, ids: Iterable[int], candidates: frozenset[int], view: View) -> dict[int, _Held]:
+    """Look into the texts of `ids`; those that are only neighbours are not searched for passages."""
     wanted = list(ids)
     vocabularies, texts = app.text.words(wanted), app.records.contents(wanted, view)
     passages = Passages(words.weights)
@@ -179,7 +180,8 @@ def _held(app: App, words: Words, ids: Iterable[int], view: View) -> dict[int, _
     for one in wanted:
         vocabulary, text = vocabularies.get(one, frozenset()), texts.get(one, "")
         stems = frozenset(map(stem, vocabulary))
-        passage, phrase = (0.0, 0.0) if words.weights.keys().isdisjoint(stems) else passages.shares(text)
+        sought = one in candidates and not words.weights.keys().isdisjoint(stems)
+        passage, phrase = passages.shares(text) if sought else (0.0, 0.0)
         time, number, asking = traits.told(text[:_SHOWN])
         found[one] = _Held(
             words=vocabulary,

@@ -76,7 +76,8 @@ def forget_fact(app: App, request: Forget, caller: Caller | None = None, *, requ
     """Delete a fact for good; an unknown id is an outcome, not an error. What it had replaced stays ended."""
     caller = caller or app.caller
     number = number_of(request.id)
-    for namespace in app.records.existing(caller.namespaces(request.scope)):
+    namespaces = caller.namespaces(request.scope)
+    for namespace in namespaces:
         with app.records.writing(namespace, caller.user) as transaction:
             if (before := transaction.answered(request_id)) is not None:
                 return replace(before, what=_FACT)
@@ -84,7 +85,11 @@ def forget_fact(app: App, request: Forget, caller: Caller | None = None, *, requ
                 outcome = Outcome(Done.DELETED, str(number), what=_FACT)
                 transaction.answer(request_id, outcome)
                 return outcome
-    return Outcome(Done.NOT_FOUND, request.id, what=_FACT)
+    missing = Outcome(Done.NOT_FOUND, request.id, what=_FACT)
+    with app.records.writing(namespaces[0], caller.user) as transaction:
+        if transaction.answered(request_id) is None:
+            transaction.answer(request_id, missing)
+    return missing
 
 
 def query_facts(app: App, request: FactQuery, caller: Caller | None = None) -> FactsFound:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from recollect.domain import Caller, Get, Inspect, JournalEntry
 from recollect.errors import RecollectError
-from recollect.operations.view import number_of
+from recollect.operations.view import levels, number_of
 from recollect.ports import App, Check
 
 
 def history(app: App, request: Get, caller: Caller | None = None) -> list[JournalEntry]:
-    """Return the journal of one memory, forgotten ones too, oldest first; empty where the caller sees none."""
+    """Return the journal of one memory, forgotten ones too, oldest first; empty where the caller sees none.
+
+    What is of a level that is not let in has no history either.
+    """
     caller = caller or app.caller
     memory_id = number_of(request.id)
-    return app.records.history(memory_id, caller.namespaces()) if memory_id else []
+    return app.records.history(memory_id, caller.namespaces(), levels(request)) if memory_id else []
 
 
 def doctor(app: App, _: Inspect, __: Caller | None = None) -> list[Check]:

@@ -55,8 +55,10 @@ def find_similar(app: App, request: FindSimilar, caller: Caller | None = None) -
     given, `NotFound` for an id the caller does not see, `ModelUnusable` while the model is not loaded.
     """
     caller = caller or app.caller
-    if (request.content is None) == (request.id is None):
+    if request.content is None and request.id is None:
         raise InvalidInput("content", "Missing content: `find_similar` requires either `content` or `id`")
+    if request.content is not None and request.id is not None:
+        raise InvalidInput("id", "Invalid id: Must not be given together with `content`")
     view = view_of(app, request, caller)
     memory_id = number_of(request.id) if request.id is not None else None
     text = request.content if request.content is not None else _content(app, request, caller, memory_id)

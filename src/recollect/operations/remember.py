@@ -8,8 +8,11 @@ from recollect.domain import Caller, Done, Draft, Memory, Outcome
 from recollect.errors import InvalidInput, SecretFound
 from recollect.operations import twins
 from recollect.operations.entry import MASKED, Ready, entry_of, passed, ready
+from recollect.operations.forget import over_hidden
 from recollect.policy.reconcile import Action, Decision, decide
 from recollect.ports import App, Writing
+
+_APART = " `restore` takes it apart again."
 
 
 def remember(app: App, draft: Draft, caller: Caller | None = None, *, request_id: str = "") -> Outcome:
@@ -27,14 +30,15 @@ def remember(app: App, draft: Draft, caller: Caller | None = None, *, request_id
     notes = (MASKED,) if one.draft != draft else ()
     with app.records.writing(namespace, caller.user) as transaction:
         if (before := transaction.answered(request_id)) is not None:
-            return replace(before, notes=notes)
+            return before
         same_key = transaction.by_key(one.draft.key) if one.draft.key else None
         decision = decide(one.draft, one.content_hash, same_key, transaction.by_hash(one.content_hash))
         if decision.action is Action.INSERT:
             decision = _still(transaction, judged)
         outcome = _written(app, transaction, one, whole, decision, caller)
-        outcome = replace(outcome, notes=(*notes, *outcome.notes))
         evicted = make_room(app, transaction, int(outcome.id))
+        told = (note.removesuffix(_APART) if evicted else note for note in outcome.notes)
+        outcome = replace(outcome, notes=(*notes, *told))
         transaction.answer(request_id, outcome)
     if evicted:
         app.later(app.text.scrub)
@@ -69,9 +73,12 @@ def _still(transaction: Writing, judged: Decision) -> Decision:
     if judged.old is None:
         return judged
     now = transaction.by_id(judged.old.id)
-    same = now is not None and now.content_hash == judged.old.content_hash
-    in_sight = now is not None and now.deleted_at is None and now.merged_into is None and now.superseded_by is None
-    return judged if same and in_sight else Decision(Action.INSERT)
+    return judged if now is not None and _unread(now) == _unread(judged.old) else Decision(Action.INSERT)
+
+
+def _unread(memory: Memory) -> Memory:
+    """Return the memory without what reading it changes."""
+    return replace(memory, accessed_count=0, recalled_count=0, last_accessed_at=None, expires_at=None)
 
 
 def _written(
@@ -87,14 +94,15 @@ def _written(
         return Outcome(Done.STORED, str(new), (f"It puts right memory {old.id}, which leaves recall.",))
     said_alike = whole is not None and old.content_hash != one.content_hash and decision.action is not Action.UPDATE
     if not said_alike or whole is None:
-        transaction.update(old, entry_of(one, old, caller.user, now, rule), decision.action)
+        seen = one if old.deleted_at is None else over_hidden(app, one, old)
+        transaction.update(old, entry_of(seen, old, caller.user, now, rule), decision.action)
         return Outcome(Done.UPDATED, str(old.id), _back(old))
     if decision.action is Action.MERGE:
         transaction.archive(old)
         transaction.insert(entry_of(one, None, caller.user, now, rule), merged_into=old.id)
     transaction.update(old, entry_of(whole, old, caller.user, now, rule), decision.action)
     if decision.action is Action.MERGE:
-        return Outcome(Done.MERGED, str(old.id), (f"Memory {old.id} says it too now; `restore` takes it apart again.",))
+        return Outcome(Done.MERGED, str(old.id), (f"Memory {old.id} says it too now.{_APART}",))
     return Outcome(Done.UPDATED, str(old.id), (f"Memory {old.id} says so already.",))
 
 

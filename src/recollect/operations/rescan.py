@@ -8,8 +8,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from recollect.domain import Caller, Exposed, Fact, Memory, OnFound, OnSecret, Rescan, Rescanned, StoreFact
-from recollect.gate import clear, scan
-from recollect.gate.texts import texts
+from recollect.gate import clear, secrets_in
 from recollect.operations.entry import entry_of, ready
 from recollect.operations.forget import draft_of
 from recollect.ports import App, Writing
@@ -97,5 +96,5 @@ def _triple(fact: Fact) -> StoreFact:
 
 
 def _exposed(what: str, number: int, noun: BaseModel) -> Sequence[Exposed]:
-    kinds = ((field, tuple(dict.fromkeys(finding.kind for finding in scan(text)))) for field, text in texts(noun))
-    return [Exposed(what, number, field, some) for field, some in kinds if some]
+    secrets = ((field, tuple(dict.fromkeys(one.kind for one in findings))) for field, _, findings in secrets_in(noun))
+    return [Exposed(what, number, field, kinds) for field, kinds in secrets]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from recollect.policy.letters import fold
 
@@ -17,21 +16,26 @@ class Passages:
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = [weight for stem, weight in weights.items() if stem]
         self._total = sum(weights.values()) or 1.0
-        self._numbers: dict[str, int] = {}
+        starts: dict[str, int] = {}
         for number, stem in enumerate(filter(None, weights)):
-            self._numbers.setdefault(_start(stem), number)
-        self._words = _any(self._numbers)
+            starts.setdefault(_start(stem), number)
+        self._starts = sorted(starts.items(), key=lambda one: len(one[0]))
 
     def shares(self, text: str) -> tuple[float, float]:
         """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
-        if self._words is None:
-            return 0.0, 0.0
-        folded = fold(text)
-        found = ((word.start(), word[0]) for word in self._words.finditer(folded))
-        places = [(place, self._numbers[word]) for place, word in found if _begins(folded, place, word)]
-        if not places:
-            return 0.0, 0.0
-        return self._densest(places, _PASSAGE), self._densest(places, _PHRASE)
+        places = self._places(fold(text))
+        return (self._densest(places, _PASSAGE), self._densest(places, _PHRASE)) if places else (0.0, 0.0)
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Return where words of the query stand and which; where several begin at one place, the longest."""
+        found: dict[int, int] = {}
+        for start, number in self._starts:
+            place = text.find(start)
+            while place >= 0:
+                if _begins(text, place, start):
+                    found[place] = number
+                place = text.find(start, place + len(start))
+        return sorted(found.items())
 
     def _densest(self, places: Sequence[tuple[int, int]], size: int) -> float:
         counts = [0] * len(self._weights)
@@ -57,9 +61,3 @@ def _start(stem: str) -> str:
 def _begins(text: str, place: int, word: str) -> bool:
     """Say whether a word begins at `place`; scripts without spaces have words anywhere."""
     return place == 0 or not word.isascii() or not (text[place - 1].isalnum() or text[place - 1] == "_")
-
-
-def _any(starts: Iterable[str]) -> re.Pattern[str] | None:
-    """Return what finds the longest of `starts`, inside words too: so the search goes by first letters only."""
-    longest = sorted(starts, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest))) if longest else None

@@ -71,9 +71,11 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
     """Copy the store in `folder` into `file`, readable by nobody else, and return what the copy holds.
 
     Others may write meanwhile; the copy is of one instant. Raises `InvalidInput` when the file exists and `force` is
-    not given, `StoreUnusable` when there is no store or the file cannot be written.
+    not given, or is the store's own; `StoreUnusable` when there is no store or the file cannot be written.
     """
     source = folder / DATABASE
+    if file.resolve() in {folder.resolve() / f"{DATABASE}{end}" for end in ("", "-wal", "-shm")}:
+        raise InvalidInput("file", f"{file} is the store itself; name another file.")
     if file.exists() and not force:
         raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
     if not source.is_file():

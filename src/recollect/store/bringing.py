@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, insert, select, text, update
 
-from recollect.domain import KeptFact, KeptLine, Link, Memory, folded
+from recollect.domain import KeptFact, KeptLine, Link, Memory, View, folded
 from recollect.gate import Cleared
 from recollect.ports import Brought, FactEntry
 from recollect.store import facts, journal, rows, stamps
@@ -22,11 +22,13 @@ from recollect.store.children import LABELS, NAME, chunk_rows
 from recollect.store.database import Database
 from recollect.store.writing import COUNT, SCALARS, SqlWriting, never_null, plain
 
+_HIGHEST = 2**30  # no file may use up the numbers that SQL and `number_of` know, which go on to twice that
 _NOWHERE = 0  # stands for a memory that is in the file, until it is known which number it has here
 _TAKE_UP = text(
     "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :uses) "
     "ON CONFLICT (namespace_id, text) DO UPDATE SET uses = word.uses + :uses"
 )
+_LINKS = ("superseded_by", "merged_into")
 _SEQUENCE = text("SELECT pg_get_serial_sequence(:table, 'id')")
 
 
@@ -71,10 +73,11 @@ class SqlBringing:
         return [found[one] for one in sorted(found)]
 
     def keyed(self, namespace: str, prefix: str) -> dict[str, int]:
-        """Return the memories in sight whose key begins so, by their key."""
-        number = rows.namespace_ids(self._connection, [namespace]).get(namespace)
-        mine = (rows.memory.c.namespace_id == number) & rows.memory.c.key.startswith(prefix, autoescape=True)
-        found = self._connection.execute(select(rows.memory.c.key, rows.memory.c.id).where(mine, rows.shown()))
+        """Return the memories whose key begins so and that everybody in the namespace may see, by their key."""
+        numbers = rows.namespace_ids(self._connection, [namespace]).values()
+        seen = rows.visible(View((namespace,), self._now, superseded=True), numbers) & rows.inside(numbers)
+        mine = rows.memory.c.key.startswith(prefix, autoescape=True)
+        found = self._connection.execute(select(rows.memory.c.key, rows.memory.c.id).where(mine, seen))
         return {row.key: row.id for row in found}
 
     def insert(self, namespace: str, brought: Sequence[Brought]) -> list[int]:
@@ -107,15 +110,34 @@ class SqlBringing:
         changes = {"field": field, "kinds": list(kinds)}
         self._extend([self._line(namespace, "refuse", None, changes)])
 
-    def link(self, links: Iterable[Link], namespaces: Sequence[str]) -> None:
-        """Say which memories gave way to which, now that all are there."""
+    def link(self, links: Iterable[Link], namespaces: Sequence[str]) -> list[Link]:
+        """Say which memories gave way to which, now that all are there; return the links that cannot be.
+
+        A memory gives way within its namespace, and never to itself, at whatever remove.
+        """
         inside = rows.inside(rows.namespace_ids(self._connection, namespaces).values())
+        refused = []
         for one in links:
             mine = inside & (rows.memory.c.id == one.id)
-            for name in ("superseded_by", "merged_into"):
-                if (value := getattr(one, name)) is not None:
+            named = [(name, value) for name in _LINKS if (value := getattr(one, name)) is not None]
+            for name, value in named:
+                if self._leads(one.id, value, name):
                     awaited = mine & (rows.memory.c[name] == _NOWHERE)
                     self._connection.execute(update(rows.memory).where(awaited).values({name: value}))
+                elif one not in refused:
+                    refused.append(one)
+        return refused
+
+    def _leads(self, memory_id: int, to: int, name: str) -> bool:
+        """Say whether both memories are of one namespace and the way on from the second never comes to the first."""
+        column = rows.memory.c
+        query = select(func.count(column.namespace_id.distinct()), func.count()).where(column.id.in_([memory_id, to]))
+        if tuple(self._connection.execute(query).one()) != (1, 2):
+            return False
+        at: int | None = to
+        while at and at != memory_id:
+            at = self._connection.execute(select(column[name]).where(column.id == at)).scalar()
+        return at != memory_id
 
     def put_fact(self, namespace: str, entry: FactEntry, kept: Cleared[KeptFact]) -> bool:
         """Write a fact with the number and the times it had; say whether it, or that it holds no more, was new."""
@@ -178,10 +200,12 @@ class SqlBringing:
 
     def close(self, namespaces: Sequence[str]) -> None:
         """See to it that no number that the journal tells of is given to another memory or fact."""
-        memories = self._connection.execute(select(func.max(rows.journal.c.memory_id))).scalar() or 0
+        line = rows.journal.c.memory_id
+        memories = self._connection.execute(select(func.max(line)).where(line <= _HIGHEST)).scalar() or 0
         told = [journal.facts_told(self._connection, namespace) for namespace in namespaces]
         _advance(self._connection, rows.memory, memories)
-        _advance(self._connection, rows.fact, max((one for some in told for one in some), default=0))
+        facts_there = (one for some in told for one in some if one <= _HIGHEST)
+        _advance(self._connection, rows.fact, max(facts_there, default=0))
 
     def _writing(self, namespace: str) -> _Room:
         return _Room(self._connection, namespace, self._actor, self._now, embeds=self._embeds)
@@ -331,7 +355,7 @@ def _told(one: Brought) -> dict[str, Any]:
 def _numbers(connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
     """Give each its own number where it was never given before, and new ones beyond all of these to the rest."""
     high = _high(connection, table)
-    own = {one for one in wanted if one is not None and one > high}
+    own = {one for one in wanted if one is not None and high < one <= _HIGHEST}
     fresh = count(max(own, default=high) + 1)
     given: list[int] = []
     for one in wanted:

@@ -85,4 +85,5 @@ class Courier:
         try:
             work()
         except (SQLAlchemyError, RecollectError, OSError) as error:
-            log.warning("background work failed and is tried again: %s: %s", type(error).__name__, error)
+            why = str(error).partition("\n")[0]  # behind it PostgreSQL tells the values
+            log.warning("background work failed and is tried again: %s: %s", type(error).__name__, why)

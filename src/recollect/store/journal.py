@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, cast, insert, select
+from sqlalchemy import Connection, Text, cast, exists, insert, select
 
-from recollect.domain import JournalEntry, KeptLine
-from recollect.store.rows import in_batches, journal
+from recollect.domain import JournalEntry, KeptLine, Sensitivity
+from recollect.store.rows import QUARANTINED, in_batches, journal, memory
 
 FIRST = "0" * 64
 """Stands for the hash of the line before the first."""
@@ -101,10 +101,17 @@ def facts_told(connection: Connection, namespace: str) -> set[int]:
     return {one["fact"] for one in told if isinstance(one.get("fact"), int)}
 
 
-def history(connection: Connection, memory_id: int, namespaces: Sequence[str]) -> list[JournalEntry]:
-    """Return the lines of one memory, oldest first, as far as they lie in `namespaces`."""
+def history(
+    connection: Connection, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity]
+) -> list[JournalEntry]:
+    """Return the lines of one memory, oldest first, as far as they lie in `namespaces`.
+
+    Of a memory that is there, but of none of the `levels`, there are none; what is in quarantine still says that.
+    """
+    told = [*(str(level) for level in levels), QUARANTINED]
+    denied = exists().where(memory.c.id == memory_id, memory.c.sensitivity.not_in(told))
     mine = (journal.c.memory_id == memory_id) & journal.c.namespace.in_(namespaces)
-    rows = connection.execute(select(journal).where(mine).order_by(journal.c.id))
+    rows = connection.execute(select(journal).where(mine, ~denied).order_by(journal.c.id))
     return [
         JournalEntry(row.id, row.at, row.actor, row.namespace, row.action, row.memory_id, row.changes, row.hash)
         for row in rows

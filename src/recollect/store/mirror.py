@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from sqlalchemy import Row, select
 
@@ -24,7 +24,8 @@ from recollect.store.database import Database
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
-_TAIL = 65_536  # bytes at the end of the file that are sure to hold its last line
+_TAIL = 65_536  # bytes at the end of the file that are read at first; nearly every line is far shorter
+_BEGINS = b'{"action": '  # as the names of a line are sorted
 _ADVICE = "Compare with a backup: lines may have been cut off. To begin anew, move the mirror aside."
 
 
@@ -37,10 +38,15 @@ class JournalMirror:
         self._writing = threading.Lock()
 
     def sync(self) -> None:
-        """Append what the journal has and the file has not; raise `StoreUnusable` when the file cannot be written."""
+        """Append what the journal has and the file has not.
+
+        Raises `StoreUnusable` when the file cannot be written or holds something else, which is then left alone.
+        """
         with self._writing:
             try:
                 self._append()
+            except StoreUnusable:
+                raise
             except OSError as error:
                 why = error.strerror or error
                 raise StoreUnusable(f"The journal's mirror {self._file} cannot be written: {why}.") from None
@@ -58,8 +64,8 @@ class JournalMirror:
         try:
             self.sync()
             last = self._last()
-        except (StoreUnusable, OSError, ValueError) as error:
-            return Check(name, False, str(error), "Make the file writable, or unset RECOLLECT_JOURNAL_MIRROR.")
+        except (StoreUnusable, OSError) as error:
+            return Check(name, False, str(error), "Make the file writable, or set RECOLLECT_JOURNAL_MIRROR to another.")
         if last is None:
             return Check(name, True, "empty, as the journal is")
         with self._database.reading() as connection:
@@ -72,7 +78,8 @@ class JournalMirror:
         last = self._last()
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(self._file, "ab", opener=_privately) as stream:
-            _end_line(stream, self._file)
+            if broken := len(_ending(self._file)[1]):
+                stream.truncate(stream.seek(0, os.SEEK_END) - broken)
             for line in self._after(last["id"] if last else 0):
                 stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
             stream.flush()
@@ -92,26 +99,37 @@ class JournalMirror:
         """Return the last whole line of the file; a line that a crash broke off is none."""
         if not self._file.exists():
             return None
-        with self._file.open("rb") as stream:
-            stream.seek(max(stream.seek(0, os.SEEK_END) - _TAIL, 0))
-            whole = stream.read().rpartition(b"\n")[0]
-        line = whole.rpartition(b"\n")[2]
-        found: dict[str, Any] | None = json.loads(line) if line else None
-        return found
+        line, broken = _ending(self._file)
+        found = _parsed(line) if line else {}
+        ours = not line or (type(found.get("id")) is int and isinstance(found.get("hash"), str))
+        if not ours or not (broken.startswith(_BEGINS) or _BEGINS.startswith(broken)):
+            raise StoreUnusable(f"The file {self._file} is no mirror of a journal and stays as it is.")
+        return found or None
 
 
 def _line(row: Row[Any]) -> dict[str, Any]:
     return {**row._mapping, "at": row.at.isoformat(timespec="microseconds")}
 
 
-def _end_line(stream: BinaryIO, file: Path) -> None:
-    """Cut off what a crash left of a line at the end of the file."""
-    size = stream.seek(0, os.SEEK_END)
-    with file.open("rb") as reading:
-        reading.seek(max(size - _TAIL, 0))
-        broken = len(reading.read().rpartition(b"\n")[2])
-    if broken:
-        stream.truncate(size - broken)
+def _ending(file: Path) -> tuple[bytes, bytes]:
+    """Return the last whole line of a file, and what a crash left of one behind it."""
+    with file.open("rb") as stream:
+        size, read = stream.seek(0, os.SEEK_END), _TAIL
+        while True:
+            stream.seek(max(size - read, 0))
+            before, _, broken = stream.read().rpartition(b"\n")
+            start, _, line = before.rpartition(b"\n")
+            if start or read >= size:
+                return line, broken
+            read *= 4
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _privately(path: str, flags: int) -> int:

@@ -8,7 +8,18 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, false, func, insert, select, update
 
-from recollect.domain import Entity, Fact, FactQuery, JournalEntry, Memory, Order, Standing, Stats, View
+from recollect.domain import (
+    Entity,
+    Fact,
+    FactQuery,
+    JournalEntry,
+    Memory,
+    Order,
+    Sensitivity,
+    Standing,
+    Stats,
+    View,
+)
 from recollect.ports import Chunk, Unembedded
 from recollect.store import facts, journal, lists, rows, stamps
 from recollect.store.children import mark_embedded, name_anew, replace_chunks
@@ -187,13 +198,15 @@ class SqlRecords:
         with self._database.writing() as connection:
             connection.execute(delete(rows.answered).where(rows.answered.c.at < before))
 
-    def history(self, memory_id: int, namespaces: Sequence[str]) -> list[JournalEntry]:
-        """Return the journal of one memory, oldest first, as far as it lies in `namespaces`."""
+    def history(
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = tuple(Sensitivity)
+    ) -> list[JournalEntry]:
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and `levels` let it in."""
         with self._database.reading() as connection:
-            return journal.history(connection, memory_id, namespaces)
+            return journal.history(connection, memory_id, namespaces, levels)
 
-    def unembedded(self, limit: int) -> list[Unembedded]:
-        """Return memories that were written before the embedding model was ready, oldest first."""
+    def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[Unembedded]:
+        """Return memories, of `namespaces` or of all, that were written before the model was ready, oldest first."""
         queued = rows.outbox.c.memory_id
         waiting = (
             select(queued)
@@ -204,8 +217,11 @@ class SqlRecords:
             .limit(limit)
         )
         columns = (rows.memory.c.id, rows.memory.c.content, rows.memory.c.content_hash)
-        query = select(*columns).where(rows.memory.c.id.in_(waiting)).order_by(rows.memory.c.id)
         with self._database.reading() as connection:
+            if namespaces is not None:
+                numbers = rows.namespace_ids(connection, namespaces).values()
+                waiting = waiting.where(rows.outbox.c.namespace_id.in_(numbers))
+            query = select(*columns).where(rows.memory.c.id.in_(waiting)).order_by(rows.memory.c.id)
             return [Unembedded(*row) for row in connection.execute(query)] if self._embeds(connection) else []
 
     def attach(self, one: Unembedded, chunks: tuple[Chunk, ...]) -> None:

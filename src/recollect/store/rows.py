@@ -57,6 +57,9 @@ beside = _tables["vector_beside"]
 
 T = TypeVar("T")
 
+QUARANTINED = "quarantined"
+"""The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
+
 _one = memory.alias("one")
 
 _SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}

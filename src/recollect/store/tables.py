@@ -277,6 +277,7 @@ class Answered(SQLModel, table=True):
     done: str = Field(max_length=20)
     memory_id: str = Field(sa_type=Text)
     at: datetime = Field(sa_type=UtcDateTime, index=True)
+    notes: str = Field(default="[]", sa_type=Text, sa_column_kwargs={"server_default": "[]"})
 
 
 class Stamp(SQLModel, table=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,9 +36,6 @@ SCALARS = (
     "subtitle",
 )
 """The columns of a memory that are fields of its draft."""
-QUARANTINED = "quarantined"
-"""The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
-
 _SCRUB = text(
     "INSERT INTO stamp (name, value) VALUES ('scrub', :token) ON CONFLICT (name) DO UPDATE SET value = :token"
 )
@@ -66,16 +64,20 @@ class SqlWriting:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""
         mine = rows.answered.c.request_id == self._own(request_id)
         row = self._connection.execute(select(rows.answered).where(mine)).first() if request_id else None
-        return None if row is None else Outcome(Done(row.done), row.memory_id)
+        return None if row is None else Outcome(Done(row.done), row.memory_id, tuple(json.loads(row.notes)))
 
     def answer(self, request_id: str, outcome: Outcome) -> None:
-        """Keep the outcome under the request's id, in the transaction of the write itself."""
-        if request_id:
+        """Keep the outcome under the request's id, in the transaction of the write itself.
+
+        What is no number names nothing, now or later; it may be any text, even a secret, and is not kept.
+        """
+        if request_id and outcome.id.isdecimal():
             values = {
                 "request_id": self._own(request_id),
                 "done": str(outcome.done),
                 "memory_id": outcome.id,
                 "at": self._now,
+                "notes": json.dumps(outcome.notes),
             }
             self._connection.execute(insert(rows.answered).values(**values))
 
@@ -185,7 +187,8 @@ class SqlWriting:
         """Remove the memory, what was merged into it and all their traces; say whether it was there."""
         number = self._ids.get(self._namespace)
         mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == number)
-        row = self._connection.execute(select(rows.memory.c.speaker).where(mine)).first() if number else None
+        columns = (rows.memory.c.speaker, rows.memory.c.superseded_by)
+        row = self._connection.execute(select(*columns).where(mine)).first() if number else None
         if row is None:
             return False
         for one in self.archived(memory_id):
@@ -194,7 +197,7 @@ class SqlWriting:
         self._children.enqueue(memory_id, embedded=True)
         self._connection.execute(delete(rows.memory).where(mine))
         self._count(-1)
-        self._free(memory_id)
+        self._free(memory_id, row.superseded_by)
         self._children.unname(row.speaker)
         self.changed = True
         self._scrub()
@@ -221,26 +224,29 @@ class SqlWriting:
         """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for."""
         self.hide(memory_id)
         mine = (rows.memory.c.id == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
-        self._connection.execute(update(rows.memory).where(mine).values(sensitivity=QUARANTINED))
+        self._connection.execute(update(rows.memory).where(mine).values(sensitivity=rows.QUARANTINED))
         self._journal("quarantine", memory_id, {})
 
     def quarantine_fact(self, old: Fact) -> None:
         """Put a fact where no read looks."""
-        facts.change(self._connection, old.id, {"sensitivity": QUARANTINED})
+        facts.change(self._connection, old.id, {"sensitivity": rows.QUARANTINED})
         self._journal("quarantine", old.memory_id, {"fact": old.id})
 
     def leave_no_trace(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
         self._scrub()
 
-    def _free(self, memory_id: int) -> None:
-        """Let what the memory had put right, or condensed, be current again now that it is gone."""
+    def _free(self, memory_id: int, by: int | None) -> None:
+        """Let what the memory had put right, or condensed, be current again now that it is gone.
+
+        Where that was put right itself, what put it right takes its place.
+        """
         given_way = (rows.memory.c.superseded_by == memory_id) & (rows.memory.c.namespace_id == self._namespace_id())
         freed = self._connection.execute(select(rows.memory.c.id).where(given_way)).scalars().all()
         if freed:
-            self._connection.execute(update(rows.memory).where(given_way).values(superseded_by=None))
+            self._connection.execute(update(rows.memory).where(given_way).values(superseded_by=by))
         for one in freed:
-            self._journal("update", one, {"superseded_by": None})
+            self._journal("update", one, {"superseded_by": by})
 
     def expired(self) -> list[int]:
         """Return what has passed its time, in the order of its ids."""
@@ -251,7 +257,8 @@ class SqlWriting:
     def surplus(self, most: int, sparing: int) -> list[int]:
         """Return what is beyond `most` memories: first what is out of sight, then the least used, oldest, slightest.
 
-        The memory to be spared is never among them.
+        The memory to be spared is never among them. What was put right goes before what put it right, or it would be
+        current again.
         """
         mine = rows.memory.c.namespace_id == self._namespace_id()
         held = select(rows.namespace.c.memories).where(rows.namespace.c.id == self._namespace_id())
@@ -262,7 +269,8 @@ class SqlWriting:
             select(rows.memory.c.id)
             .outerjoin(rows.usage, rows.usage.c.memory_id == rows.memory.c.id)
             .where(mine, rows.memory.c.id != sparing)
-            .order_by(rows.alive(self._now), func.coalesce(rows.usage.c.accessed_count, 0))
+            .order_by(rows.alive(self._now) & rows.memory.c.superseded_by.is_(None))
+            .order_by(func.coalesce(rows.usage.c.accessed_count, 0))
             .order_by(rows.memory.c.updated_at, rows.memory.c.importance, rows.memory.c.id)
             .limit(beyond)
         )

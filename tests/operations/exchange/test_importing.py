@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect import App, Caller, Draft, Forget, Get, Memory, Query, forget, get_memory, recall, remember
+from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
 from recollect.domain import (
     FactQuery,
     Format,
@@ -141,6 +141,24 @@ def test_a_secret_can_be_masked(app: App, bring: Importing) -> None:
     assert TOKEN not in str(one)
     assert "[redacted: " in one.content
     assert bring("memories.jsonl", text, on_secret=OnSecret.REDACT).unchanged == 1
+
+
+@pytest.mark.parametrize("token", [TOKEN, "AK" + "IA" + "Q7RS2TUV4WXY6ZAB"])
+def test_a_masked_heading_leaves_nothing_of_it(
+    app: App, bring: Importing, token: str, settings: Settings, tmp_path: Path
+) -> None:
+    """Key, tags and title are made of a heading and a file's name without their secret, in small letters neither."""
+    (tmp_path / token).mkdir()
+    long = " ".join(["word"] * 19)
+    text = f"# Use _{token}_\nIt rains.\n## Below\n{long} {token} and more.\n"
+    assert bring(f"{token}/CLAUDE.md", text, on_secret=OnSecret.REDACT).new == 2
+    assert [one.tags[0][:12] for one in stored(app)] == ["use-redacted"] * 2
+    app.close()
+    plain = "".join(filter(str.isalnum, token)).lower().encode()
+    for file in settings.folder.rglob("*"):
+        data = file.read_bytes().lower() if file.is_file() else b""
+        assert plain not in data
+        assert token.lower().encode() not in data
 
 
 def test_secrets_in_facts_tags_and_times_stay_out(app: App, bring: Importing) -> None:

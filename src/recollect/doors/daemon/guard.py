@@ -75,7 +75,8 @@ def plain(error: Exception) -> RecollectError:
     place = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s at\n%s", type(error).__name__, place)
     if isinstance(error, DBAPIError):
-        return StoreUnusable(f"The store cannot be used: {error.orig}.")
+        why = str(error.orig).partition("\n")[0]  # behind it PostgreSQL tells the values
+        return StoreUnusable(f"The store cannot be used: {why}.")
     if isinstance(error, OSError):
         return StoreUnusable(f"The store cannot be used: {error.strerror or error}.")
     if isinstance(error, SQLAlchemyError):

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -39,11 +40,12 @@ _LAST = 15.0  # seconds for closing the store
 _KEEP_ALIVE = 3600
 
 
-def serve(settings: Settings, port: int | None = None) -> None:
+def serve(settings: Settings, port: int | None = None, said: Callable[[], None] = lambda: None) -> None:
     """Own the store and serve it until nobody has wanted anything for `idle_minutes`, or until stopped.
 
-    With a `port` it also listens there on loopback, for MCP clients that speak HTTP. Raises `StoreOwned`,
-    `StoreUnusable`, `ModelMismatch`, `ModelUnusable`, or `DaemonUnreachable` when the port is taken.
+    With a `port` it also listens there on loopback, for MCP clients that speak HTTP; `said` is called once it owns the
+    store and listens. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch`, `ModelUnusable`, or `DaemonUnreachable`
+    when the port is taken.
     """
     with ExitStack() as undo:
         try:
@@ -60,6 +62,7 @@ def serve(settings: Settings, port: int | None = None) -> None:
         server.config.app = daemon.application()
         log.info("serving as process %d", about.pid)
         undo.callback(daemon.close)
+        said()
         anyio.run(_serve, server, listeners, daemon, settings)
         _withdraw(settings.folder, about)
         last = threading.Timer(_LAST, _break_off)

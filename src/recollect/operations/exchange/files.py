@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.domain import Caller, Export, Format, Imported, Shape
 from recollect.errors import InvalidInput
-from recollect.operations.exchange.carrying import Carrier, Send
+from recollect.operations.exchange.carrying import Carrier, Send, repeated
 from recollect.operations.exchange.exporting import dumped, export
 from recollect.operations.exchange.formats import opened
 from recollect.operations.exchange.importing import import_batch
@@ -17,6 +17,8 @@ from recollect.operations.exchange.people import markdown
 from recollect.ports import App
 
 Told = Callable[[int, int], None]
+
+_SQLITE = b"SQLite format 3\0"
 
 
 def _silent(_done: int, _all: int) -> None:
@@ -57,14 +59,18 @@ def carried(
         done += count
         progress(done, total)
 
-    return Carrier(send, options, advance).carry(opened(path, called(path), format))
+    again = repeated(opened(path, called(path), format)) if options.get("dry_run") else frozenset()
+    return Carrier(send, options, advance, again).carry(opened(path, called(path), format))
 
 
 def called(path: Path) -> str:
-    """Return a file's name from the checkout that it lies in, so that it is the same from wherever one looks."""
+    """Return a file's name from the checkout that it lies in, so that it is the same from wherever one looks.
+
+    Bytes in it that are no text are written as such.
+    """
     whole = path.absolute()
     root = next((one for one in whole.parents if (one / ".git").exists()), whole.parent)
-    return whole.relative_to(root).as_posix()
+    return os.fsencode(whole.relative_to(root).as_posix()).decode(errors="backslashreplace")
 
 
 def export_file(app: App, path: Path, request: Export, caller: Caller | None = None) -> None:
@@ -78,7 +84,9 @@ def written(shape: Shape, lines: Iterable[dict[str, Any]]) -> Iterable[str]:
 
 
 def save(path: Path, pieces: Iterable[str]) -> None:
-    """Put text in a file that nobody else can read, and that is never seen half written."""
+    """Put text in a file that nobody else can read, and that is never seen half written; a database is left alone."""
+    if _database(path):
+        raise InvalidInput("file", f"{path} is a database; name another file.")
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,3 +100,11 @@ def save(path: Path, pieces: Iterable[str]) -> None:
             new.unlink(missing_ok=True)
     except OSError as error:
         raise InvalidInput("file", f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def _database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False

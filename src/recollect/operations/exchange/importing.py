@@ -64,7 +64,10 @@ class _Import:
 
     def _memories(self, some: Sequence[Carried]) -> None:
         if self._request.dry_run:
-            for run in self._runs(some):
+            runs = list(self._runs(some))
+            together = [one for run in runs for one in run]
+            twice = len({one.content_hash for one in together}) < len(together)
+            for run in [together] if twice else runs:  # what one transaction leaves behind, the next does not see
                 self._write(run, {})
             return
         ready = self._warm()
@@ -155,10 +158,15 @@ class _Import:
 
     def _links(self, some: Sequence[Carried]) -> None:
         """Let memories give way to those that they gave way to where they come from."""
-        links = [one for carried in some if (one := self._checking.link(carried)) is not None]
-        with self._app.imports.bringing(self._caller.user, dry=self._request.dry_run) as bringing:
+        links = [(carried.where, one) for carried in some if (one := self._checking.link(carried)) is not None]
+        if self._request.dry_run:
+            return  # the memories are not there
+        with self._app.imports.bringing(self._caller.user) as bringing:
             ours = self._caller.namespaces()
-            bringing.link([one for one in links if all(bringing.owns(to, ours) for to in one.targets)], ours)
+            foreign = [one for _, one in links if not all(bringing.owns(to, ours) for to in (one.id, *one.targets))]
+            refused = [*foreign, *bringing.link([one for _, one in links if one not in foreign], ours)]
+        why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
+        self._tally.problems += [Problem(where, why) for where, one in links if one in refused]
 
     def _sections(self, some: Sequence[Carried]) -> None:
         """Tell which sections of a file were there once and are not any more."""

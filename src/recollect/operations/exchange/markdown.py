@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
 from recollect.domain import MAX_CONTENT, Carried, FactType, Load, Problem, Sensitivity
+from recollect.gate import masked
 from recollect.operations.exchange.lines import decoded, names, said
 from recollect.operations.exchange.sections import Section, cut, front_matter, sections
 from recollect.policy import layers
@@ -27,7 +28,7 @@ def read(source: BinaryIO, name: str) -> Iterator[Carried | Problem]:
     """Yield a memory for each section that says something, and last which sections there are; raise `Unreadable`."""
     text = decoded(source.read()).replace("\r\n", "\n").replace("\r", "\n")
     head, body, first = front_matter(text)
-    prefix = f"{name.lower()[-_KEY:]}#"
+    prefix = f"{masked(name).lower()[-_KEY:]}#"
     keys: dict[str, int] = {}
     for section in sections(body, first):
         parts = cut(section.text, MAX_CONTENT - len(section.heading) - 2) if section.text.strip() else []
@@ -42,6 +43,7 @@ def _fields(section: Section, content: str, body: str, file: str, head: dict[str
     plain = [_plain(one) for one in section.path]
     path = [file, *plain]
     about = f"{plain[-1]}: " if plain else ""
+    body = masked(body)  # what the layers cut off in the middle would be no secret any more
     return {
         "content": content,
         "title": layers.shortened(_ARROW.join(path), _TITLE),
@@ -85,4 +87,6 @@ def _slug(heading: str) -> str:
 
 
 def _plain(heading: str) -> str:
+    """Return a heading without its marks; without them no detector would know a secret again, so that goes first."""
+    heading = masked(heading)
     return _HIDDEN.sub(lambda found: found[1] or "", heading).strip() or heading

@@ -58,9 +58,11 @@ class Room:
         self._insert()
 
     def _look(self, some: Iterable[Checked]) -> None:
+        """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
         keys = {one.draft.key for one in wanted if one.draft.key}
-        self._there = self._bringing.standing(self._namespace, keys, {one.content_hash for one in wanted})
+        found = self._bringing.standing(self._namespace, keys, {one.content_hash for one in wanted})
+        self._there = sorted({old.id: old for old in (*self._there, *found)}.values(), key=lambda old: old.id)
 
     def _old(self, one: Checked) -> tuple[Memory | None, bool]:
         """Find the memory that this one is: by its key, by its text and time, or else by its text."""
@@ -68,14 +70,25 @@ class Room:
         if key is not None and (named := next((old for old in self._there if old.key == key), None)):
             return named, True
         same = [old for old in self._there if old.content_hash == one.content_hash]
-        if one.ours:
-            created = one.kept.value.created_at
-            if (twin := next((old for old in same if old.created_at == created and old.key == key), None)) is not None:
-                return twin, True
+        if one.ours and (twin := self._twin(one, same)) is not None:
+            return twin, True
         if one.hidden:
             return None, False
         seen = [old for old in same if old.deleted_at is None and old.merged_into is None]
         return next((old for old in seen if key is None or old.key is None), None), False
+
+    def _twin(self, one: Checked, same: Sequence[Memory]) -> Memory | None:
+        """Find the memory of the same text and time; one and what it took up are two, though they may say the same.
+
+        What was merged may have been restored here since.
+        """
+        kept = one.kept.value
+        twins = [old for old in same if old.created_at == kept.created_at and old.key == one.draft.key]
+        alike = [old for old in twins if (old.merged_into is None) == (kept.merged_into is None)]
+        if not alike and kept.merged_into is not None:
+            given = {here for _, here in self._tally.ids}
+            alike = [old for old in twins if old.id not in given]
+        return next(iter(alike), None)
 
     def _again(self, one: Checked, old: Memory, *, by_key: bool) -> None:
         """Bring a memory that is there up to what the file says, unless it was changed or hidden here since."""
@@ -93,6 +106,7 @@ class Room:
             brought = self._brought(one, old)
             entry = replace(brought.entry, given=brought.entry.given - {"source"})
             self._bringing.update(self._namespace, old, Brought(entry, brought.kept), revive=passed)
+            self._look([one])
             self._tally.updated += 1
 
     def _insert(self) -> None:

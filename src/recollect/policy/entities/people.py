@@ -18,6 +18,7 @@ from recollect.policy.entities.words import (
     NO_SINGLE,
     OF,
     PARTICLES,
+    PLACES,
     SAYING,
     SUFFIXES,
     TITLES,
@@ -33,6 +34,7 @@ _LONGEST_CHAIN = 8
 _OPENERS = frozenset("\0.!?:;\"“”„«»'‘’()[]*-–—•>#|\t")
 _GIVEN = frozenset(map(fold, GIVEN))
 _NONE = NO_PERSON | STOP_WORDS
+_FIRST_OF_THINGS = (NO_PERSON | PLACES) - STOP_WORDS
 _ROLES = frozenset("user assistant system human ai tool".split())
 _HEADING = 3  # words
 
@@ -191,7 +193,7 @@ class _Line:
     def _given(self, first: int, given: int, end: int) -> tuple[int, int] | None:
         """Return the name that begins with a known given name, unless it is part of another thing's name."""
         words = self._words
-        if words[given].loud or (given > first and words[given - 1].folded in NO_PERSON - STOP_WORDS):
+        if words[given].loud or (given > first and words[given - 1].folded in _FIRST_OF_THINGS):
             return None
         stop = given + 1
         while stop < min(end, given + 5) and words[stop].folded not in _NONE and not words[stop].loud:
@@ -222,6 +224,8 @@ class _Line:
         words = self._words[first:end]
         full = [one for one in words if one.capital and len(one.text) > 1]
         if self._heading or not 2 <= len(full) <= 3 or len(words) > 5 or words[0] is not full[0]:
+            return False
+        if words[0].folded in PLACES:
             return False
         if any(one.folded in _NONE or one.loud for one in words if one.folded not in PARTICLES):
             return False

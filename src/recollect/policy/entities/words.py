@@ -129,10 +129,17 @@ GIVEN = frozenset(
     tanya tatiana teresa terry theo theodore theresa thomas tim timothy tina tobias todd tom tomas tommy tony tracy
     travis ulrich ursula valentina vanessa veronica viktor vincent vladimir walter wei wendy wilhelm william wolfgang
     xavier yasmin yuki yusuf yvonne zachary zoe анна алексей александр андрей дмитрий елена иван мария михаил наталья
+    alex andy becky ben billy bobby brad cindy dan danny ed eddie frank fred gina jake jamie jill joe joel joey josh
+    kate kathy larry lucille mandy marcia matilda meg molly ned nell nigel norma ollie pam peggy phil rick rita ron
+    ronnie ross sadie susie ted tess tricia vicky wanda zack
     николай ольга павел сергей татьяна юлия""".split()
 )
 NO_SINGLE = frozenset(
     "travis marina robin carol alexandra otto ray maxim lena vincent roman sally gloria petra scott".split()
+)
+PLACES = frozenset(
+    """villa villas casa palazzo palais piazza plaza château chateau castle abbey manor lodge inn pub club gallery opera
+    trail canyon desert forest boulevard parkway camp maison schloss""".split()
 )
 NO_PERSON = frozenset(
     """new san los las north south east west northern southern eastern western united saint lake mount great port fort
@@ -161,5 +168,8 @@ NO_PERSON = frozenset(
     please thanks thank hello hi hey dear god mom dad mum nobody everybody everyone someone people anyone one two
     three house car dog cat music video movie book song game gaming art life love peace health care fund bank group
     company inc ltd university college center centre museum hospital library academy institute foundation society
+    reddit wikipedia youtube instagram tiktok discord whatsapp telegram linkedin pinterest tumblr quora substack
+    bloomberg reuters politico openai anthropic copilot siri alexa cortana llama mistral perplexity
+    accounting management procurement security operations compliance payroll
     union association party government parliament congress senate council court ministry army navy police""".split()
 )

@@ -17,7 +17,7 @@ from recollect.store.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
 
 _CHANGES_DATA: frozenset[str] = frozenset()

@@ -1,0 +1,46 @@
+"""The terminal: what was remembered is shown, and never steers what shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from recollect import Draft, Settings, open_app, remember, store_fact
+from recollect.domain import StoreFact
+
+Typed = Callable[..., Any]
+TITLE = "\x1b]0;mine\x07"
+CLIPBOARD = "\x1b]52;c;aGk=\x1b\\"
+NAUGHTY = f"The mast {TITLE}is\x9b31m oak{CLIPBOARD}, \u202eturned\u202c round\rOver."
+STEERING = {*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u202c"} - {"\n", "\t"}
+
+
+@pytest.fixture
+def naughty(settings: Settings) -> Settings:
+    """Return the settings of a store whose one memory and fact would steer a terminal."""
+    with open_app(settings) as app:
+        named = {"title": f"A {TITLE}title", "category": f"oak{TITLE}", "tags": (f"mast{CLIPBOARD}",)}
+        remember(app, Draft(content=NAUGHTY, key=f"mast{TITLE}", speaker=f"Ada{TITLE}", **named))
+        store_fact(app, StoreFact(subject=f"mast{TITLE}", predicate="is", object=f"oak{CLIPBOARD}"))
+    return settings
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("recall", "mast"), ("recall", "mast", "--max-tokens", "500"), ("show", "1"), ("list",), ("facts",), ("stats",)],
+    ids=" ".join,
+)
+def test_nothing_steers_the_terminal(typed: Typed, naughty: Settings, command: tuple[str, ...]) -> None:
+    """Escape sequences, other control characters and turned letters are shown as signs one can see."""
+    shown = typed(*command).out
+    assert "mast" in shown or "oak" in shown
+    assert not STEERING & set(shown)
+
+
+def test_machines_get_it_as_it_is(typed: Typed, naughty: Settings) -> None:
+    """`--json` keeps every character, escaped."""
+    shown = typed("show", "1", "--json")
+    assert shown.json["content"] == NAUGHTY
+    assert "\x1b" not in shown.out
