@@ -226,7 +226,7 @@ def test_an_answer_is_one_actors_own(store: Any) -> None:
         transaction.answer("r1", Outcome(Ended.MERGED, "7", ("a note",)))
         transaction.answer("", Outcome(Ended.STORED, "8"))
     with within(store, THERE) as transaction:
-        assert transaction.answered("r1") == Outcome(Ended.MERGED, "7")
+        assert transaction.answered("r1") == Outcome(Ended.MERGED, "7", ("a note",))
         assert (transaction.answered(""), transaction.answered("r2")) == (None, None)
     with store.records.writing(HERE, "bob") as transaction:
         assert transaction.answered("r1") is None

@@ -140,5 +140,5 @@ def test_a_port_that_is_taken(make_place: Callable[..., Place], served: Place) -
     other = make_place(served.home.parent / "other")
     port = str(served.published()["port"])
     assert f"Port {port} on loopback cannot be used" in " ".join(other.cli("serve", "--port", port, code=9).split())
-    assert "cannot be used" in " ".join(other.cli("serve", "--port", "99999", code=9).split())
+    assert "--port" in other.cli("serve", "--port", "99999", code=2)
     other.cli("--in-process", "remember", "it is free")

@@ -28,6 +28,10 @@ class Activity:
         self._under_way = 0
         self._last = time.monotonic()
 
+    def begin(self) -> None:
+        """Count idleness from now on: nobody could come before."""
+        self._last = time.monotonic()
+
     def __enter__(self) -> None:
         self.idle_before = self.idle_seconds
         self.requests += 1

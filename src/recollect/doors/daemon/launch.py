@@ -231,7 +231,13 @@ def _start(settings: Settings, end: float) -> Client | None:
 
 
 def _check_failure(errors: Path, code: int, settings: Settings) -> None:
-    """Raise what kept the daemon from starting; that another process owns the store is for the caller to look at."""
+    """Raise what kept the daemon from starting.
+
+    Nothing did where another process owns the store, or where it came up and had nothing to do before anybody asked:
+    the caller looks again.
+    """
+    if code == 0:
+        return
     text = errors.read_text(encoding="utf-8", errors="replace")
     for line in text.splitlines():
         if line.startswith(_FAILED):

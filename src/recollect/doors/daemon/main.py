@@ -35,6 +35,7 @@ _SOCKET = "daemon.sock"
 _LONGEST_SOCKET = 100  # bytes: sockaddr_un holds 104 on macOS, 108 on Linux
 _LOOKS = 40
 _LOOK = 1.0  # seconds
+_SOON = 0.02
 _BACKLOG = 128
 _LAST = 15.0  # seconds for closing the store
 _KEEP_ALIVE = 3600
@@ -81,6 +82,9 @@ async def _serve(server: uvicorn.Server, listeners: list[socket.socket], daemon:
 
 async def _watch(server: uvicorn.Server, daemon: Daemon, settings: Settings) -> None:
     """End the server when nobody has wanted anything for a while, or when nobody could find it any more."""
+    while not (server.started or server.should_exit):
+        await anyio.sleep(_SOON)
+    daemon.activity.begin()
     idle = settings.idle_minutes * 60
     while daemon.idle_seconds < idle:
         if not _findable(settings.folder, daemon.runtime):
