@@ -52,7 +52,7 @@ def test_filters_and_levels_hold(app: App) -> None:
 @pytest.mark.parametrize("fields", [{}, {"id": "1", "content": "x"}, {"id": "", "content": None}])
 def test_one_of_both_is_needed(app: App, fields: dict[str, object]) -> None:
     """Either a text or an id is asked about, never both."""
-    with pytest.raises(InvalidInput, match="either `content` or `id`"):
+    with pytest.raises(InvalidInput, match=r"either `content` or `id`|together with `content`"):
         do(app, "find_similar", **fields)
 
 
