@@ -22,9 +22,9 @@ from rich.table import Table
 
 import recollect
 from filling import fill
-from recollect import Draft, Query, Settings
+from recollect import Caller, Draft, Query, Settings
 from recollect.domain import View
-from recollect.policy.terms import parse
+from recollect.operations.query.parse import parse
 from recollect.ports import App, Term
 
 out = Console(highlight=False)
@@ -82,11 +82,12 @@ def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
         Draft(content=text, session_id=f"session-{number // SESSION}", position=number % SESSION)
         for number, text in enumerate(texts)
     ]
+    caller, sample = settings.caller, random.Random(3).sample(texts, min(200, count))
     with recollect.open_app(settings) as app:
-        found["import"] = fill(app, drafts[:-SINGLE])
-        found["remember"] = spread(timed(lambda draft: recollect.remember(app, draft), drafts[-SINGLE:]))
+        found["import"] = fill(app, drafts[:-SINGLE], caller)
+        found["remember"] = spread(timed(lambda draft: recollect.remember(app, draft, caller), drafts[-SINGLE:]))
         app.vectors.sync()
-        found |= warm(app, [" ".join(text.split()[1:9]) for text in random.Random(3).sample(texts, min(200, count))])
+        found |= warm(app, caller, [" ".join(text.split()[1:9]) for text in sample])
         files = [file for file in settings.folder.rglob("*") if file.is_file() and settings.caches not in file.parents]
         found["store"] = {
             "disk_mb": round(sum(file.stat().st_size for file in files) / 1e6, 1),
@@ -94,15 +95,15 @@ def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
         }
 
 
-def warm(app: App, queries: list[str]) -> dict[str, Any]:
+def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
     """Measure recall and its parts by turns, so that whatever else the machine does meanwhile slows all of them."""
-    view = View(app.caller.namespaces(), app.clock())
+    view = View(caller.namespaces(), app.clock())
     index: Any = app.vectors
-    home = app.caller.namespaces()[1]
+    home = caller.namespaces()[1]
     vectors = {text: app.embedder.embed([text], "query")[0] for text in queries}
     words = {text: [Term(word) for word in parse(text).words] for text in queries}
     works: dict[str, Callable[[str], Any]] = {
-        "recall": lambda text: recollect.recall(app, Query(query=text)),
+        "recall": lambda text: recollect.recall(app, Query(query=text), caller),
         "embed query": lambda text: app.embedder.embed([text], "query"),
         "one Chroma query": lambda text: index._index.query(home, vectors[text], 50),
         "one FTS query": lambda text: app.text.search(words[text], view, 50),
@@ -195,8 +196,9 @@ def main(
         call = {"id": "1999999999"}
         with recollect.open_app(settings) as app:
             request = recollect.Forget(**call)
-            timed(lambda _: recollect.forget(app, request), range(20))
-            found["the same operation in-process"] = spread(timed(lambda _: recollect.forget(app, request), range(200)))
+            again = lambda _: recollect.forget(app, request, settings.caller)  # noqa: E731
+            timed(again, range(20))
+            found["the same operation in-process"] = spread(timed(again, range(200)))
         starts(settings, found)
         daemon_memory(settings, found)
     more = found["one tool call through stdio and daemon"]["p50_ms"] - found["the same operation in-process"]["p50_ms"]

@@ -24,7 +24,7 @@ import recollect
 from recollect import App, Caller, Query, Settings
 from recollect.domain import Hit, View
 from recollect.errors import InvalidInput, RecollectError
-from recollect.policy.terms import parse
+from recollect.operations.query.parse import parse
 from recollect.ports import Term
 from sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, load, measures
 

@@ -11,17 +11,17 @@ import psutil
 from rich.console import Console
 from rich.progress import track
 
-from recollect import App, Draft
-from recollect.domain import Carried, ImportBatch, Load
-from recollect.operations.exchange.importing import import_batch
+from recollect import App, Caller, Draft
+from recollect.domain import ImportBatch, ImportItem, ItemKind
+from recollect.transfer.import_batch import import_batch
 
 _BATCH = 1_000
 _READ = 64  # texts in one call of the bare model
 _BARE_EVERY = 4  # batches: the bare model reads one of so many, so that both rates are of the same minutes
 
 
-def fill(app: App, drafts: Sequence[Draft]) -> dict[str, Any]:
-    """Import `drafts` as the app's own caller, bring the vector index up to date, and return rates and sizes.
+def fill(app: App, drafts: Sequence[Draft], caller: Caller) -> dict[str, Any]:
+    """Import `drafts` as `caller`, bring the vector index up to date, and return rates and sizes.
 
     The bare rate is that of the embedder over every fourth batch of the same texts, taken in between.
     """
@@ -31,11 +31,11 @@ def fill(app: App, drafts: Sequence[Draft]) -> dict[str, Any]:
     for number, start in enumerate(track(starts, f"Importing {len(drafts)} memories", console=Console(stderr=True))):
         batch = drafts[start : start + _BATCH]
         items = [
-            Carried(load=Load.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
+            ImportItem(kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
             for place, draft in enumerate(batch, start)
         ]
         begun = time.perf_counter()
-        import_batch(app, ImportBatch(items=tuple(items)))
+        import_batch(app, ImportBatch(items=tuple(items)), caller)
         spent += time.perf_counter() - begun
         if number % _BARE_EVERY == 0:
             bare_spent += _bare(app, [draft.content for draft in batch])

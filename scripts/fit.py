@@ -26,15 +26,16 @@ import recollect
 from recollect import App, Query, Settings
 from recollect.engines.fusion import Network, features
 from recollect.errors import InvalidInput, RecollectError
-from recollect.operations.evidence import gather
-from recollect.operations.view import view_of
+from recollect.operations.query.features import gather
+from recollect.operations.visibility import view_of
 from sets import DEPTH, Question, Set, caller_of, err, fill, load, measures
 from training import FOLDS, ROUNDS, SEEDS, Example, averaged, calibrated, fit, plain, smaller
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "recollect" / "engines" / "fusion.json"
 WORDS = (
-    "bm25 bm25_of_best bm25_near bm25_around bm25_before bm25_after held held_around passage phrase spoken not_spoken "
-    "dated timed length in_session asking asked counted words unknown rarest best_bm25 best_held"
+    "bm25 bm25_of_best bm25_near bm25_around bm25_before bm25_after held held_around passage phrase "
+    "speaker_named speaker_not_named date_match time_match length in_session questions questions_before number_match "
+    "words unknown rarest best_bm25 best_held"
 ).split()
 MEANING = (
     "cosine cosine_outstanding cosine_to_best cosine_near cosine_before cosine_after late late_rare late_near "
@@ -66,14 +67,14 @@ def _example(
     app: App, one: Set, question: Question, group: str, behind: dict[str, list[str]], folds: dict[str, int]
 ) -> Example:
     query = Query(query=question.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
-    evidence = gather(app, query, view_of(app, query, caller_of(one.name, group)))
-    relevant = [bool(question.answers & set(behind[str(number)])) for number in evidence.found]
+    candidates = gather(app, query, view_of(app, query, caller_of(one.name, group)))
+    relevant = [bool(question.answers & set(behind[str(number)])) for number in candidates.signals]
     return Example(
         set=one.name,
         group=group,
         category=question.category,
-        asked=evidence.asked,
-        found=tuple(evidence.found.values()),
+        query=candidates.query,
+        found=tuple(candidates.signals.values()),
         relevant=tuple(relevant),
         answers=len(question.answers),
         fold=folds.get(group, folds[question.id]),
@@ -112,7 +113,7 @@ def validated(examples: Sequence[Example], names: Sequence[str], title: str, rou
         network = trained([one for one in examples if one.fold != fold], names, rounds)
         for number, one in enumerate(examples):
             if one.fold == fold:
-                scores[number] = network.scores(features(one.found, one.asked, names))
+                scores[number] = network.scores(features(one.found, one.query, names))
     return scores
 
 

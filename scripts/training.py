@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from recollect.domain import Asked, Signals
+from recollect.domain import QuerySignals, Signals
 from recollect.engines.fusion import Network, features
 
 FOLDS = 5
@@ -32,7 +32,7 @@ class Example:
     set: str
     group: str
     category: str
-    asked: Asked
+    query: QuerySignals
     found: tuple[Signals, ...]
     relevant: tuple[bool, ...]
     answers: int
@@ -57,7 +57,7 @@ def smaller(one: Example, dice: random.Random) -> Example:
     change = _otherwise(dice.uniform(0.4, 1.0), dice.uniform(0.7, 1.0)) if otherwise else _rarer(rarity)
     return replace(
         one,
-        asked=replace(one.asked, rarest=0.0, unknown=1.0) if otherwise else one.asked,
+        query=replace(one.query, rarest=0.0, unknown=1.0) if otherwise else one.query,
         found=tuple(change(one.found[number]) for number in sorted(kept)),
         relevant=tuple(one.relevant[number] for number in sorted(kept)),
         weight=one.weight * SMALLER,
@@ -97,7 +97,7 @@ def _otherwise(late: float, cosine: float) -> Callable[[Signals], Signals]:
 def fit(examples: Sequence[Example], names: Sequence[str], seed: int, rounds: int = ROUNDS) -> Network:
     """Fit one network on the order of each question's candidates and on the probability of each."""
     torch.manual_seed(seed)
-    rows = torch.tensor(np.concatenate([features(one.found, one.asked, names) for one in examples]))
+    rows = torch.tensor(np.concatenate([features(one.found, one.query, names) for one in examples]))
     answers = torch.tensor(np.concatenate([one.relevant for one in examples]).astype(np.float32))
     sizes = [len(one.found) for one in examples]
     question = torch.repeat_interleave(torch.arange(len(examples)), torch.tensor(sizes))

@@ -1,26 +1,35 @@
 """What every test may ask for: a real store in a folder of its own, a real PostgreSQL, a clock that obeys.
 
-With `CI=true` a skipped test is a failed one.
+With `CI=true` a skipped test is a failed one. Temporary folders lie in memory where the machine has enough of it.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import sys
-import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-import sqlalchemy
 
-from recollect import App, Settings, open_app
+from postgres import Postgres
+from recollect import App, Settings
+from stores import lay, make_migrated, open_app
 
 POSTGRES_URL = os.environ.get("RECOLLECT_TEST_POSTGRES_URL", "postgresql://postgres@127.0.0.1:5432/test")
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+MEMORY = Path("/dev/shm")
+ENOUGH = 2**30  # bytes: a whole run leaves less behind at any time
+
+
+def pytest_configure() -> None:
+    """Put temporary folders in memory; they go when their test has passed."""
+    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,12 +66,25 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("model-cache")
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty database file at the newest revision, to be copied."""
+    return make_migrated(tmp_path_factory.mktemp("migrated") / "memory.db")
+
+
 @pytest.fixture
-def settings(tmp_path: Path, cache_dir: Path) -> Settings:
-    """Return settings of a store nobody has used, which each process opens itself."""
+def unused_settings(tmp_path: Path, cache_dir: Path) -> Settings:
+    """Return settings of a store whose folder is not even there, which each process opens itself."""
     return Settings(
         home=tmp_path / "home", cache_dir=cache_dir, user="ada", team="crew", project="engine", daemon=False
     )
+
+
+@pytest.fixture
+def settings(unused_settings: Settings, migrated: Path) -> Settings:
+    """Return settings of a store nobody has used, whose tables are made."""
+    lay(migrated, unused_settings.folder)
+    return unused_settings
 
 
 @pytest.fixture
@@ -74,11 +96,11 @@ def environment(settings: Settings) -> dict[str, str]:
 
 @pytest.fixture
 def open_store(settings: Settings, clock: Clock) -> Iterator[Callable[..., App]]:
-    """Return a function that opens stores, which are closed when the test ends."""
+    """Return a function that opens stores, which are closed when the test ends; without `background` no thread runs."""
     opened: list[App] = []
 
-    def opening(**changes: object) -> App:
-        app = open_app(settings.model_copy(update=changes), clock=clock)
+    def opening(*, background: bool = False, **changes: object) -> App:
+        app = open_app(settings.model_copy(update=changes), background=background, clock=clock)
         opened.append(app)
         return app
 
@@ -93,21 +115,27 @@ def app(open_store: Callable[..., App]) -> App:
     return open_store()
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """Return the real PostgreSQL, where every database that tests made is dropped at the end."""
+    server = Postgres(POSTGRES_URL)
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """Return the address of a database of this test's own on the real PostgreSQL."""
-    server = sqlalchemy.create_engine(POSTGRES_URL, isolation_level="AUTOCOMMIT", connect_args={"connect_timeout": 5})
-    name = f"recollect_{uuid.uuid4().hex}"
-    try:
-        with server.connect() as connection:
-            connection.execute(sqlalchemy.text(f"CREATE DATABASE {name}"))
-    except sqlalchemy.exc.OperationalError as error:
-        server.dispose()
-        pytest.skip(f"no PostgreSQL answers at {sqlalchemy.make_url(POSTGRES_URL).render_as_string()}: {error.orig}")
-    yield server.url.set(database=name).render_as_string(hide_password=False)
-    with server.connect() as connection:
-        connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
-    server.dispose()
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """Return the address of a database of this test's own in which nothing stands."""
+    url = postgres.create()
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture
+def migrated_postgres_url(postgres: Postgres) -> Iterator[str]:
+    """Return the address of a database at the newest revision, which nobody else uses meanwhile."""
+    with postgres.migrated() as url:
+        yield url
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import numpy as np
 
 from recollect.domain import Draft
 from recollect.gate import clear
-from recollect.policy import layers
-from recollect.policy.names import words_of
-from recollect.policy.terms import keywords, vocabulary
+from recollect.policy.text import layers
+from recollect.policy.text.speaker_names import words_of
+from recollect.policy.text.terms import keywords, vocabulary
 from recollect.ports import Chunk, Entry
 
 if TYPE_CHECKING:

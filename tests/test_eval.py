@@ -1,4 +1,4 @@
-"""scripts/eval.py and scripts/twins.py as their users run them, over tiny sets whose figures are known."""
+"""scripts/eval.py and scripts/duplicates.py as their users run them, over tiny sets whose figures are known."""
 
 from __future__ import annotations
 
@@ -253,9 +253,12 @@ def test_eval_ends_a_mistake_without_a_traceback(script: Run, tmp_path: Path) ->
     assert done.stderr == f"Error: {path} cannot be read: No such file or directory.\n"
 
 
-def test_twins_measures_each_threshold(script: Run, tmp_path: Path) -> None:
-    """Precision and recall are those of the pairs above a cosine; a malformed line is named."""
-    pairs, rows = tmp_path / "pairs.tsv", tmp_path / "rows.json"
+def test_duplicates_measures_each_threshold(script: Run, tmp_path: Path) -> None:
+    """Precision and recall are those of the pairs above a cosine or of the same words; a malformed line is named."""
+    pairs, rows, corpus = tmp_path / "pairs.tsv", tmp_path / "rows.json", tmp_path / "corpus.jsonl"
+    texts = ("The sky is blue.", "Cooking rice takes a quarter of an hour.", "The sky is blue today.")
+    lines = [json.dumps({"id": text, "text": text}) for text in texts]
+    corpus.write_text("\n".join(lines), encoding="utf-8")
     pairs.write_text(
         "A man plays a guitar.\tA man is playing the guitar.\t4.8\n"
         "The sky is blue.\tthe sky is blue\t5\n"
@@ -263,7 +266,7 @@ def test_twins_measures_each_threshold(script: Run, tmp_path: Path) -> None:
         "The sky is blue.\tThe sky is blue today.\t2.0\n",
         encoding="utf-8",
     )
-    done = script("twins.py", pairs, "--json", rows)
+    done = script("duplicates.py", pairs, "--json", rows, "--corpus", corpus)
     assert done.returncode == 0, done.stderr
     assert "3 pairs say the same" in done.stdout
     found = json.loads(rows.read_text(encoding="utf-8"))
@@ -271,6 +274,9 @@ def test_twins_measures_each_threshold(script: Run, tmp_path: Path) -> None:
     first = found["rows"][0]
     assert (first["pairs"], first["precision"], first["recall"]) == (3, pytest.approx(2 / 3), pytest.approx(2 / 3))
     assert found["suggested"]["opening"] is None
+    assert found["words"] == {"found": 2, "wrong": 0}
+    assert "takes 2 of them for the same, and 0 others" in done.stdout
+    assert first["named"] == pytest.approx(1 / 3)
     pairs.write_text("only one text\n", encoding="utf-8")
-    wrong = script("twins.py", pairs)
+    wrong = script("duplicates.py", pairs)
     assert (wrong.returncode, f"{pairs}, line 1" in wrong.stderr, "Traceback" in wrong.stderr) == (2, True, False)

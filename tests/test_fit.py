@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.domain import Asked, Signals
+from recollect.domain import QuerySignals, Signals
 from recollect.engines.fusion import Network, features
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
-ASKED = Asked(words=3, rarest=3.0, unknown=0.0, semantic=True)
+QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True)
 TALKS = {
     "ann": [
         "Bea: Which instrument did you pick up?",
@@ -68,7 +68,7 @@ NOTES = [
     "Production deploys go out on Tuesday mornings.",
     "Integration tests run against PostgreSQL.",
 ]
-ASKED_OF_NOTES = [
+QUERY_OF_NOTES = [
     ("How many requests may a client send?", [2]),
     ("parse_config_file", [1]),
     ("When do we deploy to production?", [4]),
@@ -105,8 +105,8 @@ def talks(folder: Path) -> Path:
 def notes(folder: Path) -> Path:
     """Write six notes of one group."""
     corpus = [{"id": f"n{place}", "text": text} for place, text in enumerate(NOTES)]
-    queries = [{"id": f"q{number}", "text": text} for number, (text, _) in enumerate(ASKED_OF_NOTES)]
-    answers = [f"q{number}\tn{place}" for number, (_, all_) in enumerate(ASKED_OF_NOTES) for place in all_]
+    queries = [{"id": f"q{number}", "text": text} for number, (text, _) in enumerate(QUERY_OF_NOTES)]
+    answers = [f"q{number}\tn{place}" for number, (_, all_) in enumerate(QUERY_OF_NOTES) for place in all_]
     return write(folder, corpus, queries, answers)
 
 
@@ -147,8 +147,8 @@ def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
     assert set(words.names) < set(fused.names)
     assert not any("cosine" in name or "late" in name for name in words.names)
     found = [Signals(cosine=0.5, bm25=9.0, coverage=1.0, late=0.5, rare=0.5, length=80), Signals(cosine=0.1)]
-    for network, asked in ((fused, ASKED), (words, replace(ASKED, semantic=False))):
-        scores = network.scores(features(found, asked, network.names))
+    for network, query in ((fused, QUERY), (words, replace(QUERY, semantic=False))):
+        scores = network.scores(features(found, query, network.names))
         assert scores.shape == (2,)
         assert np.isfinite(scores).all()
 
@@ -184,9 +184,9 @@ def test_foreign_questions_are_examples_without_answers(fitted: Fitted, module: 
     assert len([one for one in foreign if one.set == "notes"]) == len(QUESTIONS)
     assert not any(any(one.relevant) or one.answers for one in foreign)
     own = [one for one in examples if one.category != "foreign"]
-    assert [one.answers for one in own] == [len(answers) for *_, answers in (*QUESTIONS, *ASKED_OF_NOTES)]
+    assert [one.answers for one in own] == [len(answers) for *_, answers in (*QUESTIONS, *QUERY_OF_NOTES)]
     assert all(sum(one.relevant) == one.answers and len(one.found) == 6 for one in own)
-    assert {one.asked.semantic for one in examples} == {True}
+    assert {one.query.semantic for one in examples} == {True}
     assert len({one.fold for one in examples if one.group == "ann"}) == 1
 
 
@@ -230,7 +230,7 @@ def an_example(training: ModuleType, size: int, answers: set[int], **fields: Any
     )
     relevant = tuple(number in answers for number in range(size))
     given = {"set": "s", "group": "g", "category": "all", "answers": len(answers), "fold": 0} | fields
-    return training.Example(asked=ASKED, found=found, relevant=relevant, **given)
+    return training.Example(query=QUERY, found=found, relevant=relevant, **given)
 
 
 def test_averaged_gives_the_mean_of_the_scores(module: Callable[[str], ModuleType]) -> None:
@@ -271,7 +271,7 @@ def test_fit_learns_what_answers(module: Callable[[str], ModuleType]) -> None:
     names = ("cosine", "bm25", "cosine_to_best")
     network, same, other = (training.fit(examples, names, seed, 60) for seed in (1, 1, 2))
     for one in examples:
-        scores = network.scores(features(one.found, one.asked, names))
+        scores = network.scores(features(one.found, one.query, names))
         assert one.relevant[int(scores.argmax())]
     assert np.array_equal(network.linear, same.linear)
     assert not np.array_equal(network.linear, other.linear)
@@ -303,8 +303,8 @@ def test_a_smaller_store_knows_fewer_words(module: Callable[[str], ModuleType]) 
     whole = an_example(training, 20, {3})
     whole = replace(whole, found=tuple(replace(one, **shared) for one in whole.found))
     made = [training.smaller(whole, dice) for _ in range(300)]
-    strange = [one for one in made if one.asked == replace(ASKED, rarest=0.0, unknown=1.0)]
-    usual = [one for one in made if one.asked == ASKED]
+    strange = [one for one in made if one.query == replace(QUERY, rarest=0.0, unknown=1.0)]
+    usual = [one for one in made if one.query == QUERY]
     assert len(strange) + len(usual) == 300
     assert 100 < len(strange) < 200
     for one in usual:

@@ -20,7 +20,7 @@ from corpus import LETTERS, Form, chars, forms, human, ordinary
 from recollect.domain import Draft, OnSecret
 from recollect.errors import SecretFound
 from recollect.gate import Cleared, Finding, clear, scan
-from recollect.gate.texts import texts
+from recollect.gate.walk import texts
 
 FORMS = forms()
 TOKEN = next(form for form in FORMS if form.name == "github-classic")

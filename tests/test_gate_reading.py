@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from corpus import LETTERS, chars, forms, human
-from recollect.domain import Draft, KeptLine, OnSecret, StoreFact
+from recollect.domain import Draft, ImportItem, OnSecret, StoreFact
 from recollect.errors import SecretFound
 from recollect.gate import clear, scan, secrets_in
 
@@ -87,14 +87,10 @@ def test_the_parts_of_a_fact_are_read_together(subject: str, predicate: str) -> 
     assert caught.value.field == "object"
 
 
-def test_a_line_of_a_journal_is_read_together() -> None:
-    """A restored line that names a field and its value is refused."""
-    changes = {"password": PASSWORD}
-    line = KeptLine(
-        id=1, at="2026-03-01", actor="ada", namespace="user:ada", action="update", changes=changes, hash="0" * 64
-    )
+def test_a_mapping_is_read_together() -> None:
+    """A noun that carries names and values of its own is refused where a name makes a secret of its value."""
     with pytest.raises(SecretFound):
-        clear(line)
+        clear(ImportItem(kind="memory", where="a line", fields={"password": PASSWORD}))
 
 
 @pytest.mark.parametrize(

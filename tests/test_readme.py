@@ -8,12 +8,14 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import recollect
+from callers import ADA
 from recollect import App, Settings
 from recollect.doors import memory_tool, toolsets
 from recollect.settings import variable
@@ -32,9 +34,15 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", text)).strip()
 
 
+def _status(environment: dict[str, str]) -> dict[str, Any]:
+    """Return what the daemon says of itself."""
+    done = subprocess.run([COMMAND, "status", "--json"], env=environment, check=True, capture_output=True)
+    return dict(json.loads(done.stdout))
+
+
 @pytest.fixture
 def shell(environment: dict[str, str]) -> Any:
-    """Return the environment of a terminal of eighty columns in which the daemon is used, and end that daemon."""
+    """Return the environment of a terminal of eighty columns with a warm daemon, which is ended afterwards."""
     ours = environment | {
         "RECOLLECT_DAEMON": "1",
         "COLUMNS": "80",
@@ -42,6 +50,9 @@ def shell(environment: dict[str, str]) -> Any:
         "FORCE_COLOR": "1",
         "PATH": f"{Path(COMMAND).parent}{os.pathsep}/usr/bin",
     }
+    subprocess.run([COMMAND, "recall", "anything"], env=ours, check=True, capture_output=True)
+    while _status(ours)["model"] != "ready":
+        time.sleep(0.05)
     yield ours
     subprocess.run([COMMAND, "stop"], env=ours, check=True, capture_output=True)
 
@@ -63,10 +74,10 @@ def test_readme_commands_answer_as_shown(shell: dict[str, str]) -> None:
 def test_readme_tool_calls_answer_as_shown(app: App) -> None:
     """The two calls of the tool give the answers that README shows."""
     remember, recall, shown, config = (json.loads(block) for block in blocks("json"))
-    first = memory_tool.call(app, remember["arguments"])
+    first = memory_tool.call(app, remember["arguments"], ADA)
     assert first.texts[0] in README
-    assert memory_tool.call(app, remember["arguments"]).texts[0] in README
-    found = json.loads(memory_tool.call(app, recall["arguments"]).texts[0])
+    assert memory_tool.call(app, remember["arguments"], ADA).texts[0] in README
+    found = json.loads(memory_tool.call(app, recall["arguments"], ADA).texts[0])
     assert [list(one) for one in found] == [list(one) for one in shown]
     assert [list(one["why"]) for one in found] == [list(one["why"]) for one in shown]
     assert found[0]["content"] == shown[0]["content"]
@@ -102,7 +113,7 @@ def test_readme_names_every_toolset_and_tool() -> None:
     rows = dict(re.findall(r"^\| `(\w+)`(?: \(default\))? \| (`.*) \|$", README, re.MULTILINE))
     for name in toolsets.TOOLSETS:
         named = [tool for tool in re.findall(r"`(\w+)`", rows[name]) if tool in toolsets.NAMES]
-        assert tuple(named) == toolsets.offered([name])
+        assert tuple(named) == toolsets.tool_names([name])
 
 
 def test_readme_names_every_export() -> None:

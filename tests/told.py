@@ -8,25 +8,26 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from callers import ADA
 from recollect import App, Caller, Memory, Settings
-from recollect.capabilities import Capabilities
 from recollect.domain import Choice
-from recollect.operations.table import perform
+from recollect.doors.operations import perform
+from recollect.ports import Capabilities
 
 OTHER = Caller(user="bob", team="else", project="hull")
 
 
-def do(app: App, name: str, caller: Caller | None = None, request_id: str = "", **fields: Any) -> Any:
+def do(app: App, name: str, caller: Caller = ADA, request_id: str = "", **fields: Any) -> Any:
     """Perform one operation."""
     return perform(app, name, fields, caller, request_id)
 
 
-def tell(app: App, content: str, caller: Caller | None = None, **fields: Any) -> int:
+def tell(app: App, content: str, caller: Caller = ADA, **fields: Any) -> int:
     """Remember a text and return the id of the memory that says it."""
     return int(do(app, "remember", caller, content=content, **fields).id)
 
 
-def shown(app: App, memory_id: int, caller: Caller | None = None) -> Memory:
+def shown(app: App, memory_id: int, caller: Caller = ADA) -> Memory:
     """Read a memory, whatever its level."""
     found: Memory = do(app, "get_memory", caller, id=str(memory_id), allow_private=True, allow_secret=True)
     return found

@@ -9,191 +9,119 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recollect.domain import (
-        ByConcept,
-        ByFile,
-        Caller,
-        Draft,
-        Entity,
-        Fact,
-        FactQuery,
-        FactsFound,
-        FindSimilar,
-        Forget,
-        ForPrompt,
-        Get,
-        Hit,
-        Inspect,
-        JournalEntry,
-        Listed,
-        Listing,
-        Memory,
-        MemoryRecall,
-        MemoryRemember,
-        MemoryStore,
-        Outcome,
-        Prompt,
-        Purge,
-        Purged,
-        Query,
-        Recalled,
-        Rescan,
-        Rescanned,
-        Restore,
-        Scope,
-        Seen,
-        Similar,
-        SoftForget,
-        Stats,
-        StoreFact,
-        Summarize,
-        Summarized,
-        Timeline,
-        Update,
-    )
-    from recollect.doors.daemon.link import connect
-    from recollect.errors import RecollectError
-    from recollect.operations.dialects import memory_recall, memory_remember, memory_store
-    from recollect.operations.facts import forget_fact, query_facts, store_fact
-    from recollect.operations.forget import forget, memory_forget, restore_memory
-    from recollect.operations.get import get_memory, update_memory
-    from recollect.operations.inspect import doctor, history
-    from recollect.operations.listing import (
-        find_similar,
-        get_timeline,
-        list_memories,
-        search_by_concept,
-        search_by_file,
-        stats,
-    )
-    from recollect.operations.prompt import format_for_prompt
-    from recollect.operations.recall import recall
-    from recollect.operations.reindex import reindex
-    from recollect.operations.remember import remember
-    from recollect.operations.rescan import rescan
-    from recollect.operations.retention import purge_expired, summarize_old
-    from recollect.ports import App
-    from recollect.settings import Settings
-    from recollect.wiring import backup, open_app, restore
+    from recollect.domain import ByConcept as ByConcept
+    from recollect.domain import ByFile as ByFile
+    from recollect.domain import Caller as Caller
+    from recollect.domain import Draft as Draft
+    from recollect.domain import Entity as Entity
+    from recollect.domain import Fact as Fact
+    from recollect.domain import FactQuery as FactQuery
+    from recollect.domain import FactsFound as FactsFound
+    from recollect.domain import FindSimilar as FindSimilar
+    from recollect.domain import Forget as Forget
+    from recollect.domain import ForPrompt as ForPrompt
+    from recollect.domain import Get as Get
+    from recollect.domain import Hit as Hit
+    from recollect.domain import Inspect as Inspect
+    from recollect.domain import JournalEntry as JournalEntry
+    from recollect.domain import Listed as Listed
+    from recollect.domain import Listing as Listing
+    from recollect.domain import Memory as Memory
+    from recollect.domain import MemoryRecall as MemoryRecall
+    from recollect.domain import MemoryRemember as MemoryRemember
+    from recollect.domain import MemoryStore as MemoryStore
+    from recollect.domain import Outcome as Outcome
+    from recollect.domain import Prompt as Prompt
+    from recollect.domain import Purge as Purge
+    from recollect.domain import Purged as Purged
+    from recollect.domain import Query as Query
+    from recollect.domain import ReadAccess as ReadAccess
+    from recollect.domain import Recalled as Recalled
+    from recollect.domain import Rescan as Rescan
+    from recollect.domain import Rescanned as Rescanned
+    from recollect.domain import Restore as Restore
+    from recollect.domain import Scope as Scope
+    from recollect.domain import Similar as Similar
+    from recollect.domain import SoftForget as SoftForget
+    from recollect.domain import Stats as Stats
+    from recollect.domain import StoreFact as StoreFact
+    from recollect.domain import Summarize as Summarize
+    from recollect.domain import Summarized as Summarized
+    from recollect.domain import Timeline as Timeline
+    from recollect.domain import Update as Update
+    from recollect.doors.daemon.remote import connect as connect
+    from recollect.errors import RecollectError as RecollectError
+    from recollect.operations.aliases import memory_recall as memory_recall
+    from recollect.operations.aliases import memory_remember as memory_remember
+    from recollect.operations.aliases import memory_store as memory_store
+    from recollect.operations.facts import forget_fact as forget_fact
+    from recollect.operations.facts import query_facts as query_facts
+    from recollect.operations.facts import store_fact as store_fact
+    from recollect.operations.forget import forget as forget
+    from recollect.operations.forget import memory_forget as memory_forget
+    from recollect.operations.get import get_memory as get_memory
+    from recollect.operations.inspect import doctor as doctor
+    from recollect.operations.inspect import history as history
+    from recollect.operations.inspect import stats as stats
+    from recollect.operations.listing import get_timeline as get_timeline
+    from recollect.operations.listing import list_memories as list_memories
+    from recollect.operations.listing import search_by_concept as search_by_concept
+    from recollect.operations.listing import search_by_file as search_by_file
+    from recollect.operations.prompt import format_for_prompt as format_for_prompt
+    from recollect.operations.purge import purge_expired as purge_expired
+    from recollect.operations.recall import recall as recall
+    from recollect.operations.reindex import reindex as reindex
+    from recollect.operations.remember import remember as remember
+    from recollect.operations.rescan import rescan as rescan
+    from recollect.operations.restore import restore_memory as restore_memory
+    from recollect.operations.similar import find_similar as find_similar
+    from recollect.operations.summarize import summarize_old as summarize_old
+    from recollect.operations.update import update_memory as update_memory
+    from recollect.ports import App as App
+    from recollect.settings import Settings as Settings
+    from recollect.wiring import backup as backup
+    from recollect.wiring import open_app as open_app
+    from recollect.wiring import restore as restore
 
-__all__ = [
-    "App",
-    "ByConcept",
-    "ByFile",
-    "Caller",
-    "Draft",
-    "Entity",
-    "Fact",
-    "FactQuery",
-    "FactsFound",
-    "FindSimilar",
-    "ForPrompt",
-    "Forget",
-    "Get",
-    "Hit",
-    "Inspect",
-    "JournalEntry",
-    "Listed",
-    "Listing",
-    "Memory",
-    "MemoryRecall",
-    "MemoryRemember",
-    "MemoryStore",
-    "Outcome",
-    "Prompt",
-    "Purge",
-    "Purged",
-    "Query",
-    "Recalled",
-    "RecollectError",
-    "Rescan",
-    "Rescanned",
-    "Restore",
-    "Scope",
-    "Seen",
-    "Settings",
-    "Similar",
-    "SoftForget",
-    "Stats",
-    "StoreFact",
-    "Summarize",
-    "Summarized",
-    "Timeline",
-    "Update",
-    "backup",
-    "connect",
-    "doctor",
-    "find_similar",
-    "forget",
-    "forget_fact",
-    "format_for_prompt",
-    "get_memory",
-    "get_timeline",
-    "history",
-    "list_memories",
-    "memory_forget",
-    "memory_recall",
-    "memory_remember",
-    "memory_store",
-    "open_app",
-    "purge_expired",
-    "query_facts",
-    "recall",
-    "reindex",
-    "remember",
-    "rescan",
-    "restore",
-    "restore_memory",
-    "search_by_concept",
-    "search_by_file",
-    "stats",
-    "store_fact",
-    "summarize_old",
-    "update_memory",
-]
-
-_HOMES = {
-    "App": "recollect.ports",
-    "RecollectError": "recollect.errors",
-    "Settings": "recollect.settings",
-    "backup": "recollect.wiring",
-    "connect": "recollect.doors.daemon.link",
-    "doctor": "recollect.operations.inspect",
-    "find_similar": "recollect.operations.listing",
-    "forget": "recollect.operations.forget",
-    "format_for_prompt": "recollect.operations.prompt",
-    "get_memory": "recollect.operations.get",
-    "get_timeline": "recollect.operations.listing",
-    "history": "recollect.operations.inspect",
-    "list_memories": "recollect.operations.listing",
-    "memory_forget": "recollect.operations.forget",
-    "memory_recall": "recollect.operations.dialects",
-    "memory_remember": "recollect.operations.dialects",
-    "memory_store": "recollect.operations.dialects",
-    "open_app": "recollect.wiring",
-    "purge_expired": "recollect.operations.retention",
-    "forget_fact": "recollect.operations.facts",
-    "query_facts": "recollect.operations.facts",
-    "rescan": "recollect.operations.rescan",
-    "recall": "recollect.operations.recall",
-    "reindex": "recollect.operations.reindex",
-    "remember": "recollect.operations.remember",
-    "restore": "recollect.wiring",
-    "restore_memory": "recollect.operations.forget",
-    "search_by_concept": "recollect.operations.listing",
-    "search_by_file": "recollect.operations.listing",
-    "stats": "recollect.operations.listing",
-    "store_fact": "recollect.operations.facts",
-    "summarize_old": "recollect.operations.retention",
-    "update_memory": "recollect.operations.get",
+_NAMES = {
+    "recollect.domain": """
+        ByConcept ByFile Caller Draft Entity Fact FactQuery FactsFound FindSimilar ForPrompt Forget Get Hit
+        Inspect JournalEntry Listed Listing Memory MemoryRecall MemoryRemember MemoryStore Outcome Prompt Purge
+        Purged Query Recalled Rescan Rescanned Restore Scope ReadAccess Similar SoftForget Stats StoreFact Summarize
+        Summarized Timeline Update
+    """,
+    "recollect.doors.daemon.remote": "connect",
+    "recollect.errors": "RecollectError",
+    "recollect.operations.aliases": "memory_recall memory_remember memory_store",
+    "recollect.operations.facts": "forget_fact query_facts store_fact",
+    "recollect.operations.forget": "forget memory_forget",
+    "recollect.operations.get": "get_memory",
+    "recollect.operations.inspect": "doctor history stats",
+    "recollect.operations.listing": "get_timeline list_memories search_by_concept search_by_file",
+    "recollect.operations.prompt": "format_for_prompt",
+    "recollect.operations.purge": "purge_expired",
+    "recollect.operations.recall": "recall",
+    "recollect.operations.reindex": "reindex",
+    "recollect.operations.remember": "remember",
+    "recollect.operations.rescan": "rescan",
+    "recollect.operations.restore": "restore_memory",
+    "recollect.operations.similar": "find_similar",
+    "recollect.operations.summarize": "summarize_old",
+    "recollect.operations.update": "update_memory",
+    "recollect.ports": "App",
+    "recollect.settings": "Settings",
+    "recollect.wiring": "backup open_app restore",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "recollect.domain")), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

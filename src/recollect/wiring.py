@@ -10,31 +10,30 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from recollect.capabilities import Capabilities
+from recollect.domain import Check
+from recollect.engines.background import BackgroundExecutor
 from recollect.engines.embedding import open_embedder
 from recollect.engines.fusion import LearnedFusion
+from recollect.engines.late_interaction import similarity
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
-from recollect.engines.warmup import BackgroundWarmup
 from recollect.errors import ModelMismatch
 from recollect.operations.embed import embed_pending, stamps_of
-from recollect.ports import App, Check, Embedder, Keeping
+from recollect.ports import App, Capabilities, Embedder, RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import stamps
 from recollect.store.backup import Manifest, Restored
-from recollect.store.beside import SqlBeside
-from recollect.store.bringing import SqlImports
-from recollect.store.courier import Courier
-from recollect.store.database import Database, open_file
-from recollect.store.health import examine
-from recollect.store.leaving import SqlLeaving
-from recollect.store.migrations import migrate
-from recollect.store.mirror import JournalMirror
-from recollect.store.nearest import SqlChromaVectors
-from recollect.store.owner import own
-from recollect.store.records import SqlRecords
-from recollect.store.text import SqliteText
-from recollect.store.vectors import ChromaIndex
+from recollect.store.integrity import examine
+from recollect.store.journal_file import JournalMirror
+from recollect.store.sql import store_metadata
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.export_reader import SqlExportReader
+from recollect.store.sql.migrations import migrate
+from recollect.store.sql.records import SqlRecords
+from recollect.store.store_lock import own
+from recollect.store.text.fts5 import SqliteText
+from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.shadow_index import SqlShadowIndex
+from recollect.store.vectors.vector_search import SqlChromaVectors
 
 _RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
@@ -51,45 +50,44 @@ def open_app(
     other_model: bool = False,
     role: str = "",
     clock: Callable[[], datetime] = _now,
+    embedder: Embedder | None = None,
 ) -> App:
     """Own the local store in the data folder and return everything operations need.
 
     With `wait` the models are loaded when this returns; without it, text search answers until the embedding model is.
     Without `background` no thread is started: the next owner does what is left. `other_model` opens a store of another
-    model; `role` is its name for others. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
+    model; `role` is its name for others. A given `embedder` is used instead of the configured model; several
+    stores may share it. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
     """
     settings = settings or Settings()
     with ExitStack() as undo:
-        embedder, rerank = _models(settings)
+        embedder = embedder or open_embedder(settings.model, settings.models_dir, settings.caches)
+        rerank = open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
         model = stamps_of(embedder)
-        store = _open_store(settings, role, model, clock, lambda: courier.tell(), undo)
+        store = _open_store(settings, role, model, clock, lambda: executor.request(), undo)
         if not other_model:
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping)
-        courier = Courier([catch_up, *store.rounds])
-        warmup = BackgroundWarmup(embedder, catch_up)
+        executor = BackgroundExecutor([catch_up, *store.rounds])
         if wait:
             embedder.warm()
         if background:
-            _begin(courier, warmup, rerank, store.stopping, undo, wait=wait)
-            courier.later(partial(_tidy, store, clock))
+            _begin(executor, store, clock, undo)
+            _load_models(executor, embedder, rerank, catch_up, wait=wait)
         return App(
-            caller=settings.caller,
             on_secret=settings.on_secret,
-            keeping=Keeping(settings.retention, settings.max_memories),
+            retention_rules=RetentionRules(settings.retention, settings.max_memories),
             records=store.records,
-            imports=SqlImports(store.database, clock, courier.tell, model),
-            leaving=SqlLeaving(store.database),
+            export_reader=SqlExportReader(store.database),
             text=store.text,
             vectors=store.vectors,
-            beside=SqlBeside(store.database, store.index, store.vectors),
+            shadow_index=SqlShadowIndex(store.database, store.index, store.vectors),
             embedder=embedder,
             open_model=partial(_open_model, settings),
             fusion=LearnedFusion(),
-            warmup=warmup,
             capabilities=Capabilities(rerank=rerank),
             clock=clock,
-            later=courier.later if background else _at_once,
+            run_later=executor.submit if background else _at_once,
             checks=store.checks,
             close=undo.pop_all().close,
         )
@@ -129,7 +127,7 @@ def _open_store(
     database = _open_database(settings, role, undo)
     stopping = threading.Event()
     index = ChromaIndex(settings.folder / "chroma", _generation(database, model))
-    vectors = SqlChromaVectors(database, index, stopping, model)
+    vectors = SqlChromaVectors(database, index, stopping, similarity, model)
     undo.callback(vectors.close)
     mirror = JournalMirror(database, settings.journal_mirror) if settings.journal_mirror else None
     if mirror is not None:
@@ -163,44 +161,43 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> Database:
     return database
 
 
-def _models(settings: Settings) -> tuple[Embedder, CrossEncoderRerank | None]:
-    """Return the embedding model and, where one is configured, the reranker; nothing is loaded yet."""
-    embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
-    return embedder, open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
+def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:
+    """Start the background work, and see to it that closing ends it before anything it uses."""
+    undo.callback(executor.stop)
+    undo.callback(store.stopping.set)
+    executor.start()
+    executor.submit(partial(_tidy, store, clock))
 
 
-def _begin(
-    courier: Courier,
-    warmup: BackgroundWarmup,
+def _load_models(
+    executor: BackgroundExecutor,
+    embedder: Embedder,
     rerank: CrossEncoderRerank | None,
-    stopping: threading.Event,
-    undo: ExitStack,
+    catch_up: Callable[[], None],
     *,
     wait: bool,
 ) -> None:
-    """Start the threads, and see to it that closing ends them before anything they use.
+    """Load what is not loaded yet; with `wait` the reranker's attempt is over then, else the embedding model is first.
 
-    With `wait` the reranker is loaded, or cannot be, when this returns; without it the embedding model comes first.
+    What was written without the embedding model is embedded before anybody who waits for the model goes on.
     """
-    undo.callback(courier.stop)
-    undo.callback(warmup.stop)
-    undo.callback(stopping.set)
-    courier.start()
-    warmup.start()
+    if rerank is not None and wait:
+        executor.load(rerank)
+    executor.load(embedder, catch_up)
+    if rerank is not None and not wait:
+        executor.load(rerank)
     if rerank is not None:
-        undo.callback(rerank.stop)
-        rerank.start(None if wait else warmup)
         rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
 
 
 def _tidy(store: _Store, clock: Callable[[], datetime]) -> None:
     """Do what an earlier owner left: take deleted text out of the index, and drop answers that nobody asks for."""
-    store.text.scrub()
-    store.records.forget_answers(clock() - _RETRIED)
+    store.text.purge_deleted()
+    store.records.drop_outcomes(clock() - _RETRIED)
 
 
-def _at_once(errand: Callable[[], None]) -> None:
-    errand()
+def _at_once(task: Callable[[], None]) -> None:
+    task()
 
 
 def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event) -> None:
@@ -212,8 +209,12 @@ def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event
 def _generation(database: Database, model: Mapping[str, str]) -> str:
     """Return the name under which the index keeps this model's vectors in this store."""
     with database.reading() as connection:
-        known = stamps.read(connection)
-    return stamps.generation_of(known) if stamps.model_of(known) == model else stamps.first_generation(model)
+        known = store_metadata.read(connection)
+    return (
+        store_metadata.generation_of(known)
+        if store_metadata.model_of(known) == model
+        else store_metadata.first_generation(model)
+    )
 
 
 def _open_model(settings: Settings, model: str, models_dir: Path | None) -> Embedder:

@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 from entries import make_entry
 from recollect.domain import Memory, Sensitivity, View
-from recollect.store.database import Database, open_file
-from recollect.store.migrations import migrate
-from recollect.store.records import SqlRecords
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.records import SqlRecords
+from stores import lay
 
 NAMESPACE = "project:crew/engine"
 EVERYTHING = (Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.SECRET)
@@ -38,6 +38,11 @@ class Store:
 
     def _tell(self) -> None:
         self.told += 1
+
+    @property
+    def sqlite(self) -> bool:
+        """Say whether the database is SQLite's."""
+        return self.database.file is not None
 
     def add(self, content: str, namespace: str = NAMESPACE, **fields: Any) -> int:
         """Insert one memory in a transaction of its own."""
@@ -69,19 +74,18 @@ class Store:
 
     def dump(self) -> dict[str, list[Any]]:
         """Read every row of every table, those of the text index included."""
-        names = [row[0] for row in self.rows(_NAMES[self.database.sqlite])]
+        names = [row[0] for row in self.rows(_NAMES[self.sqlite])]
         return {name: sorted(map(repr, self.rows(f'SELECT * FROM "{name}"'))) for name in names}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+def database(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> Iterator[Database]:
     """Return an empty database of each kind, at the newest revision."""
-    opened = (
-        open_file(tmp_path / "memory.db")
-        if request.param == "sqlite"
-        else Database(request.getfixturevalue("postgres_url"))
-    )
-    migrate(opened)
+    if request.param == "sqlite":
+        lay(migrated, tmp_path)
+        opened = open_file(tmp_path / "memory.db")
+    else:
+        opened = Database(request.getfixturevalue("migrated_postgres_url"))
     yield opened
     opened.close()
 

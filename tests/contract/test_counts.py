@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from entries import make_entry
-from recollect.policy.names import words_of
+from recollect.policy.text.speaker_names import words_of
 
 HERE = "project:crew/engine"
 NAMESPACES = (HERE, "team:crew", "user:ada")
@@ -108,7 +108,7 @@ def test_many_words_find_a_speaker_among_many(store: Any) -> None:
     event.listen(store.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
     words = [f"word{number}" for number in range(1_000)] + ["person42"]
     assert store.records.speakers(store.view(), words) == ["Person42 Family0"]
-    if store.database.sqlite:
+    if store.sqlite:
         statement, values = [one for one in asked if "speaker" in one[0]][-1]
         with store.database.reading() as connection:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()

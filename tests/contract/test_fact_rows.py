@@ -122,7 +122,7 @@ def test_levels_and_namespaces_hold(store: Any) -> None:
 
 
 def test_a_fact_is_seen_with_its_memory(store: Any) -> None:
-    """Hidden, merged, expired, or not let in, a memory takes its facts along; put right, unless it is asked for."""
+    """Hidden, merged, expired, or not let in, a memory takes its facts along; superseded, unless it is asked for."""
     one = store.add("The mast is oak", expires_at=store.clock() + timedelta(days=9))
     fact = put(store, "mast", "is", "oak", memory_id=one)
     assert found(store) == found(store, memory_id=str(one)) == [fact]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recollect.domain import Concept, FactType, Observation, Sensitivity, View
-from recollect.store import rows
+from recollect.store.sql.visibility import passing
 
 HERE = "project:crew/engine"
 DAY = datetime(2026, 2, 10, tzinfo=UTC)
@@ -56,8 +56,7 @@ OTHERWISE = {
 def listed(store: Any, view: View) -> list[int]:
     """Return what the database lists when it looks for all that passes, in order."""
     with store.database.reading() as connection:
-        numbers = rows.namespace_ids(connection, view.namespaces).values()
-        return sorted(connection.execute(rows.passing(view, numbers)).scalars())
+        return sorted(connection.execute(passing(connection, view)).scalars())
 
 
 def seen(store: Any, **wanted: Any) -> set[int]:

@@ -12,9 +12,10 @@ from sqlalchemy.exc import DatabaseError
 
 from entries import make_entry
 from recollect.errors import StoreUnusable
-from recollect.store import journal, rows
-from recollect.store.database import Database
-from recollect.store.records import SqlRecords
+from recollect.store import journal
+from recollect.store.sql import tables
+from recollect.store.sql.database import Database
+from recollect.store.sql.records import SqlRecords
 
 HERE = "project:crew/engine"
 DROP = {
@@ -40,10 +41,10 @@ REMOVALS = {
 }
 
 
-def broken(store: Any) -> int | None:
-    """Walk the chain."""
+def broken(store: Any) -> dict[str, int]:
+    """Walk the chains; return the first line of each that was changed."""
     with store.database.reading() as connection:
-        return journal.first_broken(connection)
+        return journal.broken(connection)
 
 
 def fill(store: Any) -> None:
@@ -74,7 +75,7 @@ def test_each_action_leaves_a_line(store: Any) -> None:
     assert [line.changes for line in lines] == [{"fields": ["key", "tags"]}, *[{"fields": ["importance"]}] * 2, {}]
     assert [(line.at - started).days for line in lines] == [0, 1, 2, 2]
     assert {(line.namespace, line.memory_id) for line in lines} == {(HERE, memory_id)}
-    assert broken(store) is None
+    assert broken(store) == {}
 
 
 def test_history_stays_in_its_namespaces(store: Any) -> None:
@@ -94,7 +95,7 @@ def test_a_refusal_names_field_and_kinds(store: Any) -> None:
     (row,) = store.rows("SELECT action, memory_id, actor, namespace FROM journal")
     assert tuple(row) == ("refuse", None, "ada", HERE)
     with store.database.reading() as connection:
-        assert connection.execute(rows.journal.select()).one().changes == {"field": "tags", "kinds": ["a token"]}
+        assert connection.execute(tables.journal.select()).one().changes == {"field": "tags", "kinds": ["a token"]}
 
 
 def test_the_journal_holds_no_text(store: Any) -> None:
@@ -127,7 +128,7 @@ def test_the_database_refuses_changes(store: Any, statement: str) -> None:
     with pytest.raises((DatabaseError, StoreUnusable)):
         store.by_hand(statement)
     assert store.rows("SELECT * FROM journal ORDER BY id") == before
-    assert broken(store) is None
+    assert broken(store) == {}
 
 
 def test_a_line_cannot_be_replaced(store: Any) -> None:
@@ -135,10 +136,10 @@ def test_a_line_cannot_be_replaced(store: Any) -> None:
     fill(store)
     columns = "at, actor, namespace, action, memory_id, changes, previous, hash"
     forged = columns.replace("actor", "'eve'", 1)
-    replace = "INSERT OR REPLACE INTO" if store.database.sqlite else "INSERT INTO"
+    replace = "INSERT OR REPLACE INTO" if store.sqlite else "INSERT INTO"
     with pytest.raises((DatabaseError, StoreUnusable)):
         store.by_hand(f"{replace} journal (id, {columns}) SELECT id, {forged} FROM journal WHERE id = 3")
-    assert broken(store) is None
+    assert broken(store) == {}
     assert store.rows("SELECT count(*) FROM journal WHERE actor = 'eve'") == [(0,)]
 
 
@@ -146,17 +147,38 @@ def test_a_line_cannot_be_replaced(store: Any) -> None:
 def test_a_changed_line_is_found(store: Any, statement: str) -> None:
     """Whoever drops the triggers and changes any part of a line is found out at that line."""
     fill(store)
-    assert broken(store) is None
-    store.by_hand(*DROP[store.database.sqlite], statement)
-    assert broken(store) == 4
+    assert broken(store) == {}
+    store.by_hand(*DROP[store.sqlite], statement)
+    assert broken(store) == ({"user:eve": 4, HERE: 5} if "user:eve" in statement else {HERE: 4})
 
 
 @pytest.mark.parametrize(("statement", "line"), REMOVALS.values(), ids=REMOVALS.keys())
 def test_a_missing_line_is_found(store: Any, statement: str, line: int) -> None:
     """Whoever drops the triggers and removes or moves lines is found out at the next one."""
     fill(store)
-    store.by_hand(*DROP[store.database.sqlite], statement)
-    assert broken(store) == line
+    store.by_hand(*DROP[store.sqlite], statement)
+    assert broken(store) == {HERE: line}
+
+
+def test_each_namespace_has_its_own_chain(store: Any) -> None:
+    """A line follows the one before in its namespace, whatever was written elsewhere meanwhile; so does one of none."""
+    names = [HERE, "user:ada", HERE, "", "user:ada", "", HERE]
+    for name in names:
+        store.records.refuse(name, "ada", "content", ["a token"])
+    lines = store.rows("SELECT namespace, previous, hash FROM journal ORDER BY id")
+    for name in set(names):
+        chain = [row for row in lines if row.namespace == name]
+        assert [row.previous for row in chain] == [journal.FIRST, *(row.hash for row in chain[:-1])]
+    assert broken(store) == {}
+
+
+def test_each_broken_chain_is_named(store: Any) -> None:
+    """Lines that were changed are told with their namespaces; chains that nobody touched stay whole."""
+    for name in [HERE, "user:ada", "team:crew"] * 3:
+        store.records.refuse(name, "ada", "content", ["a token"])
+    changes = ["UPDATE journal SET actor = 'eve' WHERE id = 4", "DELETE FROM journal WHERE id = 5"]
+    store.by_hand(*DROP[store.sqlite], *changes)
+    assert broken(store) == {HERE: 4, "user:ada": 8}
 
 
 def test_any_names_go_through_the_chain(store: Any) -> None:
@@ -164,7 +186,7 @@ def test_any_names_go_through_the_chain(store: Any) -> None:
     names = ["ünïcode 数据 🚢", 'quo"te\\', "line\nbreak", "\u2028", "e\u0301", "%s {x}"]
     for name in names:
         store.records.refuse(f"user:{name}", name, f"zz {name}", [name, "aa", name])
-    assert broken(store) is None
+    assert broken(store) == {}
     assert [row[0] for row in store.rows("SELECT actor FROM journal ORDER BY id")] == names
 
 
@@ -196,7 +218,7 @@ def test_concurrent_writers_keep_the_chain_whole(store: Any) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert broken(store) is None
+    assert broken(store) == {}
     with store.database.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM journal")).scalar() == 4 * (20 + 5)
         assert connection.execute(text("SELECT count(*) FROM memory")).scalar() == 4 * 15

@@ -9,9 +9,9 @@ import pytest
 
 from entries import make_entry
 from recollect.domain import Concept, Order, Outcome
-from recollect.domain import Done as Ended
+from recollect.domain import WriteStatus as Ended
 from recollect.errors import NotFound
-from recollect.store.outbox import vectors_of
+from recollect.store.vectors.outbox import vectors_of
 
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"
@@ -36,7 +36,7 @@ def lines(store: Any, memory_id: int) -> list[tuple[str, Any]]:
 def sound(store: Any) -> bool:
     """Say whether counts, vocabulary and text index agree with the memories."""
     kept = store.rows("SELECT sum(memories) FROM namespace")[0][0] or 0
-    if store.database.sqlite:
+    if store.sqlite:
         for name in INDEXES:
             store.by_hand(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")
     held: dict[str, int] = {}
@@ -49,7 +49,7 @@ def sound(store: Any) -> bool:
 
 def indexed(store: Any, word: str) -> set[int]:
     """Return what the text index holds under a word, on databases that have one of their own."""
-    if not store.database.sqlite:
+    if not store.sqlite:
         return set()
     return {one for (one,) in store.rows("SELECT rowid FROM memory_text WHERE memory_text MATCH :word", word=word)}
 
@@ -198,8 +198,8 @@ def test_surplus_is_the_least_worth(store: Any) -> None:
     order = [hidden, brief, slight, ids[1], newer, ids[2], ids[0]]
     with within(store) as transaction:
         for most in range(9):
-            assert transaction.surplus(most, spared)[:2] == order[: max(8 - most, 0)][:2]
-            assert set(transaction.surplus(most, spared)) == set(order[: max(8 - most, 0)])
+            assert transaction.evictable(most, spared)[:2] == order[: max(8 - most, 0)][:2]
+            assert set(transaction.evictable(most, spared)) == set(order[: max(8 - most, 0)])
 
 
 def test_importance_prolongs(store: Any) -> None:
@@ -211,7 +211,7 @@ def test_importance_prolongs(store: Any) -> None:
     kept = store.add("d", importance=0.8)
     late = store.add("e", importance=0.8, expires_at=store.clock() + timedelta(days=239.5))
     gone = store.add("f", importance=0.8, expires_at=store.clock())
-    store.records.prolong([lasting, slight, termed, kept, late, gone, 999], store.clock(), "grace")
+    store.records.extend_expiry([lasting, slight, termed, kept, late, gone, 999], store.clock(), "grace")
     found = dict(store.rows("SELECT id, expires_at FROM memory ORDER BY id"))
     assert store.one(lasting).expires_at == store.clock() + timedelta(days=240)
     assert store.one(slight).expires_at == store.one(termed).expires_at == ends
@@ -223,16 +223,16 @@ def test_importance_prolongs(store: Any) -> None:
 def test_an_answer_is_one_actors_own(store: Any) -> None:
     """The outcome of a request is found again by whoever made it, until it is dropped."""
     with within(store) as transaction:
-        transaction.answer("r1", Outcome(Ended.MERGED, "7", ("a note",)))
-        transaction.answer("", Outcome(Ended.STORED, "8"))
+        transaction.record_outcome("r1", Outcome(Ended.MERGED, "7", ("a note",)))
+        transaction.record_outcome("", Outcome(Ended.STORED, "8"))
     with within(store, THERE) as transaction:
-        assert transaction.answered("r1") == Outcome(Ended.MERGED, "7", ("a note",))
-        assert (transaction.answered(""), transaction.answered("r2")) == (None, None)
+        assert transaction.previous_outcome("r1") == Outcome(Ended.MERGED, "7", ("a note",))
+        assert (transaction.previous_outcome(""), transaction.previous_outcome("r2")) == (None, None)
     with store.records.writing(HERE, "bob") as transaction:
-        assert transaction.answered("r1") is None
-    store.records.forget_answers(store.clock() + timedelta(seconds=1))
+        assert transaction.previous_outcome("r1") is None
+    store.records.drop_outcomes(store.clock() + timedelta(seconds=1))
     with within(store) as transaction:
-        assert transaction.answered("r1") is None
+        assert transaction.previous_outcome("r1") is None
 
 
 def test_a_failure_leaves_no_trace(store: Any) -> None:
@@ -246,4 +246,4 @@ def test_a_failure_leaves_no_trace(store: Any) -> None:
         transaction.delete(ids[3])
         raise NotFound("no")
     assert store.dump() == before
-    assert store.records.listed(store.view(), Order.OLDEST, 10, 0) == ids
+    assert store.records.list_ids(store.view(), Order.OLDEST, 10, 0) == ids

@@ -111,7 +111,7 @@ def test_many_memories_cost_one_statement_through_the_index(store: Any) -> None:
     found = store.records.neighbours(ids, view)
     assert len(found) == 200
     ((statement, values),) = [one for one in asked if "JOIN" in one[0]]
-    if store.database.sqlite:
+    if store.sqlite:
         with store.database.reading() as connection:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
         steps = [row[-1] for row in plan]
@@ -119,11 +119,11 @@ def test_many_memories_cost_one_statement_through_the_index(store: Any) -> None:
         assert not any(step.startswith("SCAN") for step in steps)
 
 
-def test_standings_tell_session_place_and_time(store: Any) -> None:
+def test_ranking_rows_tell_session_place_and_time(store: Any) -> None:
     """What ranking needs tells in which session and place a memory stands and when it happened, where that is known."""
     happened = store.clock() - timedelta(days=2)
     placed = store.add("Placed", session_id="s1", position=7, observed_at=happened)
     plain = store.add("Plain")
-    standings = store.records.standings([placed, plain], store.view())
-    found = {one.id: (one.session_id, one.position, one.observed_at) for one in standings}
+    ranking_rows = store.records.ranking_rows([placed, plain], store.view())
+    found = {one.id: (one.session_id, one.position, one.observed_at) for one in ranking_rows}
     assert found == {placed: ("s1", 7, happened), plain: (None, None, None)}

@@ -15,9 +15,9 @@ from sqlalchemy.exc import IntegrityError
 from entries import DIMENSIONS, direction, make_entry
 from recollect.domain import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
-from recollect.ports import Chunk, Unembedded
-from recollect.store import rows
-from recollect.store.outbox import vectors_of
+from recollect.ports import Chunk, UnembeddedMemory
+from recollect.store.sql import tables
+from recollect.store.vectors.outbox import vectors_of
 
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"
@@ -256,10 +256,10 @@ def test_locate_finds_memories_in_any_state(store: Any) -> None:
     """An id is located in the given namespaces only, even when it is expired, deleted or secret."""
     memory_id = store.add("Hidden", expires_at=store.clock(), sensitivity="secret")
     store.by_hand("UPDATE memory SET deleted_at = created_at")
-    assert store.records.locate(memory_id, [THERE, HERE]) == HERE
-    assert store.records.locate(memory_id, [THERE]) is None
-    assert store.records.locate(memory_id, []) is None
-    assert store.records.locate(memory_id + 1, [HERE]) is None
+    assert store.records.namespace_of(memory_id, [THERE, HERE]) == HERE
+    assert store.records.namespace_of(memory_id, [THERE]) is None
+    assert store.records.namespace_of(memory_id, []) is None
+    assert store.records.namespace_of(memory_id + 1, [HERE]) is None
 
 
 def test_load_takes_many_ids(store: Any) -> None:
@@ -279,7 +279,7 @@ def test_unembedded_memories_get_their_vectors(store: Any) -> None:
     waiting = store.records.unembedded(2)
     assert [one.id for one in waiting] == ids[:2]
     for one in store.records.unembedded(9):
-        store.records.attach(one, (Chunk(0, 3, direction("a")), Chunk(3, 9, direction("b"))))
+        store.records.store_vectors(one, (Chunk(0, 3, direction("a")), Chunk(3, 9, direction("b"))))
     assert store.records.unembedded(9) == []
     assert chunks_of(store, ids[2]) == [direction("a").tolist(), direction("b").tolist()]
     assert store.rows("SELECT count(*) FROM outbox WHERE embedded") == [(4,)]
@@ -291,10 +291,10 @@ def test_vectors_of_an_older_content_are_refused(store: Any) -> None:
     (old,) = store.records.unembedded(1)
     with store.records.writing(HERE, "ada") as transaction:
         transaction.update(transaction.by_key("k"), make_entry("New", chunks=None), "update")
-    store.records.attach(old, (Chunk(0, 3, direction("old")),))
+    store.records.store_vectors(old, (Chunk(0, 3, direction("old")),))
     assert chunks_of(store, memory_id) == []
     (new,) = store.records.unembedded(9)
-    assert new == Unembedded(memory_id, "New", store.one(memory_id).content_hash)
+    assert new == UnembeddedMemory(memory_id, "New", store.one(memory_id).content_hash)
 
 
 def test_a_forgotten_memory_waits_for_no_model(store: Any) -> None:
@@ -303,7 +303,7 @@ def test_a_forgotten_memory_waits_for_no_model(store: Any) -> None:
     (seen,) = store.records.unembedded(1)
     with store.records.writing(HERE, "ada") as transaction:
         transaction.delete(memory_id)
-    store.records.attach(seen, (Chunk(0, 5, direction("x")),))
+    store.records.store_vectors(seen, (Chunk(0, 5, direction("x")),))
     assert store.records.unembedded(9) == []
     assert store.rows("SELECT * FROM outbox WHERE NOT embedded") == []
     assert store.rows("SELECT * FROM vector") == []
@@ -312,12 +312,12 @@ def test_a_forgotten_memory_waits_for_no_model(store: Any) -> None:
 def test_what_lacks_vectors_is_queued(store: Any) -> None:
     """A memory without vectors, or with some of another size, waits for the model once; a sound one does not."""
     none, short, sound = (store.add(name, chunks=2) for name in ("None", "Short", "Sound"))
-    unread = store.add("Unread", chunks=None)
+    unread = store.add("EmbeddingNeeded", chunks=None)
     store.by_hand(f"DELETE FROM vector WHERE memory_id = {none}")
     with store.database.writing() as connection:
-        connection.execute(update(rows.vector).where(rows.vector.c.memory_id == short).values(embedding=b"1234"))
+        connection.execute(update(tables.vector).where(tables.vector.c.memory_id == short).values(embedding=b"1234"))
     for _ in range(2):
-        assert store.records.queue_unread(DIMENSIONS) == (3, 4)
+        assert store.records.queue_unembedded(DIMENSIONS) == (3, 4)
         assert [one.id for one in store.records.unembedded(9)] == [none, short, unread]
     queued = store.rows("SELECT memory_id, chunks FROM outbox WHERE NOT embedded ORDER BY memory_id")
     assert [tuple(row) for row in queued] == [(none, 0), (short, 2), (unread, 0)]

@@ -43,7 +43,7 @@ def test_an_unknown_sensitivity_is_denied(store: Any, level: str) -> None:
     everything = store.view(sensitivities=tuple(Sensitivity))
     assert store.sees(everything) == {plain}
     assert store.records.count(everything) == 1
-    assert store.records.locate(odd, [HERE]) == HERE
+    assert store.records.namespace_of(odd, [HERE]) == HERE
 
 
 def test_an_unknown_sensitivity_can_still_be_written_and_deleted(store: Any) -> None:

@@ -1,32 +1,14 @@
-"""The command line as somebody types it: the real executable, in a terminal that is wide enough."""
+"""The command line as somebody types it, in a terminal that is wide enough."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-EXECUTABLE = str(Path(sys.executable).with_name("recollect"))
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Read what it said as JSON."""
-        return json.loads(self.out)
+from command_line import Ended, call, execute
 
 
 @pytest.fixture
@@ -37,14 +19,17 @@ def alone(environment: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture
 def typed(alone: dict[str, str], tmp_path: Path) -> Callable[..., Ended]:
-    """Return a function that runs a command and makes sure that nobody ever sees a traceback."""
+    """Return a function that runs a command in this process and makes sure that nobody ever sees a traceback."""
+    return partial(_run, call, alone, tmp_path)
 
-    def run(*arguments: str, stdin: bytes = b"", cwd: Path = tmp_path, **changes: str) -> Ended:
-        done = subprocess.run(
-            [EXECUTABLE, *arguments], input=stdin, capture_output=True, env=alone | changes, check=False, cwd=cwd
-        )
-        ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
-        assert "Traceback" not in ended.out + ended.err, ended.err
-        return ended
 
-    return run
+@pytest.fixture
+def executed(alone: dict[str, str], tmp_path: Path) -> Callable[..., Ended]:
+    """Return what `typed` does, but with the real executable, which takes a second."""
+    return partial(_run, execute, alone, tmp_path)
+
+
+def _run(
+    how: Callable[..., Ended], alone: dict[str, str], folder: Path, *arguments: str, stdin: bytes = b"", **changes: str
+) -> Ended:
+    return how(arguments, alone | changes, folder, stdin)

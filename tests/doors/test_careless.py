@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from callers import ADA
 from recollect import App
 from recollect.domain import Listing, Update
 from recollect.doors import toolsets
-from recollect.doors.memory_tool import Answer
+from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import InvalidInput
 
-Call = Callable[..., Answer]
+Call = Callable[..., ToolAnswer]
 MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
 OBSERVED = "Must be `bugfix`, `feature`, `refactor`, `change`, `discovery`, or `decision`"
 
@@ -21,13 +22,13 @@ OBSERVED = "Must be `bugfix`, `feature`, `refactor`, `change`, `discovery`, or `
 @pytest.fixture
 def call(app: App) -> Call:
     """Return a function that calls a tool on an open store."""
-    return lambda name, **arguments: toolsets.call(app, name, arguments)
+    return lambda name, **arguments: toolsets.call(app, name, arguments, ADA)
 
 
 def whole(app: App) -> tuple[int, ...]:
     """Count what a refused call must leave as it is."""
-    stats = toolsets.call(app, "stats", {}).structured
-    return stats["memories"], stats["facts"], len(toolsets.call(app, "history", {"id": "1"}).structured["history"])
+    stats = toolsets.call(app, "stats", {}, ADA).structured
+    return stats["memories"], stats["facts"], len(toolsets.call(app, "history", {"id": "1"}, ADA).structured["history"])
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

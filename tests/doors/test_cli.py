@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import typer
 
-from recollect import Draft, Settings, open_app, remember
+from callers import ADA
+from recollect import Draft, Settings, remember
 from recollect.domain import Scope
 from recollect.doors.cli import cli
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
-from recollect.store.owner import own
+from recollect.store.store_lock import own
+from stores import open_app
 
 Typed = Callable[..., Any]
 COMMANDS = sorted(typer.main.get_command(cli).commands)
@@ -92,8 +94,10 @@ def test_the_options_of_recall_filter(typed: Typed, settings: Settings) -> None:
 def stock(settings: Settings) -> None:
     """Put two memories into the store: one of the project, one of the team."""
     with open_app(settings) as app:
-        remember(app, Draft(content="The mascot is a quokka", key="mascot", category="brand"))
-        remember(app, Draft(content="The office is in Ghent", key="office", scope=Scope.TEAM, fact_type="decision"))
+        remember(app, Draft(content="The mascot is a quokka", key="mascot", category="brand"), ADA)
+        remember(
+            app, Draft(content="The office is in Ghent", key="office", scope=Scope.TEAM, fact_type="decision"), ADA
+        )
 
 
 def test_recall_that_finds_nothing_is_no_failure(typed: Typed) -> None:
@@ -117,7 +121,7 @@ def test_forget(typed: Typed, settings: Settings) -> None:
 def test_show(typed: Typed, settings: Settings) -> None:
     """A memory is shown whole with its history; a private one only on request; another's not at all."""
     with open_app(settings) as app:
-        remember(app, Draft(content="Ada moves house", key="house", sensitivity="private"))
+        remember(app, Draft(content="Ada moves house", key="house", sensitivity="private"), ADA)
     denied = typed("show", "1")
     assert (denied.code, denied.err.strip()) == (NotFound.exit_code, "recollect: Memory 1 not found.")
     shown = typed("show", "1", "--private")

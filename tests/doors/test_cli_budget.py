@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Draft, Settings, open_app, remember
+from callers import ADA
+from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput
+from stores import open_app
 
 Typed = Callable[..., Any]
 
@@ -18,9 +20,9 @@ def stock(settings: Settings) -> None:
     """Put a dozen memories of one animal into the store, one of them long."""
     with open_app(settings) as app:
         book = "The quokka handbook. " + "Keep a quokka cool, „calm“ and well fed. " * 60
-        remember(app, Draft(content=book, category="books"))
+        remember(app, Draft(content=book, category="books"), ADA)
         for number in range(11):
-            remember(app, Draft(content=f"Quokka {number} weighs {number + 2} kilos, écrit Ada."))
+            remember(app, Draft(content=f"Quokka {number} weighs {number + 2} kilos, écrit Ada."), ADA)
 
 
 def test_the_printed_json_keeps_to_the_budget(typed: Typed, settings: Settings) -> None:

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import typer
 
-from recollect import Draft, Settings, StoreFact, open_app, remember, store_fact
+from callers import ADA
+from recollect import Draft, Settings, StoreFact, Update, remember, store_fact
+from recollect.doors.cli import cli
 from recollect.errors import InvalidInput, NotFound
+from stores import open_app
 
 Typed = Callable[..., Any]
 LABELS = {
@@ -38,12 +42,14 @@ def stocked(settings: Settings) -> None:
     """Put three memories and two facts into the store."""
     with open_app(settings) as app:
         remember(
-            app, Draft(content="The parser trips over empty input", type="bugfix", files_read=["src/parse/lex.py"])
+            app, Draft(content="The parser trips over empty input", type="bugfix", files_read=["src/parse/lex.py"]), ADA
         )
-        remember(app, Draft(content="The mascot is a quokka", category="brand", tags=["animal"], concepts=["gotcha"]))
-        remember(app, Draft(content="Ada moves house in May", sensitivity="private"))
-        store_fact(app, StoreFact(subject="release", predicate="day", object="Friday", valid_from="2026-01-01"))
-        store_fact(app, StoreFact(subject="release", predicate="day", object="Monday", valid_from="2026-02-01"))
+        remember(
+            app, Draft(content="The mascot is a quokka", category="brand", tags=["animal"], concepts=["gotcha"]), ADA
+        )
+        remember(app, Draft(content="Ada moves house in May", sensitivity="private"), ADA)
+        store_fact(app, StoreFact(subject="release", predicate="day", object="Friday", valid_from="2026-01-01"), ADA)
+        store_fact(app, StoreFact(subject="release", predicate="day", object="Monday", valid_from="2026-02-01"), ADA)
 
 
 def ids(body: dict[str, Any]) -> list[str]:
@@ -69,6 +75,23 @@ def test_everything_can_be_remembered(typed: Typed) -> None:
     assert (body["session_id"], body["project"], body["discovery_tokens"]) == ("s1", "compiler", 1200)
     assert body["observed_at"].startswith("2026-01-02")
     assert (body["ttl_days"], body["sensitivity"]) == (5, "private")
+
+
+@pytest.mark.parametrize("command", ["remember", "update"])
+def test_every_field_of_a_memory_has_its_option(typed: Typed, command: str) -> None:
+    """Whatever a caller may set of a memory can be typed; only the door says which way a memory came in."""
+    fields = {one.name for one in typer.main.get_command(cli).commands[command].params}
+    request = {"remember": Draft, "update": Update}[command]
+    assert set(request.model_fields) - fields == ({"source"} if command == "remember" else set())
+    options = ["--abstract", "One line", "--overview", "More of it", "--position", "0", "--importance", "0"]
+    assert typed("remember", "The parser trips over empty input", *options).code == 0
+    body = typed("show", "1", "--json").json
+    assert {name: body[name] for name in ("abstract", "overview", "position", "importance")} == {
+        "abstract": "One line",
+        "overview": "More of it",
+        "position": 0,
+        "importance": 0,
+    }
 
 
 @pytest.mark.usefixtures("stocked")
@@ -162,7 +185,7 @@ def test_similar(typed: Typed) -> None:
     [near] = typed("similar", "Our mascot is a quokka", "--json").json["memories"]
     assert (near["id"], near["cosine"] > 0.8) == ("2", True)
     assert "The mascot is a quokka" in typed("similar", "Our mascot is a quokka").out
-    assert typed("similar", "--id", "2").out.strip() == "Nothing says nearly the same."
+    assert typed("similar", "--id", "2").out.strip() == "No similar memory found."
     assert ids(typed("similar", "--id", "2", "--threshold", "-1", "--json").json) == ["1"]
     assert typed("similar").code == InvalidInput.exit_code
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Draft, Settings, open_app, remember
-from recollect.store.owner import own
+from callers import ADA
+from recollect import Draft, Settings, remember
+from recollect.store.store_lock import own
+from stores import open_app
 
 Typed = Callable[..., Any]
 
@@ -29,7 +31,7 @@ def ill(typed: Typed, **changes: str) -> dict[str, dict[str, Any]]:
 def test_a_sound_store_is_well(typed: Typed, settings: Settings) -> None:
     """All parts of a sound store are well, versions, settings, model and indexes among them, and the end is good."""
     with open_app(settings) as app:
-        remember(app, Draft(content="The mascot is a quokka"))
+        remember(app, Draft(content="The mascot is a quokka"), ADA)
     ended = typed("doctor", "--json")
     assert ended.code == 0, ended.out
     seen = {one["name"]: one["seen"] for one in ended.json}
@@ -94,7 +96,7 @@ def test_a_bad_home_is_no_traceback(typed: Typed, tmp_path: Path, home: str) -> 
 def test_a_store_of_another_model_is_noticed(typed: Typed, settings: Settings) -> None:
     """A store that another model built is named with both models and the command that mends it."""
     with open_app(settings) as app:
-        remember(app, Draft(content="The mascot is a quokka"))
+        remember(app, Draft(content="The mascot is a quokka"), ADA)
         app.records.set_stamps({"model": "somebody/else", "revision": "1", "dimensions": "768"})
     [found] = ill(typed).values()
     assert "somebody/else (768 dimensions)" in found["seen"]

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
 
-from recollect import Draft, Query, Recalled, Settings, open_app, remember
-from recollect.domain import FILTERS, found
-from recollect.doors.daemon.link import Link
+from callers import ADA
+from recollect import Draft, Query, Recalled, Settings, remember
+from recollect.domain import FILTERS, found_message
+from recollect.doors.daemon.remote import DaemonConnection
+from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput
+from stores import open_app
 
 Typed = Callable[..., Any]
 DAY = datetime(2025, 5, 7, tzinfo=UTC)
@@ -45,8 +47,8 @@ def test_each_option_filters(typed: Typed, settings: Settings, name: str) -> Non
     """Each option lets through what meets it and nothing else."""
     with open_app(settings) as app:
         more = {"sensitivity": "private"} if name == "sensitivity" else {}
-        remember(app, Draft(content="The payment service is restarted by hand", key="meets", **LABELS | more))
-        remember(app, Draft(content="The payment service is restarted at night", key="misses", tags=("payments",)))
+        remember(app, Draft(content="The payment service is restarted by hand", key="meets", **LABELS | more), ADA)
+        remember(app, Draft(content="The payment service is restarted at night", key="misses", tags=("payments",)), ADA)
     body = typed("recall", "restart the payment service", "--json", *OPTIONS[name]).json
     assert [hit["key"] for hit in body["memories"]] == ["meets"]
 
@@ -74,15 +76,15 @@ def test_filters_travel_to_the_daemon(settings: Settings) -> None:
     """Whatever Python types a filter is given in, it reaches the daemon as the same query."""
     sent: list[dict[str, Any]] = []
 
-    class Recorded(Link):
+    class Recorded(DaemonConnection):
         """A link that keeps what it would send."""
 
         def operation(self, name: str, fields: dict[str, Any], said: Any = None) -> Any:
             sent.append(json.loads(json.dumps(fields)))
-            return TypeAdapter(Recalled).dump_python(Recalled((), found(0)), mode="json")
+            return wire_json(Recalled, Recalled((), found_message(0)))
 
     given = {"query": "x", "type": "bugfix", "tags": ["a"], "since": DAY, "until": DAY.date(), "file": ".\\a\\"}
-    assert Recorded(settings).perform("recall", **given) == Recalled((), found(0))
+    assert Recorded(settings).perform("recall", **given) == Recalled((), found_message(0))
     assert Query(**sent[0]) == Query(**given)
     assert set(sent[0]) == set(given)
     assert set(sent[0]) - {"query"} < set(FILTERS)

@@ -27,13 +27,10 @@ import anyio
 from mcp import Client
 from recollect.doors import mcp
 
-class Nobody:
-    def begin(self): ...
-    def close(self): ...
-    def tool(self, name, arguments, said): ...
+def run(name, arguments, said): ...
 
 async def listing():
-    async with Client(mcp.build(Nobody()), mode={mode!r}) as client:
+    async with Client(mcp.build(lambda _: run), mode={mode!r}) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["memory"]
 
 anyio.run(listing)

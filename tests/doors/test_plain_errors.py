@@ -7,7 +7,7 @@ import logging
 import pytest
 import sqlalchemy
 
-from recollect.doors.daemon.guard import plain
+from recollect.doors.daemon.auth import to_recollect_error
 from recollect.errors import StoreUnusable
 
 MARK = "vermilionite"
@@ -24,7 +24,7 @@ def test_a_database_error_tells_no_value(postgres_url: str, caplog: pytest.LogCa
     engine.dispose()
     assert MARK in str(caught.value.orig)
     with caplog.at_level(logging.INFO):
-        told = plain(caught.value)
+        told = to_recollect_error(caught.value)
     assert isinstance(told, StoreUnusable)
     assert str(told).startswith("The store cannot be used: duplicate key value")
     assert MARK not in str(told) + caplog.text

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Draft, Settings, open_app, remember, store_fact
+from callers import ADA
+from recollect import Draft, Settings, remember, store_fact
 from recollect.domain import StoreFact
+from stores import open_app
 
 Typed = Callable[..., Any]
 TITLE = "\x1b]0;mine\x07"
@@ -22,8 +24,8 @@ def naughty(settings: Settings) -> Settings:
     """Return the settings of a store whose one memory and fact would steer a terminal."""
     with open_app(settings) as app:
         named = {"title": f"A {TITLE}title", "category": f"oak{TITLE}", "tags": (f"mast{CLIPBOARD}",)}
-        remember(app, Draft(content=NAUGHTY, key=f"mast{TITLE}", speaker=f"Ada{TITLE}", **named))
-        store_fact(app, StoreFact(subject=f"mast{TITLE}", predicate="is", object=f"oak{CLIPBOARD}"))
+        remember(app, Draft(content=NAUGHTY, key=f"mast{TITLE}", speaker=f"Ada{TITLE}", **named), ADA)
+        store_fact(app, StoreFact(subject=f"mast{TITLE}", predicate="is", object=f"oak{CLIPBOARD}"), ADA)
     return settings
 
 

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
+from callers import ADA
 from recollect import App
-from recollect.domain import MAX_LIMIT, Concept, Draft, Query
+from recollect.domain import MAX_LIMIT, Concept, Draft, Query, Update
 from recollect.doors import toolsets
-from recollect.doors.mcp import listed
-from recollect.doors.memory_tool import Answer
+from recollect.doors.mcp import mcp_tool
+from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.operations import TABLE
 from recollect.doors.schema import input_schema
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
@@ -35,13 +37,13 @@ READING = {
 }
 DESTRUCTIVE = {"update_memory", "delete_memory", "purge_expired", "memory_forget", "forget_fact"}
 
-Call = Callable[..., Answer]
+Call = Callable[..., ToolAnswer]
 
 
 @pytest.fixture
 def call(app: App) -> Call:
     """Return a function that calls a tool on an open store."""
-    return lambda name, **arguments: toolsets.call(app, name, arguments)
+    return lambda name, **arguments: toolsets.call(app, name, arguments, ADA)
 
 
 def refused(call: Call, name: str, **arguments: Any) -> str:
@@ -55,24 +57,24 @@ def refused(call: Call, name: str, **arguments: Any) -> str:
 
 def test_the_sets_hold_the_tools_of_their_specifications() -> None:
     """`store` has the thirteen operations by name, `dual` the four tools, `more` the rest; each stands in one set."""
-    assert toolsets.offered(["store"]) == STORE
-    assert toolsets.offered(["dual"]) == DUAL
-    assert toolsets.offered(["more"]) == MORE
-    assert toolsets.offered(toolsets.chosen(["dual", "memory", "dual"])) == (*DUAL, "memory")
+    assert toolsets.tool_names(["store"]) == STORE
+    assert toolsets.tool_names(["dual"]) == DUAL
+    assert toolsets.tool_names(["more"]) == MORE
+    assert toolsets.tool_names(toolsets.check_names(["dual", "memory", "dual"])) == (*DUAL, "memory")
     assert set(toolsets.TOOLS) == set(ALL)
 
 
 def test_the_default_is_the_one_tool() -> None:
     """Without a choice there is the one tool `memory`; a set that does not exist is an error that names those."""
-    assert toolsets.offered(toolsets.chosen([])) == ("memory",)
+    assert toolsets.tool_names(toolsets.check_names([])) == ("memory",)
     with pytest.raises(InvalidInput, match=r"Unknown toolset: `all`\. Allowed: `memory`, `store`, `dual`, `more`"):
-        toolsets.chosen(["store", "all"])
+        toolsets.check_names(["store", "all"])
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_schemas_are_flat(name: str) -> None:
     """A schema has plain properties alone: no references, titles, nulls or defaults."""
-    schema = listed(name).input_schema
+    schema = mcp_tool(name).input_schema
     assert set(schema) <= {"type", "properties", "required", "additionalProperties"}
     assert schema["additionalProperties"] is False
     assert set(schema.get("required", ())) <= set(schema["properties"])
@@ -98,7 +100,7 @@ def test_every_tool_is_a_projection_of_the_table(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_annotations_say_what_the_table_says(name: str) -> None:
     """Whether a tool only reads, takes something away, or may be called twice, is told to the client."""
-    hints = listed(name).annotations
+    hints = mcp_tool(name).annotations
     assert hints is not None
     assert hints.read_only_hint is (name in READING)
     assert hints.destructive_hint is (name in DESTRUCTIVE)
@@ -125,13 +127,46 @@ def test_schemas_keep_choices_and_bounds() -> None:
     ]
 
 
-def test_a_schema_describes_what_it_is_told_of() -> None:
-    """The fields come in the order they are named in, with the words given for them."""
-    schema = input_schema(Query, {"limit": "", "query": "What you want"}, {})
-    assert list(schema["properties"]) == ["limit", "query"]
-    assert schema["properties"]["query"] == {"type": "string", "description": "What you want"}
+def test_a_schema_describes_the_marked_fields() -> None:
+    """The fields come in the order they are named in; a marked one has its first sentence and its default."""
+    schema = input_schema(Query, ["limit*", "query*", "category"])
+    assert list(schema["properties"]) == ["limit", "query", "category"]
+    assert schema["properties"]["limit"]["description"] == "How many at most, 1–100 (default 10)"
+    assert schema["properties"]["query"] == {"type": "string", "description": "Question or key words"}
+    assert schema["properties"]["category"] == {"type": "string"}
     assert schema["required"] == ["query"]
-    assert input_schema(Draft, {"ttl_days": ""})["properties"]["ttl_days"] == {"type": "number", "exclusiveMinimum": 0}
+    assert input_schema(Draft, ["ttl_days"])["properties"]["ttl_days"] == {"type": "number", "exclusiveMinimum": 0}
+
+
+def test_every_field_of_every_request_is_described() -> None:
+    """Each field of each operation says what it is for, also where a request declares an inherited one again."""
+    for operation in TABLE:
+        if operation.name in ("import_batch", "export_page"):  # spoken between our own programs only
+            continue
+        for name, field in operation.request.model_fields.items():
+            assert field.description, f"{operation.request.__name__}.{name}"
+    assert Draft.model_fields["importance"].description == Update.model_fields["importance"].description
+
+
+def test_store_memory_replaces(call: Call) -> None:
+    """A near memory is named, and replaced by its id: by another memory, or by a new version of itself."""
+    old = call("store_memory", content="The bridge is made of oak.").structured["id"]
+    message, near = call("store_memory", content="The bridge is made of steel.").texts
+    assert near.startswith(f"Near memories: {old} (0.")
+    assert near.endswith("To replace one, remember this again with its id as `supersedes`.")
+    again = call("store_memory", content="The bridge is made of steel.", supersedes=old)
+    assert again.texts[1:] == (f"Replaces memory {old}, which is now hidden.",)
+    new = again.structured["id"]
+    assert message == f"Memory stored successfully with ID: {new}"
+    assert call("store_memory", content="The bridge is made of iron.", id=int(new)).structured["id"] == new
+    assert [one["preview"] for one in call("list_memories").structured["memories"]] == ["The bridge is made of iron."]
+
+
+def test_a_door_without_the_field_only_names(call: Call) -> None:
+    """Where a tool cannot replace, its answer names what is near and tells nobody to."""
+    old = call("memory_store", content="The bridge is made of oak.").structured["id"]
+    assert call("memory_store", content="The bridge is made of steel.").texts[1].startswith(f"Near memories: {old} (0.")
+    assert "replace" not in call("memory_store", content="The bridge is made of iron.").texts[1]
 
 
 @pytest.mark.parametrize("name", toolsets.TOOLSETS)
@@ -142,7 +177,7 @@ def test_what_a_model_is_shown_is_small(name: str) -> None:
     tokenizer = Tokenizer.from_file(str(find_weights(card) / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tools = [listed(one) for one in toolsets.offered([name])]
+    tools = [mcp_tool(one) for one in toolsets.tool_names([name])]
     shown = [{"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in tools]
     text = json.dumps(shown, ensure_ascii=False)
     count = len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -302,7 +337,8 @@ def test_blank_takes_away_in_an_update(call: Call) -> None:
 def test_ids_may_be_numbers(call: Call) -> None:
     """An id may come as a number or as text, also that of a fact's memory; a truth value is none."""
     call("store_memory", content="the drawbridge is up")
-    assert call("get_memory", id=1).structured == call("get_memory", id="1").structured
+    by_number, by_text = (call("get_memory", id=given).structured for given in (1, "1"))
+    assert by_number["content"] == by_text["content"] == "the drawbridge is up"
     fact = {"subject": "drawbridge", "predicate": "is", "object": "up"}
     assert not call("store_fact", memory_id=1, **fact).failed
     assert refused(call, "get_memory", id=True) == "Invalid id: Must be a string"

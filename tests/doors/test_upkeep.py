@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from recollect import Draft, Settings, open_app, reindex, remember
+from callers import ADA
+from recollect import Draft, Settings, reindex, remember
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, StoreUnusable
 from second import ID, NAME, second_model
+from stores import open_app
 
 Typed = Callable[..., Any]
 
@@ -29,7 +31,7 @@ def stocked(settings: Settings) -> Settings:
             "ship": "We deploy on Fridays",
             "db": "Ada runs it",
         }.items():
-            remember(app, Draft(content=content, key=key))
+            remember(app, Draft(content=content, key=key), ADA)
         app.vectors.sync()
     return settings
 
@@ -87,10 +89,10 @@ def test_reindex_goes_on_where_it_was(typed: Typed, stocked: Settings, models: d
     assert typed("doctor", RECOLLECT_MODEL=NAME, **models).code == 0
 
 
-def test_an_unknown_model_ends_with_eight(typed: Typed, stocked: Settings) -> None:
+def test_an_unknown_model_ends_with_eight(typed: Typed, executed: Typed, stocked: Settings) -> None:
     """A model that is not there ends the command before anything has changed."""
     before = found(typed, "quokka")
-    ended = typed("reindex", "--model", "nobody/has-this", HF_HUB_OFFLINE="1")
+    ended = executed("reindex", "--model", "nobody/has-this", HF_HUB_OFFLINE="1")
     assert (ended.code, ended.out) == (ModelUnusable.exit_code, "")
     assert "nobody/has-this" in ended.err
     assert found(typed, "quokka") == before

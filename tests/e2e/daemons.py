@@ -9,8 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -19,13 +19,14 @@ import psutil
 from mcp import StdioServerParameters
 from talking import SERVER, talking, until
 
+from command_line import Ended, call, execute
 from recollect import Settings
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client as Wire
-from recollect.doors.daemon.link import Link
+from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.daemon.runtime import NAME
 
-__all__ = ["SERVER", "Place", "alive", "kill", "script", "until", "zombies"]
+__all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]
 
 
 @dataclass
@@ -34,11 +35,16 @@ class Place:
 
     settings: Settings
     environment: dict[str, str]
-    links: list[Link] = field(default_factory=list)
+    links: list[DaemonConnection] = field(default_factory=list)
 
     @property
     def home(self) -> Path:
         return self.settings.folder
+
+    @property
+    def folder(self) -> Path:
+        """Return a folder that is there, to work in."""
+        return next(one for one in (self.home, *self.home.parents) if one.is_dir())
 
     @property
     def runtime_file(self) -> Path:
@@ -47,22 +53,20 @@ class Place:
     def changed(self, **changes: Any) -> Place:
         """Return the same place under other settings."""
         settings = self.settings.model_copy(update=changes)
-        ours = {f"RECOLLECT_{name.upper()}": str(value) for name, value in changes.items()}
+        ours = {f"RECOLLECT_{name.upper()}": "" if value is None else str(value) for name, value in changes.items()}
         return Place(settings, self.environment | ours, self.links)
 
     def well(self) -> bool:
         """Say whether the doctor finds nothing wrong; what was just written may still wait for the vector index."""
-        command = [SERVER, "doctor", "--json"]
-        return subprocess.run(command, env=self.environment, capture_output=True, timeout=180).returncode == 0
+        return call(["doctor", "--json"], self.environment, self.folder).code == 0
 
-    def cli(self, *arguments: str, code: int = 0, **options: Any) -> str:
-        """Run a command, check how it ends and that it never ends in a traceback; return what it says."""
-        command = [SERVER, *arguments]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=180, **options)
-        said = done.stdout + done.stderr
-        assert done.returncode == code, f"{arguments} ended with {done.returncode}: {said}"
-        assert "Traceback" not in said, said
-        return said
+    def cli(self, *arguments: str, code: int = 0, cwd: Path | None = None) -> str:
+        """Run a command in this process, check how it ends, in a traceback never, and return what it says."""
+        return _checked(call(arguments, self.environment, cwd or self.folder), arguments, code)
+
+    def execute(self, *arguments: str, code: int = 0, limit: int | None = None) -> str:
+        """Do what `cli` does, but with the real executable, which may write no file beyond `limit` bytes."""
+        return _checked(execute(arguments, self.environment, self.folder, limit=limit), arguments, code)
 
     def begin(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
         """Start a command and do not wait for it."""
@@ -72,9 +76,9 @@ class Place:
     def json(self, *arguments: str) -> Any:
         return json.loads(self.cli(*arguments, "--json"))
 
-    def link(self) -> Link:
+    def link(self) -> DaemonConnection:
         """Return a client's link, closed at the end of the test."""
-        link = Link(self.settings)
+        link = DaemonConnection(self.settings)
         self.links.append(link)
         return link
 
@@ -150,6 +154,23 @@ class Place:
                 one.wait(10)
             except psutil.NoSuchProcess:
                 continue
+
+
+def open_place(home: Path, cache_dir: Path, undo: ExitStack, **changes: object) -> Place:
+    """Return a place; whatever still runs in it when `undo` closes is ended."""
+    names = {"user": "ada", "team": "crew", "project": "engine"}
+    paths = {"home": home, "cache_dir": cache_dir}
+    settings = Settings(**(paths | names | {"daemon": True} | changes))
+    ours = settings.model_dump(mode="json", exclude_none=True)
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    place = Place(settings, theirs | {f"RECOLLECT_{name.upper()}": str(value) for name, value in ours.items()})
+    undo.callback(place.clear)
+    return place
+
+
+def _checked(ended: Ended, arguments: Sequence[str], code: int) -> str:
+    assert ended.code == code, f"{arguments} ended with {ended.code}: {ended.out + ended.err}"
+    return ended.out + ended.err
 
 
 def kill(pid: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from recollect import Query, open_app, recall, reindex
+from recollect import Query, Settings, open_app, recall, reindex
 from second import NAME
 
 
@@ -24,7 +24,7 @@ def work(models: Path) -> None:
         say("ready")
 
         def told(done: int, total: int) -> None:
-            hits = recall(app, Query(query="Which page speaks of the walrus?", min_score=0.0)).hits
+            hits = recall(app, Query(query="Which page speaks of the walrus?", min_score=0.0), Settings().caller).hits
             say("at", done, total, hits[0].memory.key if hits else "nothing")
 
         reindex(app, told, model=NAME, models_dir=models)

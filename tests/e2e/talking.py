@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, Tool
 
 SERVER = str(Path(sys.executable).with_name("recollect"))
-PATIENCE = 60.0  # seconds
+PATIENCE = 300.0  # seconds, on a machine that is busy with other things too
 
 
 class Talk:

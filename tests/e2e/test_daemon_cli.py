@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,7 +14,7 @@ from daemons import Place, alive, until, zombies
 
 from recollect import open_app
 from recollect.doors.daemon import launch
-from recollect.doors.daemon.guard import Activity
+from recollect.doors.daemon.auth import Activity
 
 
 def test_the_first_call_starts_it_and_the_second_finds_it(place: Place) -> None:
@@ -56,13 +57,13 @@ def test_a_polite_signal_ends_it_in_order(place: Place) -> None:
     psutil.Process(place.pid()).terminate()
     until(lambda: not place.daemons())
     assert not place.runtime_file.exists()
-    assert "gone" in place.logs()
+    assert "stopped" in place.logs()
 
 
-def test_one_who_wants_it_alone_is_told_who_owns_it(place: Place) -> None:
+def test_one_who_wants_it_alone_is_told_who_owns_it(shared: Place) -> None:
     """With a daemon running, `--in-process` ends with exit code 5 and names the owner."""
-    pid = place.pid()
-    said = place.cli("--in-process", "recall", "anything", code=5)
+    pid = shared.pid()
+    said = shared.cli("--in-process", "recall", "anything", code=5)
     assert f"process {pid} (recollect serve" in " ".join(said.split())
 
 
@@ -75,10 +76,10 @@ def test_an_owner_that_is_no_daemon_is_named(place: Place) -> None:
     place.cli("remember", "anything")
 
 
-def test_a_second_serve_is_refused(place: Place) -> None:
+def test_a_second_serve_is_refused(shared: Place) -> None:
     """Whoever types `recollect serve` beside a daemon is told who serves already."""
-    pid = place.pid()
-    assert f"process {pid}" in place.cli("serve", code=5)
+    pid = shared.pid()
+    assert f"process {pid}" in shared.execute("serve", code=5)
 
 
 def test_nobody_comes_and_it_ends(make_place: Callable[..., Place]) -> None:
@@ -124,9 +125,9 @@ def test_the_log_holds_no_memory_and_no_token(place: Place) -> None:
     assert not [word for word in ("Zerline", "quokka", "xylophone", secret, token) if word in logs]
 
 
-def test_settings_reach_a_daemon_that_works_elsewhere(place: Place) -> None:
+def test_settings_reach_a_daemon_that_works_elsewhere(make_place: Callable[..., Place], tmp_path: Path) -> None:
     """A data folder given relative to the client's working folder is the same one for the daemon."""
-    folder = place.home.parent
+    place, folder = make_place(tmp_path / "home"), tmp_path
     command = ["--home", "relative", "remember", "where am I"]
     place.cli(*command, cwd=folder)
     there = place.changed(home=folder / "relative")
@@ -145,21 +146,19 @@ def test_a_client_that_leaves_early_waits_for_nothing(place: Place) -> None:
     assert "Traceback" not in said
 
 
-def test_no_descriptor_is_leaked(place: Place) -> None:
+def test_no_descriptor_is_leaked(shared: Place) -> None:
     """A client that looks, connects and disconnects often holds no more open files than before."""
-    place.pid()
-    launch.stop(place.settings)
-    place.pid()
+    shared.pid()
     before = psutil.Process().num_fds()
     for _ in range(20):
-        with place.wire() as wire:
+        with shared.wire() as wire:
             wire.post("/status", {})
     assert psutil.Process().num_fds() == before
 
 
-def test_many_threads_share_a_link(place: Place) -> None:
+def test_many_threads_share_a_link(shared: Place) -> None:
     """Threads of one client use one link at once, and each gets its own answer."""
-    link = place.link()
+    link = shared.link()
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda n: link.operation("remember", {"content": f"thread fact {n}"})["id"], range(16)))
     assert len(set(found)) == 16

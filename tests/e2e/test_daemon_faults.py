@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import select
 import signal
 import socket
 import sys
@@ -21,7 +20,7 @@ from daemons import Place, alive, kill, until, zombies
 from recollect.doors.daemon import client as wire
 from recollect.doors.daemon import launch
 from recollect.errors import DaemonUnreachable, StoreUnusable
-from recollect.store import owner
+from recollect.store import store_lock
 
 
 def test_killed_in_mid_write(place: Place) -> None:
@@ -57,10 +56,10 @@ def test_asked_twice(place: Place, end: str) -> None:
         "stop": lambda: launch.stop(place.settings),
         "kill": place.kill,
     }
-    for name, fields in (("remember", {"content": "once only", "key": "k"}), ("forget", {"id": "1"})):
-        first = place.ask(name, fields, f"request-{name}")
-        between[end]()
-        assert place.ask(name, fields, f"request-{name}") == first
+    asked = {"remember": {"content": "once only", "key": "k"}, "forget": {"id": "1"}}
+    first = {name: place.ask(name, fields, f"request-{name}") for name, fields in asked.items()}
+    between[end]()
+    assert {name: place.ask(name, fields, f"request-{name}") for name, fields in asked.items()} == first
     assert place.rows("SELECT action FROM journal ORDER BY id") == [("insert",), ("delete",)]
     assert place.rows("SELECT count(*) FROM memory") == [(0,)]
 
@@ -83,12 +82,12 @@ def test_a_client_is_killed_in_mid_call(place: Place) -> None:
 
 
 @pytest.mark.parametrize("what", ["dead", "ours", "garbage", "binary", "list", "strange", "closed", "port", "empty"])
-def test_a_stale_runtime_file(place: Place, what: str) -> None:
+def test_a_stale_runtime_file(common: Place, what: str) -> None:
     """Whatever an old daemon left behind, its pid dead or taken by another process, the next client starts anew."""
-    place.remember("before")
-    published = place.published()
-    place.kill()
-    nobody = place.home / "nobody.sock"
+    common.remember(f"before {what}")
+    published = common.published()
+    common.kill()
+    nobody = common.home / f"{what}.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(nobody))
     left: dict[str, Any] = {
@@ -100,13 +99,13 @@ def test_a_stale_runtime_file(place: Place, what: str) -> None:
     }
     raw = {"garbage": b"{not json", "binary": b"\xff\xfe\x00", "list": b"[1, 2]", "empty": b""}
     if what in left:
-        place.publish(**left[what])
+        common.publish(**left[what])
     else:
-        place.runtime_file.write_bytes(raw[what])
-    assert place.json("status") == {"running": False}
-    assert place.json("stop") == {"stopped": False}
-    assert place.recall("before") == ["before"]
-    assert place.published()["pid"] != published["pid"]
+        common.runtime_file.write_bytes(raw[what])
+    assert common.json("status") == {"running": False}
+    assert common.json("stop") == {"stopped": False}
+    assert f"before {what}" in common.recall(f"before {what}")
+    assert common.published()["pid"] != published["pid"]
     assert alive(os.getpid())
 
 
@@ -114,23 +113,25 @@ def test_a_stranger_on_the_old_port_hears_nothing(place: Place) -> None:
     """When a daemon is gone, whoever has taken its port since is never sent a request."""
     place.pid()
     place.kill()
-    until(lambda: not owner.held(place.home))  # the system takes a moment to clear a killed process away
+    until(lambda: not store_lock.held(place.home))  # the system takes a moment to clear a killed process away
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         place.publish(socket="", port=stranger.getsockname()[1])
         place.remember("for nobody else")
-        assert not select.select([stranger], [], [], 0)[0]
+        stranger.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
 
 
-def test_twenty_race_to_start(place: Place) -> None:
-    """Twenty clients start at once where no daemon is: one comes up, and all of them are served by it."""
-    racing = [place.begin("remember", f"racer {number}") for number in range(14)]
-    servers = [place.begin("mcp") for _ in range(6)]
+def test_many_race_to_start(place: Place) -> None:
+    """Many clients start at once where no daemon is: one comes up, and all of them are served by it."""
+    racing = [place.begin("remember", f"racer {number}") for number in range(6)]
+    servers = [place.begin("mcp") for _ in range(2)]
     said = [one.communicate()[1] for one in racing]
-    assert [one.returncode for one in racing] == [0] * 14, said
+    assert [one.returncode for one in racing] == [0] * 6, said
     for one in servers:
-        one.communicate("", timeout=60)
-    assert [one.returncode for one in servers] == [0] * 6
-    assert place.rows("SELECT count(*) FROM memory") == [(14,)]
+        one.communicate("")
+    assert [one.returncode for one in servers] == [0] * 2
+    assert place.rows("SELECT count(*) FROM memory") == [(6,)]
     assert place.logs().count("serving as process") == 1
     assert len(place.processes()) == len(place.daemons()) == 1
 
@@ -139,9 +140,9 @@ def test_one_that_hangs_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) 
     """A daemon that is stopped in its tracks is not waited for without end: the error names the process."""
     pid = place.pid()
     psutil.Process(pid).suspend()
-    for name, seconds in (("_DOUBT", 0.3), ("_HELLO", 0.3)):
+    for name, seconds in (("_SILENCE", 0.3), ("_PING", 0.3)):
         monkeypatch.setattr(wire, name, seconds)
-    for name, seconds in (("_PATIENCE", 2.0), ("_COURTESY", 1.0)):
+    for name, seconds in (("_START_TIMEOUT", 2.0), ("_OWNER_TIMEOUT", 1.0)):
         monkeypatch.setattr(launch, name, seconds)
     with pytest.raises(DaemonUnreachable, match=rf"process {pid} .*does not answer"):
         place.remember("anything")
@@ -177,7 +178,8 @@ def test_a_home_that_cannot_be_written(make_place: Callable[..., Place], tmp_pat
     homes = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "home"}
     place = make_place(homes.get(where, Path("/proc/none")), cache_dir=tmp_path / "cache")
     for command in (["remember", "anything"], ["recall", "anything"], ["serve"]):
-        said = " ".join(place.cli(*command, code=6).split())
+        run = place.execute if command == ["serve"] else place.cli
+        said = " ".join(run(*command, code=6).split())
         assert str(place.home) in said or "cannot be" in said
     assert place.json("status") == {"running": False}
     with pytest.raises(StoreUnusable, match="cannot be written"):
@@ -205,11 +207,7 @@ def test_it_runs_out_of_space(place: Place) -> None:
 @pytest.mark.parametrize("limit", [0, 300, 8192])
 def test_no_space_to_start(place: Place, limit: int) -> None:
     """On a full disk the daemon cannot start, and the command says so with exit code 6."""
-
-    def full() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    said = place.cli("remember", "anything", code=6, preexec_fn=full)
+    said = place.execute("remember", "anything", code=6, limit=limit)
     assert "cannot be" in " ".join(said.split())
     until(lambda: not place.processes())
     place.cli("remember", "anything")
@@ -220,11 +218,11 @@ def test_a_request_while_it_is_going(make_place: Callable[..., Place]) -> None:
     place = make_place(idle_minutes=0.002)
     link = place.link()
     found = []
-    for number in range(6):
+    for number in range(3):
         found.append(link.operation("remember", {"content": f"at the door {number}"})["id"])
         until(lambda: not place.runtime_file.exists())  # it is going, and may not be gone
-    assert len(set(found)) == 6
-    assert place.rows("SELECT count(*) FROM memory") == [(6,)]
+    assert len(set(found)) == 3
+    assert place.rows("SELECT count(*) FROM memory") == [(3,)]
 
 
 def test_nothing_is_left_of_a_command(place: Place) -> None:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import anyio
 import httpx2
 import pytest
-from daemons import Place, until
+from daemons import Place, open_place, until
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-PATHS = ("/hello", "/tool", "/operation", "/status", "/stop", "/mcp", "/mcp/", "/", "/nowhere")
+from recollect.errors import InvalidInput
+from stores import lay
+
+PATHS = ("/ping", "/tool", "/operation", "/status", "/stop", "/mcp", "/mcp/", "/", "/nowhere")
 
 
-@pytest.fixture
-def served(place: Place) -> Iterator[Place]:
-    """Return a place whose daemon somebody has started by hand, on a free port too."""
+@contextmanager
+def serving(place: Place) -> Iterator[Place]:
+    """Start the daemon of a place by hand, on a free port too."""
     quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with place.begin("serve", "--port", "0", **quiet) as process:
         until(place.runtime_file.exists)
@@ -28,6 +35,15 @@ def served(place: Place) -> Iterator[Place]:
             process.terminate()
     assert process.returncode == 0
     assert not place.runtime_file.exists()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[Place]:
+    """Return a place that is served for all tests here."""
+    home = tmp_path_factory.mktemp("served") / "home"
+    lay(migrated, home)
+    with ExitStack() as undo:
+        yield undo.enter_context(serving(open_place(home, cache_dir, undo)))
 
 
 def http(place: Place, way: str, token: str | None = None, **headers: str) -> httpx2.AsyncClient:
@@ -41,6 +57,12 @@ def http(place: Place, way: str, token: str | None = None, **headers: str) -> ht
     return httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=given, timeout=None)
 
 
+def mcp_at(client: httpx2.AsyncClient, user: str = "ada", **more: str) -> Any:
+    """Return the MCP stream of a user at the address of `client`."""
+    query = urlencode({"user": user, "team": "crew", "project": "engine"} | more)
+    return streamable_http_client(f"{str(client.base_url).rstrip('/')}/mcp?{query}", http_client=client)
+
+
 def status_of(place: Place, way: str, path: str, token: str | None = None, **headers: str) -> int:
     async def ask() -> int:
         async with http(place, way, token, **headers) as client:
@@ -52,23 +74,83 @@ def status_of(place: Place, way: str, path: str, token: str | None = None, **hea
 @pytest.mark.parametrize("way", ["socket", "port"])
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_mcp_over_http(served: Place, way: str, mode: Literal["auto", "legacy"]) -> None:
-    """An MCP client that speaks HTTP has the same tool, in both eras; it speaks as the daemon's own caller."""
+    """An MCP client that speaks HTTP has the same tool, in both eras; it speaks as whom its address names."""
 
     async def talk() -> list[str]:
-        async with http(served, way) as client:
-            stream = streamable_http_client(f"{str(client.base_url).rstrip('/')}/mcp", http_client=client)
-            async with Client(stream, mode=mode) as mcp:
-                assert [tool.name for tool in (await mcp.list_tools()).tools] == ["memory"]
-                content = {"action": "remember", "content": f"said over the {way}", "scope": "personal"}
-                assert not (await mcp.call_tool("memory", content)).is_error
-                refused = await mcp.call_tool("memory", {"action": "forget"})
-                assert refused.is_error
-                found = await mcp.call_tool("memory", {"action": "recall", "query": f"said over the {way}"})
+        async with http(served, way) as client, Client(mcp_at(client, f"{way}-{mode}"), mode=mode) as mcp:
+            assert [tool.name for tool in (await mcp.list_tools()).tools] == ["memory"]
+            content = {"action": "remember", "content": f"said over the {way} in {mode}", "scope": "personal"}
+            assert not (await mcp.call_tool("memory", content)).is_error
+            refused = await mcp.call_tool("memory", {"action": "forget"})
+            assert refused.is_error
+            found = await mcp.call_tool("memory", {"action": "recall", "query": f"said over the {way} in {mode}"})
         return [hit["content"] for hit in found.structured_content["memories"]]
 
-    assert anyio.run(talk) == [f"said over the {way}"]
-    assert served.rows("SELECT name FROM namespace JOIN memory ON namespace.id = namespace_id") == [("user:ada",)]
-    assert served.recall(f"said over the {way}") == [f"said over the {way}"]
+    assert anyio.run(talk) == [f"said over the {way} in {mode}"]
+    query = (
+        f"SELECT name FROM namespace JOIN memory ON namespace.id = namespace_id WHERE content LIKE '%{way} in {mode}'"
+    )
+    assert served.rows(query) == [(f"user:{way}-{mode}",)]
+    assert served.recall(f"said over the {way} in {mode}") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("", "user"),
+        ("?toolset=store", "user"),
+        ("?project=engine", "user"),
+        ("?user=ada", "project"),
+        ("?user=%20&project=engine", "user"),
+        ("?user=ada&project=", "project"),
+        ("?user=ada&project=engine&team=a/b", "team"),
+    ],
+)
+def test_an_http_client_says_who_asks(served: Place, query: str, named: str) -> None:
+    """An address without a user or a project is refused on every method, with a sentence that says what is missing."""
+
+    async def ask(method: str) -> tuple[int, str]:
+        async with http(served, "port") as client:
+            answer = await client.request(method, f"/mcp{query}")
+            return int(answer.status_code), str(answer.json()["message"])
+
+    for method in ("GET", "POST", "DELETE"):
+        status, message = anyio.run(ask, method)
+        assert status == 422
+        assert named in message.partition(":")[0]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_http_clients_see_only_what_is_theirs(served: Place, mode: Literal["auto", "legacy"]) -> None:
+    """Of two HTTP clients at one daemon each finds their own personal memories, and both find their project's."""
+
+    async def talk(user: str, arguments: dict[str, str]) -> list[str]:
+        async with http(served, "port") as client, Client(mcp_at(client, user, project=mode), mode=mode) as mcp:
+            found = await mcp.call_tool("memory", arguments)
+        assert not found.is_error
+        return sorted(hit["content"] for hit in found.structured_content.get("memories", ()))
+
+    users = (f"bob {mode}", f"Żofia 東 {mode}")
+    for user in users:
+        anyio.run(talk, user, {"action": "remember", "content": f"{user} likes maple syrup", "scope": "personal"})
+    shared = {"action": "remember", "content": "The project likes maple syrup", "key": "syrup"}
+    anyio.run(talk, users[0], shared)
+    for user in users:
+        found = anyio.run(talk, user, {"action": "recall", "query": "who likes maple syrup?"})
+        assert found == sorted([f"{user} likes maple syrup", "The project likes maple syrup"])
+
+
+def test_a_request_to_the_daemon_names_its_caller(served: Place) -> None:
+    """A request of a thin client without a caller is refused by the name of that field; nobody is taken for it."""
+    with served.wire() as wire:
+        for path, body in (
+            ("/operation", {"name": "stats", "fields": {}}),
+            ("/tool", {"name": "memory", "arguments": {"action": "recall", "query": "anything"}}),
+        ):
+            with pytest.raises(InvalidInput, match="Missing caller"):
+                wire.post(path, body)
+            with pytest.raises(InvalidInput, match="user"):
+                wire.post(path, body | {"caller": {"project": "engine"}})
 
 
 @pytest.mark.parametrize("way", ["socket", "port"])
@@ -78,7 +160,7 @@ def test_no_path_opens_without_the_token(served: Place, way: str) -> None:
     wrong = ("", "wrong", token + "x", token[:-1], "é")
     asked = {(path, one): status_of(served, way, path, one) for path in PATHS for one in wrong if one.isascii()}
     assert set(asked.values()) == {401}
-    assert status_of(served, way, "/hello") == 200
+    assert status_of(served, way, "/ping") == 200
     assert status_of(served, way, "/nowhere") == 404
 
 
@@ -88,8 +170,8 @@ def test_a_page_of_elsewhere_does_not_come_in(served: Place) -> None:
     page = {status_of(served, "port", path, Origin="https://evil.example") for path in PATHS}
     assert (foreign, page) == ({421}, {403})
     for name in ("localhost", "127.0.0.1:1234", "[::1]:80"):
-        assert status_of(served, "port", "/hello", Host=name) == 200
-    assert status_of(served, "port", "/hello", Origin="http://localhost:3000") == 200
+        assert status_of(served, "port", "/ping", Host=name) == 200
+    assert status_of(served, "port", "/ping", Origin="http://localhost:3000") == 200
 
 
 def test_nonsense_is_refused_with_a_sentence(served: Place) -> None:
@@ -115,30 +197,28 @@ def test_nonsense_is_refused_with_a_sentence(served: Place) -> None:
         for path in ("/tool", "/operation"):
             status, message = anyio.run(ask, content, path)
             assert status == 422
-            assert re.match(r"The request is not of this daemon's form|Unknown operation|Invalid|Missing", message)
+            assert re.match(r"Malformed request|Unknown operation|Invalid|Missing", message)
     long = {"name": "remember", "fields": {"content": "x" * 5_000_000}}
     with served.wire() as wire, pytest.raises(ValueError, match="Invalid content"):
         wire.post("/operation", long | {"caller": served.settings.caller.model_dump()})
 
 
-def test_open_streams_do_not_keep_it(served: Place) -> None:
+def test_open_streams_do_not_keep_it(place: Place) -> None:
     """`recollect stop` ends a daemon that MCP clients are still connected to."""
 
     async def talk() -> None:
-        async with http(served, "port") as client:
-            stream = streamable_http_client(f"{str(client.base_url).rstrip(chr(47))}/mcp", http_client=client)
-            async with Client(stream, mode="legacy") as mcp:
-                await mcp.list_tools()
-                said = await anyio.to_thread.run_sync(lambda: served.json("stop"))
-                assert said == {"stopped": True}
+        async with http(place, "port") as client, Client(mcp_at(client), mode="legacy") as mcp:
+            await mcp.list_tools()
+            said = await anyio.to_thread.run_sync(lambda: place.execute("stop", "--json"))
+            assert json.loads(said) == {"stopped": True}
 
-    anyio.run(talk)
+    with serving(place):
+        anyio.run(talk)
 
 
-def test_a_port_that_is_taken(make_place: Callable[..., Place], served: Place) -> None:
+def test_a_port_that_is_taken(place: Place, served: Place) -> None:
     """`recollect serve` on a port that somebody has says so plainly, and the store is free again."""
-    other = make_place(served.home.parent / "other")
     port = str(served.published()["port"])
-    assert f"Port {port} on loopback cannot be used" in " ".join(other.cli("serve", "--port", port, code=9).split())
-    assert "--port" in other.cli("serve", "--port", "99999", code=2)
-    other.cli("--in-process", "remember", "it is free")
+    assert f"Port {port} on loopback cannot be used" in " ".join(place.execute("serve", "--port", port, code=9).split())
+    assert "--port" in place.cli("serve", "--port", "99999", code=2)
+    place.cli("--in-process", "remember", "it is free")

@@ -45,7 +45,7 @@ def test_words_answer_while_the_model_loads(cold: Place) -> None:
             for query in ("Tuesday mornings", "Tuesdya", "deploys"):
                 body = talk.call(action="recall", query=query).structured_content
                 assert [hit["id"] for hit in body["memories"]] == [memory_id]
-                assert any("Meaning is not searched yet" in note and "loading" in note for note in body["notes"])
+                assert any("Vector search skipped" in note and "loading" in note for note in body["notes"])
             result = talk.call(action="recall", query=MEANING)
             assert not result.is_error
             assert result.structured_content["notes"]

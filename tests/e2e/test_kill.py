@@ -2,139 +2,15 @@
 
 from __future__ import annotations
 
-import random
-import re
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
+from kills import kill_writers
 
-from sqlalchemy import text
-
-from recollect import App, Query, Settings, recall
-from recollect.domain import Sensitivity, View
-from recollect.ports import Term
-from recollect.store.database import open_file
-
-KILLS = 24
-LOOK_EVERY = 6
-WORKER = Path(__file__).with_name("worker.py")
-_SHAPE = re.compile(r"(?:The word (q\d+z\d+y) stands here, version v(\d+)x, beside ropes, masts and sails\.\n\n){1,60}")
+from recollect import Settings
 
 
-@dataclass
-class Ledger:
-    """What the killed processes have said: the version each memory must have, and which may be otherwise."""
-
-    living: dict[str, int] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
-    open: dict[str, tuple[str, int]] = field(default_factory=dict)
-    acknowledged: int = 0
-
-    def read(self, lines: list[str]) -> None:
-        """Take in the lines of one process; the last one begun may have no end."""
-        for line in lines:
-            kind, verb, name, version, *_ = [*line.split(), "", "", "0"]
-            if kind == "begin":
-                self.open[name] = (verb, int(version))
-            elif kind == "done":
-                del self.open[name]
-                self.acknowledged += 1
-                if verb == "forget":
-                    del self.living[name]
-                    self.gone.add(name)
-                else:
-                    self.living[name] = int(version)
-
-    def settle(self, held: dict[str, int]) -> None:
-        """Hold the store to what was said, and take what it made of the unfinished as the truth from now on."""
-        for name, (verb, version) in self.open.items():
-            before = {self.living.get(name)}
-            possible = before | ({None} if verb == "forget" else {version})
-            assert held.get(name) in possible, f"{verb} of {name} ended as {held.get(name)}, not one of {possible}"
-            self.living.pop(name, None)
-            if name in held:
-                self.living[name] = held[name]
-            else:
-                self.gone.add(name)
-        self.open.clear()
-        assert held == self.living
-
-
-def run_and_kill(environment: dict[str, str], seed: int, seconds: float) -> list[str]:
-    """Let a worker work for so long, kill it, and return the whole lines it wrote.
-
-    The time runs from when it is ready; for every other seed from its first write, so that even a slow one writes.
-    """
-    process = subprocess.Popen(
-        [sys.executable, str(WORKER), str(seed)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        first, early = process.stdout.readline(), list[bytes]()
-        while seed % 2 and not any(line.startswith(b"done") for line in early):
-            early.append(process.stdout.readline())
-            assert early[-1], process.stderr.read().decode()
-        killer = threading.Timer(seconds, process.send_signal, [signal.SIGKILL])
-        killer.start()
-        lines = [*early, *process.stdout.readlines()]
-        complaint = process.stderr.read().decode()
-        killer.join()
-    assert first == b"ready\n", complaint
-    assert process.returncode == -signal.SIGKILL, complaint
-    return [line.decode().strip() for line in lines if line.endswith(b"\n")]
-
-
-def held_by(folder: Path) -> dict[str, int]:
-    """Read every memory from SQL by hand; each must be whole."""
-    database = open_file(folder / "memory.db")
-    with closing(database), database.reading() as connection:
-        rows = connection.execute(text("SELECT key, content FROM memory")).all()
-    found: dict[str, int] = {}
-    for key, content in rows:
-        whole = _SHAPE.fullmatch(content)
-        assert whole is not None, f"{key} is torn"
-        assert (whole[1], set(re.findall(r"v(\d+)x", content))) == (key, {whole[2]})
-        found[key] = int(whole[2])
-    return found
-
-
-def nowhere(app: App, name: str) -> bool:
-    """Say whether neither words nor typos nor pieces nor the vocabulary know the name."""
-    view = View(app.caller.namespaces(), app.clock(), tuple(Sensitivity))
-    return not (
-        app.text.search([Term(name)], view, 5)
-        or app.text.substring(name, view, 5)
-        or app.text.frequencies([name], view)
-        or any(term.text == name for term in app.text.similar(name[:-1], view, 5))
-    )
-
-
-def look(app: App, folder: Path, ledger: Ledger, chance: random.Random) -> None:
-    """Reopen and compare: SQL with what was said, text and vectors with SQL, and some memories through recall."""
-    ledger.settle(held_by(folder))
-    app.vectors.sync()
-    assert [check for check in app.checks() if not check.well] == []
-    for name in ledger.gone:
-        assert nowhere(app, name), f"{name} was forgotten and is still known"
-    for name in chance.sample(sorted(ledger.living), min(12, len(ledger.living))):
-        found = recall(app, Query(query=name, min_score=0.0)).hits[0].memory
-        assert (found.key, f"v{ledger.living[name]}x" in found.content) == (name, True)
-
-
-def test_kills_lose_nothing(open_store: Callable[..., App], settings: Settings, environment: dict[str, str]) -> None:
+def test_kills_lose_nothing(settings: Settings, environment: dict[str, str]) -> None:
     """A store whose owners are killed in mid-work keeps every acknowledged write and agrees with itself."""
-    chance, ledger = random.Random(20), Ledger()
-    for seed in range(KILLS):
-        ledger.read(run_and_kill(environment, seed, chance.uniform(0.0, 1.2)))
-        if seed % LOOK_EVERY == LOOK_EVERY - 1:
-            with open_store() as app:
-                look(app, settings.folder, ledger, chance)
-    assert ledger.acknowledged >= KILLS // 2
+    ledger = kill_writers(settings, environment, range(5))
+    assert ledger.kills == 5
+    assert ledger.acknowledged >= 24
     assert ledger.living
     assert ledger.gone

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from daemons import Place
 from talking import SERVER, environment_of, talking
 
 
@@ -97,18 +98,17 @@ def test_memories_outlive_their_process(tmp_path: Path, cache_dir: Path) -> None
         assert talk.recall("quokka") == []
 
 
-def test_projects_are_apart_and_the_team_is_shared(tmp_path: Path, cache_dir: Path) -> None:
+def test_projects_are_apart_and_the_team_is_shared(place: Place) -> None:
     """Another project sees neither this project's memories nor, for another user, personal ones; team's are shared."""
-    home = tmp_path / "home"
-    with talking(environment_of(home, cache_dir)) as ada:
+    with place.talk() as ada:
         ids = {scope: ada.remember(f"the obelisk of {scope}", scope=scope) for scope in ("personal", "project", "team")}
         assert {one["scope"] for one in ada.recall("obelisk")} == {"personal", "project", "team"}
-    with talking(environment_of(home, cache_dir, PROJECT="other")) as ada:
+    with place.changed(project="other").talk() as ada:
         assert {one["scope"] for one in ada.recall("obelisk")} == {"personal", "team"}
         assert ada.told(action="forget", id=ids["project"]) == f"Memory {ids['project']} not found."
-    with talking(environment_of(home, cache_dir, USER="bob", PROJECT="other")) as bob:
+    with place.changed(user="bob", project="other").talk() as bob:
         assert {one["scope"] for one in bob.recall("obelisk")} == {"team"}
-    with talking(environment_of(home, cache_dir, USER="eve", TEAM="rivals")) as eve:
+    with place.changed(user="eve", team="rivals").talk() as eve:
         assert eve.recall("obelisk") == []
 
 
@@ -133,4 +133,4 @@ def test_a_broken_installation_is_told_in_the_answer(tmp_path: Path, breakage: s
             talk.remember("words still answer")
             result = talk.call(action="recall", query="words still answer")
             assert result.structured_content["memories"][0]["content"] == "words still answer"
-            assert "Meaning is not searched yet: The weights " in result.structured_content["notes"][0]
+            assert "Vector search skipped: The weights " in result.structured_content["notes"][0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from talking import SERVER, Talk, environment_of, memories_in, talking
+from talking import Talk, environment_of, memories_in, talking
 from tokenizers import Tokenizer
 
+from command_line import call
 from recollect.domain import FactType
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
@@ -26,6 +26,7 @@ CONFIDENCE = "Invalid confidence: Must be 0.0–1.0"
 SCOPES = "Invalid scope: Must be `personal`, `project`, or `team`"
 LIMIT = "Invalid limit: Must be a whole number from 1 to 100"
 NAMES = ("action", "content", "key", "fact_type", "category", "confidence", "scope", "query", "limit", "id")
+NAMES += ("supersedes",)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             talk.warm()
             yield Place(talk, home)
     finally:
-        subprocess.run([SERVER, "stop"], env=environment, check=True, capture_output=True)
+        assert call(["stop"], environment, home).code == 0
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_another_tool_is_unknown(talk: Talk) -> None:
 
 
 def test_the_schema_is_flat_and_whole(talk: Talk) -> None:
-    """The schema lists exactly the parameters of the specification, each explained, and requires only `action`."""
+    """The schema lists the specified parameters and `supersedes`, each explained, and requires only `action`."""
     [tool] = talk.tools()
     schema = tool.input_schema
     assert tuple(schema["properties"]) == NAMES

@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 from daemons import Place, kill, until
 
+from callers import ADA
+from recollect import Draft, Settings, remember
 from recollect.errors import ModelMismatch, ModelUnusable, RecollectError
 from second import NAME, second_model
+from stores import lay, open_app
 
 MISMATCH = 7
+MODEL = "all-MiniLM-L6-v2"
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +55,27 @@ def test_reindex_moves_a_store_to_another_model(make_place: Callable[..., Place]
     assert "recollect reindex" in place.cli("recall", "build server", code=MISMATCH)
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Path:
+    """Return the data folder of a store with some memories, to be copied."""
+    home = tmp_path_factory.mktemp("filled") / "home"
+    lay(migrated, home)
+    with open_app(Settings(home=home, cache_dir=cache_dir, daemon=False)) as app:
+        for number in range(80):
+            content = f"Page {number} of the log: the build server number {number} is called Otto {number}"
+            remember(app, Draft(content=content), ADA)
+        app.vectors.sync()
+    return home
+
+
 @pytest.fixture
-def prompted(place: Place, tmp_path: Path) -> Place:
-    """Return the same place with the second model configured; a daemon of the first serves some memories there."""
-    for number in range(80):
-        place.remember(f"Page {number} of the log: the build server number {number} is called Otto {number}")
-    return place.changed(model=NAME, models_dir=second_model(tmp_path / "models"))
+def prompted(make_place: Callable[..., Place], filled: Path, tmp_path: Path) -> Place:
+    """Return a place with some memories where the second model is configured; a daemon of the first serves there."""
+    home = tmp_path / "filled"
+    shutil.copytree(filled, home)
+    first = make_place(home)
+    first.pid()
+    return first.changed(model=NAME, models_dir=second_model(tmp_path / "models"))
 
 
 class Asking(threading.Thread):
@@ -78,8 +97,9 @@ class Asking(threading.Thread):
             self.end = error
 
 
-def test_a_daemon_answers_while_its_store_moves(place: Place, prompted: Place) -> None:
+def test_a_daemon_answers_while_its_store_moves(prompted: Place) -> None:
     """Clients of the old model are answered until the store has moved, then told so; the new model serves at once."""
+    place = prompted.changed(model=MODEL, models_dir=None)
     before, asking = place.pid(), Asking(place)
     asking.start()
     assert prompted.json("reindex") == {"memories": 80}
@@ -96,7 +116,7 @@ def test_a_daemon_answers_while_its_store_moves(place: Place, prompted: Place) -
 def test_a_daemon_that_dies_while_it_moves(prompted: Place) -> None:
     """When the daemon is killed in the midst of it, the command that waits for it finishes the work itself."""
     moving = prompted.begin("reindex", "--json")
-    until(lambda: prompted.rows("SELECT * FROM vector_beside LIMIT 1"))
+    until(lambda: prompted.rows("SELECT * FROM vector_shadow LIMIT 1"))
     prompted.kill()
     said, complaint = moving.communicate()
     assert moving.returncode == 0, complaint
@@ -107,7 +127,7 @@ def test_a_daemon_that_dies_while_it_moves(prompted: Place) -> None:
 def test_a_command_that_dies_stops_nothing(prompted: Place) -> None:
     """When the command is killed the daemon goes on, and the command typed again waits for the end of it."""
     moving = prompted.begin("reindex")
-    until(lambda: prompted.rows("SELECT * FROM vector_beside LIMIT 1"))
+    until(lambda: prompted.rows("SELECT * FROM vector_shadow LIMIT 1"))
     kill(moving.pid)
     moving.communicate()
     assert prompted.json("reindex") == {"memories": 80}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import pytest
 from daemons import Place
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from talking import SERVER, Talk, environment_of, talking, until
+from talking import Talk, environment_of, talking, until
 
+from command_line import call
 from recollect.doors import toolsets
 
 SETS = ("store", "dual", "more")
@@ -32,7 +32,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[
             until(lambda: not found.use("search_memories", query="anything").structured_content.get("notes"))
             yield found
     finally:
-        subprocess.run([SERVER, "stop"], env=environment, check=True, capture_output=True)
+        assert call(["stop"], environment, home).code == 0
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def stored(talk: Talk, content: str, **fields: Any) -> str:
 def test_the_chosen_sets_are_offered(talk: Talk) -> None:
     """Exactly the tools of the chosen sets are listed, in their order; another one is unknown."""
     names = [tool.name for tool in talk.tools()]
-    assert tuple(names) == toolsets.offered(SETS)
+    assert tuple(names) == toolsets.tool_names(SETS)
     assert len(names) == len(set(names)) == 23
     with pytest.raises(MCPError, match=r"Unknown tool: `memory`\. Allowed: `store_memory`, "):
         talk.use("memory", action="recall", query="x")
@@ -191,7 +191,7 @@ def test_old_memories_are_condensed(talk: Talk) -> None:
     """What nobody touched for long gives way to one summary of its category, and can be brought back."""
     texts = ["The attic holds old maps", "The cellar floods in March", "The roof was tiled in slate"]
     ids = [stored(talk, text, category="house", scope="personal") for text in texts]
-    done = talk.use("summarize_old", older_than_days=0.0000001, category="house", scope="personal")
+    done = talk.use("summarize_old", older_than_days=0.000000001, category="house", scope="personal")
     assert done.content[0].text == "3 memories condensed into 1 summary."
     [summary] = done.structured_content["ids"]
     content = read(talk, "get_memory", id=summary)["content"]
@@ -289,7 +289,7 @@ def test_sets_over_http(place: Place, mode: Any) -> None:
         async with httpx2.AsyncClient(
             transport=transport, base_url="http://localhost", headers=headers, timeout=None
         ) as client:
-            stream = streamable_http_client(f"http://localhost/mcp{query}", http_client=client)
+            stream = streamable_http_client(f"http://localhost/mcp?user=ada&project=engine{query}", http_client=client)
             async with Client(stream, mode=mode) as mcp:
                 found = [tool.name for tool in (await mcp.list_tools()).tools]
                 if "get_timeline" in found:
@@ -300,7 +300,7 @@ def test_sets_over_http(place: Place, mode: Any) -> None:
         return found
 
     assert anyio.run(names, "") == ["memory"]
-    assert anyio.run(names, "?toolset=store&toolset=memory") == list(toolsets.offered(["store", "memory"]))
+    assert anyio.run(names, "&toolset=store&toolset=memory") == list(toolsets.tool_names(["store", "memory"]))
     with pytest.raises((MCPError, ExceptionGroup)) as caught:
-        anyio.run(names, "?toolset=all")
+        anyio.run(names, "&toolset=all")
     assert "Unknown toolset: `all`" in repr(caught.value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import sys
 
-from recollect import Draft, Forget, forget, open_app, remember
+from recollect import Draft, Forget, Settings, forget, open_app, remember
 
 VERBS = ("remember", "remember", "remember", "update", "forget", "long")
 
@@ -27,7 +27,7 @@ def content_of(name: str, version: int, verb: str) -> str:
 
 def work(seed: int) -> None:
     """Work until killed."""
-    chance = random.Random(seed)
+    chance, caller = random.Random(seed), Settings().caller
     living: dict[str, str] = {}
     with open_app() as app:
         say("ready")
@@ -36,18 +36,18 @@ def work(seed: int) -> None:
             if verb in ("remember", "long") or not living:
                 name = f"q{seed}z{number}y"
                 say("begin", "remember", name, 0)
-                living[name] = remember(app, Draft(content=content_of(name, 0, verb), key=name)).id
+                living[name] = remember(app, Draft(content=content_of(name, 0, verb), key=name), caller).id
                 say("done", "remember", name, 0, living[name])
             elif verb == "update":
                 name = chance.choice(list(living))
                 size = chance.choice(VERBS)
                 say("begin", "update", name, number)
-                remember(app, Draft(content=content_of(name, number, size), key=name))
+                remember(app, Draft(content=content_of(name, number, size), key=name), caller)
                 say("done", "update", name, number, living[name])
             else:
                 name = chance.choice(list(living))
                 say("begin", "forget", name, number)
-                forget(app, Forget(id=living[name]))
+                forget(app, Forget(id=living[name]), caller)
                 say("done", "forget", name, number, living.pop(name))
 
 

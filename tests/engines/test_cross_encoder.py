@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
-from recollect.engines.warmup import BackgroundWarmup
 from recollect.errors import ModelUnusable
 from reranking import LIMIT, build
 
@@ -257,41 +256,20 @@ def test_a_models_folder_comes_before_the_hub(folder: Path) -> None:
 
 
 def test_loading_in_the_background(folder: Path) -> None:
-    """Once started it loads by itself, after whatever has a head start; then it is ready, and nothing failed."""
+    """An attempt in the background makes it ready, and nothing failed."""
     opened = CrossEncoderRerank(str(folder), 30)
-    first = BackgroundWarmup(CrossEncoderRerank(str(folder), 30))
-    first.start()
-    opened.start(first)
-    assert opened.wait(LONG)
-    assert first.wait(LONG)
+    attempt = opened.begin()
+    assert not opened.wait(0.0)
+    attempt()
+    assert opened.wait(0.0)
     assert (opened.ready, opened.failure) == (True, "")
-    opened.stop()
 
 
 def test_a_failure_in_the_background_is_kept(tmp_path: Path) -> None:
     """What kept the model from loading is kept as a sentence, and asking again tells it again."""
     opened = CrossEncoderRerank(str(tmp_path / "nowhere"), 30)
-    opened.start()
-    assert opened.wait(LONG)
+    opened.begin()()
     assert not opened.ready
     assert opened.failure == f"There is no model folder {tmp_path / 'nowhere'}."
     with pytest.raises(ModelUnusable, match="There is no model folder"):
         opened.scores(QUERY, ["golden"])
-
-
-def test_a_stopped_loading_loads_nothing(folder: Path) -> None:
-    """What is stopped during the other's head start does not begin to load."""
-    opened = CrossEncoderRerank(str(folder), 30)
-
-    class Interrupted:
-        """A head start during which the store is closed."""
-
-        failure = ""
-
-        def wait(self, seconds: float) -> bool:
-            opened._warmup._stopping.set()
-            return True
-
-    opened.start(Interrupted())
-    assert opened.wait(LONG)
-    assert not opened.ready

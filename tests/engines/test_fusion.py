@@ -16,34 +16,34 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.domain import Asked, ModelCard, Near, Signals
+from recollect.domain import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.fusion import LearnedFusion, Network, features
 from recollect.ports import Fusion
 
-QUESTION = Asked(words=5, rarest=4.2, unknown=0.1, semantic=True)
+QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True)
 UNEMBEDDED = replace(QUESTION, semantic=False)
 ALL = Signals(
     cosine=0.6,
     bm25=20.0,
     coverage=0.5,
     fuzzy=0.75,
-    spoken=True,
+    speaker_named=True,
     late=0.5,
     rare=0.55,
     passage=0.45,
     phrase=0.3,
     around=0.8,
-    before=Near(bm25=5.0, cosine=0.3, late=0.2),
-    after=Near(bm25=20.0, cosine=0.4, late=0.45),
+    before=NeighbourSignals(bm25=5.0, cosine=0.3, late=0.2),
+    after=NeighbourSignals(bm25=20.0, cosine=0.4, late=0.45),
     in_session=True,
-    dated=0.6,
-    timed=True,
-    counted=True,
-    asking=0.5,
-    asked=1.0,
+    date_match=0.6,
+    time_match=True,
+    number_match=True,
+    questions=0.5,
+    questions_before=1.0,
     length=147,
 )
-STRANGE = Signals(cosine=-0.2, before=Near(cosine=-0.1))
+STRANGE = Signals(cosine=-0.2, before=NeighbourSignals(cosine=-0.1))
 SOME = Signals(cosine=0.3, bm25=5.0, coverage=0.25, late=0.35, passage=0.25, phrase=0.2, around=0.2)
 LEXICAL = {
     "bm25": [0.5, 0, 0.2],
@@ -61,13 +61,13 @@ LEXICAL = {
     "words": [5 / 12] * 3,
     "unknown": [0.1] * 3,
     "rarest": [0.6] * 3,
-    "spoken": [1, 0, 0],
-    "not_spoken": [0, 1, 1],
-    "dated": [0.6, 0, 0],
-    "timed": [1, 0, 0],
-    "counted": [1, 0, 0],
-    "asking": [0.5, 0, 0],
-    "asked": [1, 0, 0],
+    "speaker_named": [1, 0, 0],
+    "speaker_not_named": [0, 1, 1],
+    "date_match": [0.6, 0, 0],
+    "time_match": [1, 0, 0],
+    "number_match": [1, 0, 0],
+    "questions": [0.5, 0, 0],
+    "questions_before": [1, 0, 0],
     "in_session": [1, 0, 0],
     "length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
 }
@@ -91,14 +91,14 @@ SEMANTIC = {
 }
 
 unit = st.floats(0.0, 1.0, width=32)
-near = st.builds(Near, bm25=st.floats(0.0, 100.0), cosine=st.floats(-1.0, 1.0), late=unit)
+near = st.builds(NeighbourSignals, bm25=st.floats(0.0, 100.0), cosine=st.floats(-1.0, 1.0), late=unit)
 signals = st.builds(
     Signals,
     cosine=st.floats(-1.0, 1.0),
     bm25=st.floats(0.0, 100.0),
     coverage=unit,
     fuzzy=unit,
-    spoken=st.booleans(),
+    speaker_named=st.booleans(),
     late=st.none() | unit,
     rare=st.none() | unit,
     passage=unit,
@@ -107,16 +107,16 @@ signals = st.builds(
     before=near,
     after=near,
     in_session=st.booleans(),
-    dated=unit,
-    timed=st.booleans(),
-    counted=st.booleans(),
-    asking=unit,
-    asked=unit,
+    date_match=unit,
+    time_match=st.booleans(),
+    number_match=st.booleans(),
+    questions=unit,
+    questions_before=unit,
     length=st.integers(0, 200_000),
 )
 candidates = st.dictionaries(st.integers(1, 50), signals, max_size=12)
 questions = st.builds(
-    Asked, words=st.integers(0, 40), rarest=st.floats(0.0, 15.0), unknown=unit, semantic=st.booleans()
+    QuerySignals, words=st.integers(0, 40), rarest=st.floats(0.0, 15.0), unknown=unit, semantic=st.booleans()
 )
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -193,7 +193,7 @@ def test_a_better_candidate_changes_what_is_relative() -> None:
         assert value(alone, name) == value(beaten, name)
     for name in ("bm25_of_best", "cosine_to_best", "late_to_best", "late_rare_to_best"):
         assert value(beaten, name) < value(alone, name)
-    assert value(alone, "not_spoken") == 0.0 < value(beaten, "not_spoken")
+    assert value(alone, "speaker_not_named") == 0.0 < value(beaten, "speaker_not_named")
     assert value(beaten, "best_cosine") == pytest.approx(0.9)
 
 
@@ -262,46 +262,46 @@ def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[flo
 
 @quick
 @given(candidates, questions)
-def test_a_match_is_between_nought_and_one(found: dict[int, Signals], asked: Asked) -> None:
+def test_a_match_is_between_nought_and_one(found: dict[int, Signals], query: QuerySignals) -> None:
     """Every candidate gets a match of 0–1, whatever was found, and the same one when asked again."""
     fusion = LearnedFusion()
-    matched = fusion.matches(found, asked)
+    matched = fusion.matches(found, query)
     assert matched.keys() == found.keys()
     assert all(type(one) is float and 0.0 <= one <= 1.0 for one in matched.values())
-    assert fusion.matches(found, asked) == matched
+    assert fusion.matches(found, query) == matched
 
 
 @quick
 @given(candidates, questions, st.randoms(use_true_random=False))
-def test_the_order_of_the_candidates_does_not_count(found: dict[int, Signals], asked: Asked, dice: Any) -> None:
+def test_the_order_of_the_candidates_does_not_count(found: dict[int, Signals], query: QuerySignals, dice: Any) -> None:
     """However the candidates are dealt, each keeps its match."""
     shuffled = list(found.items())
     dice.shuffle(shuffled)
     fusion = LearnedFusion()
-    assert fusion.matches(dict(shuffled), asked) == pytest.approx(fusion.matches(found, asked), abs=1e-4)
+    assert fusion.matches(dict(shuffled), query) == pytest.approx(fusion.matches(found, query), abs=1e-4)
 
 
 @quick
 @given(candidates, st.integers(0, 40))
 def test_without_meaning_no_cosine_counts(found: dict[int, Signals], words: int) -> None:
     """Where meaning was not searched, whatever stands in the semantic signals changes no match."""
-    asked = Asked(words=words, rarest=3.0, unknown=0.0, semantic=False)
+    query = QuerySignals(words=words, rarest=3.0, unknown=0.0, semantic=False)
     blind = {}
     for number, one in found.items():
         before, after = replace(one.before, cosine=0.5), replace(one.after, late=0.9)
         blind[number] = replace(one, cosine=0.9, late=None, rare=0.1, before=before, after=after)
     fusion = LearnedFusion()
-    assert fusion.matches(blind, asked) == fusion.matches(found, asked)
+    assert fusion.matches(blind, query) == fusion.matches(found, query)
 
 
 @quick
 @given(candidates, signals, st.booleans(), questions, st.integers(1, 2))
 def test_a_name_that_is_held_is_never_irrelevant(
-    others: dict[int, Signals], one: Signals, guessed: bool, asked: Asked, words: int
+    others: dict[int, Signals], one: Signals, guessed: bool, query: QuerySignals, words: int
 ) -> None:
     """A memory that holds a query of one or two words matches by half at least, whatever else is found."""
     named = replace(one, **{"fuzzy" if guessed else "coverage": 1.0})
-    assert LearnedFusion().matches(others | {99: named}, replace(asked, words=words))[99] >= 0.5
+    assert LearnedFusion().matches(others | {99: named}, replace(query, words=words))[99] >= 0.5
 
 
 def test_a_word_of_many_is_no_name(fusion: LearnedFusion) -> None:
@@ -317,8 +317,8 @@ def test_a_word_of_many_is_no_name(fusion: LearnedFusion) -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 50, 150])
 def test_unrelated_candidates_stay_below_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
     """Where nothing is nearer than unrelated texts are and no word is shared, every match is below the floor."""
-    asked = replace(QUESTION, rarest=0.0, unknown=1.0)
-    assert max(fusion.matches(crowd(size), asked).values()) < card.floor
+    query = replace(QUESTION, rarest=0.0, unknown=1.0)
+    assert max(fusion.matches(crowd(size), query).values()) < card.floor
 
 
 @pytest.mark.parametrize("size", [0, 3, 20, 100])
@@ -332,10 +332,10 @@ def test_a_memory_found_by_both_is_far_above_the_floor(fusion: LearnedFusion, ca
 @pytest.mark.parametrize("size", [1, 4, 30])
 def test_meaning_alone_and_words_alone_reach_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
     """A memory that shares no word but is much nearer than the rest is found, and so is one that holds the words."""
-    asked = replace(QUESTION, unknown=0.0)
+    query = replace(QUESTION, unknown=0.0)
     for one in (near_by(0.5), holding(0.9, 25.0, cosine=0.12)):
-        assert fusion.matches(crowd(size) | {999: one}, asked)[999] >= card.floor
-    assert fusion.matches(crowd(size) | {999: holding(0.9, 25.0)}, replace(asked, semantic=False))[999] >= card.floor
+        assert fusion.matches(crowd(size) | {999: one}, query)[999] >= card.floor
+    assert fusion.matches(crowd(size) | {999: holding(0.9, 25.0)}, replace(query, semantic=False))[999] >= card.floor
 
 
 @pytest.mark.parametrize("size", [2, 10, 60])

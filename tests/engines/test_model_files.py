@@ -67,7 +67,7 @@ def test_card_is_found_by_folder_name_and_by_id(model: str) -> None:
     card = find_card(model)
     assert card is not None
     assert (card.id, card.dimensions, card.max_tokens, card.runtime) == (ID, 384, 256, "onnx")
-    assert (card.floor, card.twin) == (0.06, 0.7)
+    assert (card.floor, card.near, card.similar) == (0.06, 0.55, 0.7)
 
 
 def test_own_models_folder_comes_first(tmp_path: Path, card: ModelCard) -> None:
@@ -173,8 +173,8 @@ def test_export_is_used_without_weights(embedder: OnnxEmbedder, cache: Path, car
     assert open_export(gone, tmp_path, cache) == cache / "onnx" / card.sha256
 
 
-def test_twenty_processes_build_one_export(card: ModelCard, tmp_path: Path) -> None:
-    """Twenty processes at once all get the same whole export, and nothing is left over."""
+def test_many_processes_build_one_export(card: ModelCard, tmp_path: Path) -> None:
+    """Processes that need it at once all get the same whole export, and nothing is left over."""
     code = (
         "import sys; from pathlib import Path; from recollect.engines.embedding.cards import find_card;"
         "from recollect.engines.embedding.export import open_export;"
@@ -182,9 +182,9 @@ def test_twenty_processes_build_one_export(card: ModelCard, tmp_path: Path) -> N
     )
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-        for _ in range(20)
+        for _ in range(6)
     ]
-    said = [process.communicate(timeout=120)[0].split() for process in running]
+    said = [process.communicate()[0].split() for process in running]
     folder = tmp_path / "onnx" / card.sha256
     assert {path for path, _ in said} == {str(folder)}
     assert [built for _, built in said].count("True") == 1

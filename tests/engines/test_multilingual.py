@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import App, Draft, Query, Settings, open_app, recall, remember
+from callers import ADA
+from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.domain import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder, find_card, open_embedder
 from recollect.engines.embedding.weights import file_hash
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import stamps_of
+from stores import open_app
 
 NAME = "paraphrase-multilingual-MiniLM-L12-v2"
 ROOT = Path(__file__).resolve().parents[2]
@@ -223,8 +225,8 @@ def test_a_store_in_another_model_refuses_the_first(
 ) -> None:
     """A store made with this model recalls with it, and no other model may open it."""
     with open_app(polyglot_settings) as app:
-        remember(app, Draft(content="我们的主数据库部署在东京机房。", key="tokyo"))
-        assert app.warmup.wait(60)
-        assert [hit.memory.key for hit in recall(app, Query(query="东京", min_score=0.0)).hits] == ["tokyo"]
+        remember(app, Draft(content="我们的主数据库部署在东京机房。", key="tokyo"), ADA)
+        assert app.embedder.wait(60)
+        assert [hit.memory.key for hit in recall(app, Query(query="东京", min_score=0.0), ADA).hits] == ["tokyo"]
     with pytest.raises(ModelMismatch, match=f"{ID}.*recollect reindex"):
         open_store()

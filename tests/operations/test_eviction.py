@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
+
 from recollect import App
-from told import OTHER, actions, do, ill, listed, shown, tell
+from recollect.domain import Choice
+from told import OTHER, actions, always, do, ill, judged_by, listed, shown, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -97,12 +100,12 @@ def test_a_summary_needs_room_too(open_store: Callable[..., App], clock: Clock) 
     assert do(app, "stats").superseded == 3
 
 
-def test_what_was_put_right_goes_before_what_put_it_right(open_store: Callable[..., App], clock: Clock) -> None:
+def test_what_was_replaced_goes_before_what_replaced_it(open_store: Callable[..., App], clock: Clock) -> None:
     """However often the older memory was used, making room never brings back what holds no longer."""
     app = open_store(max_memories=3)
     old = tell(app, "We use MySQL for the orders.")
     use(app, clock, old, 5)
-    new = tell(app, "We switched from MySQL to Postgres for the orders.")
+    new = tell(app, "We switched from MySQL to Postgres for the orders.", supersedes=str(old))
     assert shown(app, old).superseded_by == new
     ids = [new, *(tell(app, f"The {name} sleeps.") for name in NAMES[:2])]
     assert sorted(listed(app)) == sorted(ids)
@@ -110,15 +113,26 @@ def test_what_was_put_right_goes_before_what_put_it_right(open_store: Callable[.
     assert ill(app) == []
 
 
-def test_a_merge_promises_nothing_where_there_is_no_room(open_store: Callable[..., App]) -> None:
-    """Where the parts of a merge had to make room at once, the answer does not say that it can be undone."""
+@pytest.mark.parametrize(("most", "kept"), [(1, 0), (3, 1)])
+def test_a_merge_promises_nothing_where_there_is_no_room(open_store: Callable[..., App], most: int, kept: int) -> None:
+    """Where the parts of a merge had to make room at once, the answer does not say that they are kept."""
     said = "The user prefers dark mode in the editor."
-    notes = {}
-    for most in (1, 3):
-        app = open_store(max_memories=most, project=f"room{most}")
-        tell(app, said)
-        notes[most] = do(app, "remember", content=f"{said} The font is Fira Code.").notes
-        assert ill(app) == []
-        app.close()
-    assert notes[1] == ("Memory 1 says it too now.",)
-    assert "`restore` takes it apart again." in notes[3][0]
+    app = judged_by(open_store(max_memories=most), always(Choice.MERGE))
+    one = tell(app, said)
+    first, *others = do(app, "remember", content=f"{said} The font is Fira Code.").notes
+    assert first == f"Merged into memory {one}."
+    assert [note.partition(" is kept as memory ")[0] for note in others] == ["The new text by itself"] * kept
+    assert ill(app) == []
+
+
+@pytest.mark.parametrize(("most", "kept"), [(1, 0), (2, 1)])
+def test_a_new_version_promises_nothing_where_there_is_no_room(
+    open_store: Callable[..., App], most: int, kept: int
+) -> None:
+    """Where the earlier text had to make room at once, the answer does not say that it is kept."""
+    app = open_store(max_memories=most)
+    one = tell(app, "The mast is oak.")
+    outcome = do(app, "remember", content="The mast is pine.", id=str(one))
+    assert [note.partition(" is kept as memory ")[0] for note in outcome.notes] == ["The earlier text"] * kept
+    assert listed(app) == [one]
+    assert ill(app) == []

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recollect import App, Settings, open_app
+from recollect import App, Settings
 from recollect.domain import Retention
+from stores import open_app
 from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:

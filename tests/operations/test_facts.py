@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import Done
+from recollect.domain import WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from told import OTHER, by_hand, do, rows, tell
 
@@ -40,7 +40,7 @@ def test_a_newer_fact_ends_the_older(app: App, clock: Clock) -> None:
     clock.pass_days(10)
     outcome = do(app, "store_fact", subject=" Release ", predicate="OWNED  by", object="Grace")
     assert outcome.message == f"Fact stored successfully with ID: {outcome.id}"
-    assert outcome.notes == (f"Fact {old} holds no longer.",)
+    assert outcome.notes == (f"Fact {old} is no longer valid.",)
     assert found(app) == ["Grace"]
     assert found(app, as_of=began) == ["Ada"]
     assert found(app, as_of=clock.now) == ["Grace"]
@@ -58,8 +58,8 @@ def test_the_same_fact_is_confirmed(app: App) -> None:
     assert fact(app, "  ADA ") == one
     assert do(app, "query_facts").facts[0].confidence == pytest.approx(0.6)
     assert (
-        do(app, "store_fact", subject="release", predicate="owned by", object="Ada", confidence=0.9).done
-        == Done.UPDATED
+        do(app, "store_fact", subject="release", predicate="owned by", object="Ada", confidence=0.9).status
+        == WriteStatus.UPDATED
     )
     assert do(app, "query_facts").facts[0].confidence == 0.9
 
@@ -168,7 +168,7 @@ def test_facts_go_out_of_sight_with_their_memory(app: App, settings: Settings, c
         do(app, how, id=str(memory))
     assert found(app, **EVERY) == []
     again = do(app, "store_fact", subject="release", predicate="owned by", object="ada")
-    assert again.done is Done.STORED
+    assert again.status is WriteStatus.STORED
     assert found(app) == ["ada"]
     assert "Ada" not in repr(again)
 

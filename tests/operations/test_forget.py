@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from callers import ADA
 from recollect import App, Caller, Draft, Forget, Query, forget, recall, remember
-from recollect.domain import Done, Scope
+from recollect.domain import Scope, WriteStatus
 
 
 def test_forget_deletes_and_says_so(app: App) -> None:
     """Forgetting a memory answers with the seed's sentence, and recall does not find it again."""
-    memory_id = remember(app, Draft(content="The mascot is a quokka")).id
-    assert forget(app, Forget(id=memory_id)).message == f"Memory {memory_id} deleted."
-    assert recall(app, Query(query="quokka")).hits == ()
-    assert forget(app, Forget(id=memory_id)).message == f"Memory {memory_id} not found."
+    memory_id = remember(app, Draft(content="The mascot is a quokka"), ADA).id
+    assert forget(app, Forget(id=memory_id), ADA).message == f"Memory {memory_id} deleted."
+    assert recall(app, Query(query="quokka"), ADA).hits == ()
+    assert forget(app, Forget(id=memory_id), ADA).message == f"Memory {memory_id} not found."
 
 
 def test_forget_finds_nothing_of_others(app: App) -> None:
     """A memory of another user is not found, and stays."""
     other = Caller(user="bob", team="crew", project="engine")
     memory_id = remember(app, Draft(content="Bob likes tea", scope=Scope.PERSONAL), other).id
-    assert forget(app, Forget(id=memory_id)).done is Done.NOT_FOUND
+    assert forget(app, Forget(id=memory_id), ADA).status is WriteStatus.NOT_FOUND
     assert recall(app, Query(query="tea"), other).hits[0].memory.id == int(memory_id)
 
 
 def test_forget_takes_any_text_as_id(app: App) -> None:
     """What cannot be an id is not found, whatever it looks like."""
     for odd in ("abc", "-1", "0", "1.5", "99999999999999999999", "²", "1; DROP TABLE memory"):
-        assert forget(app, Forget(id=odd)).message == f"Memory {odd} not found."
+        assert forget(app, Forget(id=odd), ADA).message == f"Memory {odd} not found."

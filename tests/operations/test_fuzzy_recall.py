@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from recollect import App, Draft, Query, Recalled, Settings, open_app, recall, remember
+from callers import ADA
+from recollect import App, Draft, Query, Recalled, Settings, recall, remember
 from recollect.domain import Profile
-from recollect.operations import wording
-from recollect.operations.view import view_of
-from recollect.policy.terms import parse
+from recollect.operations.query.parse import parse
+from recollect.operations.query.search import SearchTerms, search_terms
+from recollect.operations.visibility import view_of
+from stores import open_app
 
 FACTS = {
     "postgres": "We keep PostgreSQL behind pgbouncer for the database pool",
@@ -56,7 +58,7 @@ UNKNOWN = (
 
 
 class Blind:
-    """The text port of an app, but for guesses: nothing resembles anything."""
+    """The text port of an app without other spellings: nothing resembles anything."""
 
     def __init__(self, text: Any) -> None:
         self._text = text
@@ -75,13 +77,13 @@ def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterat
     settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine", daemon=False)
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for key, content in FACTS.items():
-            remember(app, Draft(content=content, key=key))
+            remember(app, Draft(content=content, key=key), ADA)
         yield app
 
 
 def asked(app: App, query: str) -> Recalled:
     """Recall by match alone, without a floor for the score."""
-    return recall(app, Query(query=query, profile=Profile.RELEVANCE, min_score=0.0))
+    return recall(app, Query(query=query, profile=Profile.RELEVANCE, min_score=0.0), ADA)
 
 
 def first(app: App, query: str) -> str | None:
@@ -90,10 +92,9 @@ def first(app: App, query: str) -> str | None:
     return hits[0].memory.key if hits else None
 
 
-def guesses(app: App, query: str) -> dict[str, tuple[str, ...]]:
-    """Return what each word of a query is also read as."""
-    view = view_of(app, Query(query=query), app.caller)
-    return {word: tuple(one.text for one in found) for word, found in words(app, query, view).guesses.items()}
+def spellings(app: App, query: str) -> dict[str, tuple[str, ...]]:
+    """Return the other spellings of each word of a query."""
+    return {word: tuple(one.text for one in found) for word, found in terms_of(app, query).spellings.items()}
 
 
 def ranking(app: App, query: str) -> list[tuple[str | None, float]]:
@@ -101,9 +102,9 @@ def ranking(app: App, query: str) -> list[tuple[str | None, float]]:
     return [(hit.memory.key, hit.match) for hit in asked(app, query).hits]
 
 
-def words(app: App, query: str, view: Any = None) -> wording.Words:
-    """Return a query as the text index is asked."""
-    return wording.read(app, parse(query), view or view_of(app, Query(query=query), app.caller))
+def terms_of(app: App, query: str) -> SearchTerms:
+    """Return what the text index is asked for a query."""
+    return search_terms(app, parse(query), view_of(app, Query(query=query), ADA))
 
 
 DAMAGED = [
@@ -176,27 +177,27 @@ def test_a_number_is_found_as_it_is(library: App, typed: str, key: str) -> None:
 @pytest.mark.parametrize("typed", ["2023", "PROJ-125", "proj125", "proj_122", "4.19", "v4.17.3", "9f3c2ac", "af3c2ab1"])
 def test_numbers_are_never_guessed(library: App, typed: str) -> None:
     """No year, ticket, version or hash is read as another."""
-    assert guesses(library, typed) == {}
-    assert not any(note.startswith("Also read") for note in asked(library, typed).notes)
+    assert spellings(library, typed) == {}
+    assert not any(note.startswith("Also searched for") for note in asked(library, typed).notes)
 
 
 @pytest.mark.parametrize(
     ("typed", "note"),
     [
-        ("kubrnetes", "Also read kubrnetes as kubernetes."),
-        ("databasepool", "Also read databasepool as database pool."),
-        ("is the thermosat in the ofice?", "Also read thermosat as thermostat, ofice as office."),
+        ("kubrnetes", '"kubernetes" (spelling of "kubrnetes")'),
+        ("databasepool", '"database pool" (spelling of "databasepool")'),
+        ("the thermosat in the ofice", '"thermostat" (spelling of "thermosat"), "office" (spelling of "ofice")'),
     ],
 )
 def test_the_answer_says_how_a_word_was_read(library: App, typed: str, note: str) -> None:
     """Whoever misspelt a word is told how it was read."""
-    assert note in asked(library, typed).notes
+    assert f"Also searched for {note}." in asked(library, typed).notes
 
 
 @pytest.mark.parametrize("query", CLEAN)
 def test_clean_queries_are_read_as_they_are(library: App, query: str) -> None:
     """Where every word is stored nothing is guessed, and the answer is the one without any guessing."""
-    assert guesses(library, query) == {}
+    assert spellings(library, query) == {}
     blind = replace(library, text=Blind(library.text))
     assert ranking(library, query) == ranking(blind, query)
 
@@ -204,16 +205,16 @@ def test_clean_queries_are_read_as_they_are(library: App, query: str) -> None:
 @pytest.mark.parametrize("query", UNKNOWN)
 def test_words_of_the_language_are_not_corrected(library: App, query: str) -> None:
     """A word that exists, though nobody stored it, is not read as one that resembles it: the ranking stays."""
-    assert guesses(library, query) == {}
+    assert spellings(library, query) == {}
     blind = replace(library, text=Blind(library.text))
     assert ranking(library, query) == ranking(blind, query)
 
 
 def test_a_lone_word_of_the_language_is_read_with_doubt(library: App) -> None:
     """Where nothing of a query is stored, a word that exists is read as what resembles it, far below a true hit."""
-    read = {one.text: one.weight for one in words(library, "causal").guesses["causal"]}
+    read = {one.text: one.weight for one in terms_of(library, "causal").spellings["causal"]}
     assert 0.0 < read["casual"] < 0.5
-    assert not any(note.startswith("Also read") for note in asked(library, "causal").notes)
+    assert not any(note.startswith("Also searched for") for note in asked(library, "causal").notes)
     true, doubtful = (asked(library, query).hits for query in ("casual", "causal"))
     assert true[0].memory.key == "casual"
     assert not doubtful or doubtful[0].match < true[0].match
@@ -225,15 +226,17 @@ def test_a_guess_weighs_less_than_a_hit(library: App) -> None:
     assert wrong.memory.key == right.memory.key == "thermostat"
     assert wrong.match < right.match
     assert 0.0 < wrong.signals.fuzzy < 1.0
-    assert all(term.weight < 1.0 for found in words(library, "termostat realtime").guesses.values() for term in found)
+    assert all(
+        term.weight < 1.0 for found in terms_of(library, "termostat realtime").spellings.values() for term in found
+    )
 
 
 def test_words_stored_as_they_are_written_are_not_joined(app: App) -> None:
     """Two words are read as one only where nobody stored them side by side."""
-    remember(app, Draft(content="The data base of the study is small", key="apart"))
-    remember(app, Draft(content="The database runs on one machine", key="joined"))
-    assert guesses(app, "data base") == {}
-    assert guesses(app, "base data") == {}
-    remember(app, Draft(content="A work shop opened", key="apart"))
-    assert guesses(app, "data base") == {"data": ("database",), "base": ("database",)}
+    remember(app, Draft(content="The data base of the study is small", key="apart"), ADA)
+    remember(app, Draft(content="The database runs on one machine", key="joined"), ADA)
+    assert spellings(app, "data base") == {}
+    assert spellings(app, "base data") == {}
+    remember(app, Draft(content="A work shop opened", key="apart"), ADA)
+    assert spellings(app, "data base") == {"data": ("database",), "base": ("database",)}
     assert first(app, "data base") == "joined"

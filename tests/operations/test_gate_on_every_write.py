@@ -10,8 +10,8 @@ import pytest
 
 from recollect import App, Settings
 from recollect.domain import OnSecret, Request
-from recollect.errors import InvalidInput, SecretFound
-from recollect.operations.table import BY_NAME
+from recollect.doors.operations import BY_NAME
+from recollect.errors import InvalidInput, NotFound, SecretFound
 from told import do, rows, tell, token
 
 REQUIRED: dict[str, dict[str, Any]] = {
@@ -21,6 +21,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "memory_remember": {"content": "The pier is long.", "category": "event"},
     "remember": {"content": "The pier is long."},
 }
+IDS = ("id", "memory_id", "supersedes")
 SECRET = f"use {token()} please"
 GONE_BY_ANOTHER_NAME = {"summary": "abstract"}
 
@@ -41,7 +42,7 @@ def text_fields() -> list[tuple[str, str, Any]]:
         request = BY_NAME[operation].request
         for name in request.model_fields:
             values = [one for one in (SECRET, (SECRET,)) if takes_text(request, name, one, required)]
-            if values and name not in ("id", "memory_id"):
+            if values and name not in IDS:
                 found.append((operation, name, values[0]))
     return found
 
@@ -84,7 +85,11 @@ def test_a_masked_write_leaves_no_value(open_store: Callable[..., App], settings
         do(app, operation, **REQUIRED[operation] | {field: value})
     for number, operation in enumerate(("forget", "memory_forget", "forget_fact", "restore")):
         assert do(app, operation, id=SECRET, request_id=f"again {number}").id == SECRET
-        assert do(app, operation, id=SECRET, request_id=f"again {number}").done == "not_found"
+        assert do(app, operation, id=SECRET, request_id=f"again {number}").status == "not_found"
+    for name in ("id", "supersedes"):
+        with pytest.raises(NotFound) as caught:
+            do(app, "remember", content="The pier is long.", **{name: SECRET})
+        assert token() not in str(caught.value)
     for operation, asked in (("recall", {"query": SECRET}), ("list_memories", {"category": SECRET})):
         do(app, operation, request_id=SECRET, **asked)
     app.close()

@@ -8,8 +8,9 @@ from itertools import product
 
 import pytest
 
+from callers import ADA
 from recollect import App, Caller, Draft, Forget, Get, Query, forget, get_memory, recall, remember
-from recollect.domain import Done, Scope
+from recollect.domain import Scope, WriteStatus
 from recollect.errors import NotFound
 
 WORDS = "ledger mascot deploy kernel teapot harbour violin comet budget glacier".split()
@@ -65,7 +66,7 @@ def test_no_id_opens_a_foreign_memory(app: App) -> None:
         else:
             with pytest.raises(NotFound, match=f"^Memory {memory_id} not found.$"):
                 get_memory(app, Get(id=str(memory_id)), caller)
-            assert forget(app, Forget(id=str(memory_id)), caller).done is Done.NOT_FOUND
+            assert forget(app, Forget(id=str(memory_id)), caller).status is WriteStatus.NOT_FOUND
             assert app.records.history(memory_id, caller.namespaces()) == []
     assert all(content(app, memory_id) for memory_id in truth)
 
@@ -79,15 +80,15 @@ def test_a_write_never_touches_another_namespace(app: App) -> None:
     }
     assert len(set(ids.values())) == len(places)
     gone, *left = places
-    assert forget(app, Forget(id=ids[gone]), places[gone][0]).done is Done.DELETED
+    assert forget(app, Forget(id=ids[gone]), places[gone][0]).status is WriteStatus.DELETED
     assert all(get_memory(app, Get(id=ids[one]), places[one][0]).confidence == 0.5 for one in left)
 
 
 def test_a_scope_limits_forgetting(app: App) -> None:
     """With a scope, forgetting looks only there."""
-    memory_id = remember(app, Draft(content="in the team", scope=Scope.TEAM)).id
-    assert forget(app, Forget(id=memory_id, scope=Scope.PERSONAL)).done is Done.NOT_FOUND
-    assert forget(app, Forget(id=memory_id, scope=Scope.TEAM)).done is Done.DELETED
+    memory_id = remember(app, Draft(content="in the team", scope=Scope.TEAM), ADA).id
+    assert forget(app, Forget(id=memory_id, scope=Scope.PERSONAL), ADA).status is WriteStatus.NOT_FOUND
+    assert forget(app, Forget(id=memory_id, scope=Scope.TEAM), ADA).status is WriteStatus.DELETED
 
 
 def test_typos_reveal_nothing_of_others(open_store: Callable[..., App]) -> None:

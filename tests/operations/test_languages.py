@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, open_app, recall, remember
+from callers import ADA
+from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, recall, remember
 from recollect.domain import NOTHING
+from recollect.operations.query.parse import parse
 from recollect.operations.reindex import reindex
-from recollect.policy.terms import parse
 from recollect.ports import Term
+from stores import open_app
 
 FACTS = {
     "zh": "我们的主数据库是PostgreSQL，部署在东京机房。",
@@ -53,8 +55,8 @@ def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterat
     settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for key, content in FACTS.items():
-            remember(app, Draft(content=content, key=key))
-        assert app.warmup.wait(60)
+            remember(app, Draft(content=content, key=key), ADA)
+        assert app.embedder.wait(60)
         yield app
 
 
@@ -103,7 +105,7 @@ def keys(recalled: Recalled) -> list[str | None]:
 )
 def test_found_by_word(library: App, query: str, key: str) -> None:
     """A word finds the memory that says it, before all others, however it is written."""
-    assert keys(recall(library, Query(query=query)))[:1] == [key]
+    assert keys(recall(library, Query(query=query), ADA))[:1] == [key]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_found_by_word(library: App, query: str, key: str) -> None:
 )
 def test_found_where_the_model_knows_no_letter(library: App, query: str, key: str) -> None:
     """An emoji alone, in whatever skin tone, finds the memory that holds it, and so does a word of half width."""
-    recalled = recall(library, Query(query=query))
+    recalled = recall(library, Query(query=query), ADA)
     assert key in keys(recalled)
     assert {hit.signals.coverage for hit in recalled.hits if hit.memory.key == key} == {1.0}
 
@@ -122,7 +124,7 @@ def test_found_where_the_model_knows_no_letter(library: App, query: str, key: st
 )
 def test_a_typo_is_understood_in_any_alphabet(library: App, query: str, key: str, word: str) -> None:
     """A misspelt word finds what was meant, and the note says how it was read."""
-    recalled = recall(library, Query(query=query))
+    recalled = recall(library, Query(query=query), ADA)
     assert keys(recalled)[:1] == [key]
     assert word in " ".join(recalled.notes)
 
@@ -130,14 +132,14 @@ def test_a_typo_is_understood_in_any_alphabet(library: App, query: str, key: str
 @pytest.mark.parametrize("query", ["大阪", "犬", "버스", "รถไฟ", "собака", "🦖"])
 def test_what_nobody_said_is_no_match_by_word(library: App, query: str) -> None:
     """A word of such a language that no memory holds matches none of them by its letters."""
-    recalled = recall(library, Query(query=query, min_score=0.0))
+    recalled = recall(library, Query(query=query, min_score=0.0), ADA)
     assert all(hit.signals.coverage == hit.signals.bm25 == 0.0 for hit in recalled.hits)
 
 
 @pytest.mark.parametrize("query", ["!!!", "。。。", "？", "…", "—", "؟", "「」", "\u200b"])
 def test_marks_alone_find_nothing(library: App, query: str) -> None:
     """A query of punctuation alone is no error and no guess: nothing relevant is found."""
-    recalled = recall(library, Query(query=query))
+    recalled = recall(library, Query(query=query), ADA)
     assert (recalled.hits, recalled.message) == ((), NOTHING)
 
 
@@ -145,13 +147,13 @@ def test_marks_alone_find_nothing(library: App, query: str) -> None:
 def test_forgetting_leaves_no_trace(open_store: Callable[..., App], settings: Settings, content: str) -> None:
     """What was forgotten is found by none of its words, is in no vocabulary and in no file of the store."""
     app = open_store()
-    kept = remember(app, Draft(content="会议改到星期五上午举行")).id
-    number = remember(app, Draft(content=content, tags=(content[:2],))).id
+    kept = remember(app, Draft(content="会议改到星期五上午举行"), ADA).id
+    number = remember(app, Draft(content=content, tags=(content[:2],)), ADA).id
     words = parse(content).words
     view_words = [Term(word) for word in words]
-    assert recall(app, Query(query=content)).hits[0].memory.id == int(number)
-    forget(app, Forget(id=number))
-    assert all(hit.memory.id == int(kept) for hit in recall(app, Query(query=content, min_score=0.0)).hits)
+    assert recall(app, Query(query=content), ADA).hits[0].memory.id == int(number)
+    forget(app, Forget(id=number), ADA)
+    assert all(hit.memory.id == int(kept) for hit in recall(app, Query(query=content, min_score=0.0), ADA).hits)
     app.close()
     database = next(settings.folder.glob("*.db"))
     with closing(sqlite3.connect(database)) as connection:
@@ -166,8 +168,8 @@ def test_forgetting_leaves_no_trace(open_store: Callable[..., App], settings: Se
 def test_reindex_gives_an_older_store_its_words(open_store: Callable[..., App], settings: Settings) -> None:
     """A memory that was stored before pairs were known is found by them after reindex."""
     app = open_store()
-    remember(app, Draft(content="我们的主数据库部署在东京机房", key="tokyo"))
-    assert app.warmup.wait(60)
+    remember(app, Draft(content="我们的主数据库部署在东京机房", key="tokyo"), ADA)
+    assert app.embedder.wait(60)
     app.close()
     with closing(sqlite3.connect(next(settings.folder.glob("*.db")))) as connection:
         connection.execute("UPDATE memory SET keywords = 'tokyo'")
@@ -175,9 +177,9 @@ def test_reindex_gives_an_older_store_its_words(open_store: Callable[..., App], 
         connection.execute("DELETE FROM word")
         connection.commit()
     again = open_store()
-    assert {hit.signals.bm25 for hit in recall(again, Query(query="东京", min_score=0.0)).hits} <= {0.0}
+    assert {hit.signals.bm25 for hit in recall(again, Query(query="东京", min_score=0.0), ADA).hits} <= {0.0}
     assert reindex(again) == 1
-    [hit] = recall(again, Query(query="东京")).hits
+    [hit] = recall(again, Query(query="东京"), ADA).hits
     assert hit.memory.key == "tokyo"
     assert hit.signals.coverage == 1.0
     assert [check for check in again.checks() if not check.well] == []
@@ -188,6 +190,6 @@ def test_reindex_gives_an_older_store_its_words(open_store: Callable[..., App], 
     [("数据库", True), ("СЕРВЕРНОЙ", True), ("“600”", False), ("PostgreSQL数据库", False), ("Noël", False)],
 )
 def test_a_script_the_model_cannot_read_is_said(library: App, query: str, said: bool) -> None:
-    """Where no letter of the query is Latin, meaning is not searched, and the answer says so."""
-    notes = recall(library, Query(query=query)).notes
-    assert any("does not read this script" in note for note in notes) == said
+    """Where no letter of the query is Latin, the vectors are not searched, and the answer says so."""
+    notes = recall(library, Query(query=query), ADA).notes
+    assert any("does not support this writing system" in note for note in notes) == said

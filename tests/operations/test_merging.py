@@ -1,4 +1,4 @@
-"""Merging: what resembles a memory is taken into it, nothing is lost by that, and it can be undone."""
+"""Merging: what says the same refreshes, profiles and a model's choice merge, nothing is lost, and it can be undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import MAX_CONTENT, Choice, Done, Sensitivity
+from recollect.domain import MAX_CONTENT, Choice, Sensitivity, WriteStatus
 from recollect.errors import ModelUnusable
 from told import OTHER, Judge, actions, always, by_hand, do, ill, judged_by, listed, recalled, rows, shown, tell, token
 
@@ -20,22 +20,30 @@ OTHER_NUMBER = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")
 
 
 def test_what_says_nothing_new_confirms(app: App) -> None:
-    """A near twin that adds nothing refreshes the memory: surer, with its labels, and not one row more."""
+    """What says the same in other words refreshes the memory: surer, with its labels, and not one row more."""
     one = tell(app, FIRST, tags=("editor",))
     again = do(app, "remember", content="Note: the user prefers dark mode in the editor", tags=("theme",))
     memory = shown(app, one)
-    assert (again.id, again.done) == (str(one), Done.UPDATED)
+    assert (again.id, again.status) == (str(one), WriteStatus.UPDATED)
     assert (memory.content, memory.tags) == (FIRST, ("editor", "theme"))
     assert memory.confidence == pytest.approx(0.6)
     assert actions(app, one) == ["insert", "refresh"]
 
 
-def test_what_adds_is_merged(app: App) -> None:
-    """A near twin that says more is taken in: one memory in sight says both, with the surer confidence."""
+def test_what_adds_is_a_memory_of_its_own(app: App) -> None:
+    """Without a model to choose, more of the same is stored beside it, and the answer names the older one."""
+    one = tell(app, FIRST)
+    outcome = do(app, "remember", content=MORE)
+    assert (outcome.status, [near.id for near in outcome.near]) == (WriteStatus.STORED, [str(one)])
+    assert sorted(listed(app)) == [one, int(outcome.id)]
+
+
+def test_a_merge_says_both(app: App) -> None:
+    """Where a model chooses to merge, one memory in sight says both once, with the surer confidence."""
     one = tell(app, FIRST, confidence=0.9, category="habits")
-    outcome = do(app, "remember", content=MORE, tags=("font",))
+    outcome = do(judged_by(app, always(Choice.MERGE)), "remember", content=MORE, tags=("font",))
     memory = shown(app, one)
-    assert (outcome.done, outcome.message) == (Done.MERGED, f"Memory updated successfully (ID: {one})")
+    assert (outcome.status, outcome.message) == (WriteStatus.MERGED, f"Memory updated successfully (ID: {one})")
     assert memory.content == MORE
     assert (memory.confidence, memory.category, memory.tags) == (0.9, "habits", ("font",))
     assert listed(app) == [one]
@@ -43,6 +51,16 @@ def test_what_adds_is_merged(app: App) -> None:
     assert actions(app, one) == ["insert", "merge"]
     assert do(app, "stats").merged == 2
     assert ill(app) == []
+
+
+def test_the_notes_of_a_merge_name_what_to_restore(app: App) -> None:
+    """The answer says into which memory the text went, and as which one it is kept by itself."""
+    one = tell(app, FIRST)
+    merged, kept = do(judged_by(app, always(Choice.MERGE)), "remember", content=MORE).notes
+    assert merged == f"Merged into memory {one}."
+    part = kept.removeprefix("The new text by itself is kept as memory ").removesuffix(", which is hidden.")
+    do(app, "restore", id=part)
+    assert [shown(app, each).content for each in (one, int(part))] == [FIRST, MORE]
 
 
 @pytest.mark.parametrize(("old", "new"), [OTHER_NUMBER, ("Maria owns billing.", "Jonas owns billing.")])
@@ -61,10 +79,10 @@ def test_a_merge_is_taken_apart(app: App, settings: Settings) -> None:
     """Restoring what was merged gives both memories their own text and labels again."""
     judge = judged_by(app, always(Choice.MERGE))
     one = tell(judge, OTHER_NUMBER[0], tags=("limit",), confidence=0.4)
-    assert do(judge, "remember", content=OTHER_NUMBER[1], tags=("upload",), importance=0.9).done is Done.MERGED
+    assert do(judge, "remember", content=OTHER_NUMBER[1], tags=("upload",), importance=0.9).status is WriteStatus.MERGED
     two = parts_of(settings, one)[OTHER_NUMBER[1]]
     outcome = do(app, "restore", id=str(two))
-    assert outcome.notes == (f"Memory {one} says again what it said before.",)
+    assert outcome.notes == (f"Memory {one} has its earlier text again.",)
     assert [shown(app, each).content for each in (one, two)] == list(OTHER_NUMBER)
     assert [shown(app, each).tags for each in (one, two)] == [("limit",), ("upload",)]
     assert (shown(app, one).confidence, shown(app, one).importance) == (0.4, 0.5)
@@ -95,7 +113,7 @@ def test_merges_come_apart_in_the_order_they_came(app: App, settings: Settings) 
         assert tell(judge, text) == one
     assert shown(app, one).content == " ".join(texts)
     second = do(app, "restore", id=str(parts_of(settings, one)[texts[1]]))
-    assert "has changed since" in second.notes[0]
+    assert second.notes == (f"Memory {one} keeps its present text.",)
     assert shown(app, one).content == " ".join(texts)
     do(app, "restore", id=str(parts_of(settings, one)[texts[2]]))
     assert shown(app, one).content == " ".join(texts[:2])
@@ -117,7 +135,7 @@ def test_taking_apart_brings_nothing_else_back(app: App, settings: Settings) -> 
 def test_forgetting_the_whole_takes_its_parts(app: App, settings: Settings) -> None:
     """What was merged into a memory goes for good with it."""
     one = tell(app, FIRST)
-    tell(app, MORE)
+    assert tell(judged_by(app, always(Choice.MERGE)), MORE) == one
     do(app, "forget", id=str(one))
     assert rows(settings, "SELECT * FROM memory") == []
     assert rows(settings, "SELECT * FROM word") == []
@@ -139,14 +157,13 @@ def test_a_profile_always_merges_with_the_most_similar(app: App) -> None:
 
 @pytest.mark.parametrize("kind", ["event", "case"])
 def test_events_and_cases_are_always_new(app: App, kind: str) -> None:
-    """What happened, and what solved a problem, is never merged, whatever resembles it and whoever judges."""
+    """What happened, and what solved a problem, is a memory of its own however often the very same text is told."""
     judge = always(Choice.MERGE)
-    ids = [
-        tell(judged_by(app, judge), f"The build failed on node {number} and a restart helped.", fact_type=kind)
-        for number in (1, 2)
-    ]
+    texts = [f"The build failed on node {number} and a restart helped." for number in (1, 1, 1, 2)]
+    ids = [tell(judged_by(app, judge), text, fact_type=kind) for text in texts]
     ids.append(tell(judged_by(app, judge), "The build failed on node 3 and a restart helped."))
-    assert len(set(ids)) == 3
+    assert len(set(ids)) == 5
+    assert [shown(app, one).content for one in ids[:4]] == texts
     assert judge.asked == []
 
 
@@ -175,13 +192,15 @@ def test_a_judge_cannot_destroy(app: App, settings: Settings) -> None:
 
 
 def test_a_judge_that_fails_is_done_without(app: App) -> None:
-    """Without a judgement the safe rule decides."""
+    """Without a choice nothing is merged: both texts are kept, and the answer is the ordinary one."""
 
     def fail(_new: str, _old: object) -> tuple[Choice, int]:
         raise ModelUnusable("The model is away.")
 
     one = tell(app, FIRST)
-    assert tell(judged_by(app, Judge(fail)), MORE) == one
+    outcome = do(judged_by(app, Judge(fail)), "remember", content=MORE)
+    assert outcome.status is WriteStatus.STORED
+    assert {shown(app, each).content for each in (one, int(outcome.id))} == {FIRST, MORE}
 
 
 def test_a_judge_is_not_asked_needlessly(app: App) -> None:
@@ -198,8 +217,8 @@ def test_a_judge_is_not_asked_needlessly(app: App) -> None:
 def test_what_is_too_long_together_stays_apart(app: App) -> None:
     """Two profiles that no memory can hold together are two, and nothing of either is lost."""
     line = "Ada is a software engineer in Berlin and likes tea. "
-    first = line + "".join(f"She keeps note {number} about it. " for number in range(MAX_CONTENT // 40))
-    second = line + "".join(f"She wrote page {number} about it. " for number in range(MAX_CONTENT // 40))
+    first = line + "".join(f"She keeps note {number} about it. " for number in range(MAX_CONTENT // 55))
+    second = line + "".join(f"She wrote page {number} about it. " for number in range(MAX_CONTENT // 55))
     ids = [tell(app, text, fact_type="profile") for text in (first, second)]
     assert [shown(app, one).content for one in ids] == [first, second]
 
@@ -219,11 +238,10 @@ def tags(start: int) -> tuple[str, ...]:
 def test_a_keyed_memory_takes_nothing_up(app: App) -> None:
     """Whoever writes to a key writes over it, so nothing else is merged into its memory."""
     keyed = tell(app, FIRST, key="theme")
-    plain = tell(app, MORE)
-    judged = tell(judged_by(app, always(Choice.MERGE)), FIRST + " The theme is Nord.")
-    assert keyed not in (plain, judged)
+    judged = tell(judged_by(app, always(Choice.MERGE)), MORE)
+    assert judged != keyed
     assert tell(app, "The user prefers light mode in the editor.", key="theme") == keyed
-    assert "Fira Code" in shown(app, plain).content
+    assert shown(app, judged).content == MORE
 
 
 def test_a_merge_passes_the_gate_again(app: App, settings: Settings) -> None:
@@ -251,15 +269,18 @@ def test_levels_and_namespaces_never_mix(app: App, level: Sensitivity) -> None:
 @pytest.mark.parametrize(("old", "new"), [(1.0, None), (None, 1.0)])
 def test_nothing_is_lost_or_kept_by_another_term(app: App, clock: Clock, old: float | None, new: float | None) -> None:
     """What is kept for ever is not merged into what goes tomorrow, nor the other way round."""
+    judge = judged_by(app, always(Choice.MERGE))
     terms = {FIRST: old, MORE: new}
-    ids = {text: tell(app, text, **({} if days is None else {"ttl_days": days})) for text, days in terms.items()}
+    ids = {text: tell(judge, text, **({} if days is None else {"ttl_days": days})) for text, days in terms.items()}
     assert len(set(ids.values())) == 2
     clock.pass_days(2)
     assert listed(app) == [ids[text] for text, days in terms.items() if days is None]
 
 
 def test_a_turn_of_a_talk_is_its_own_memory(app: App) -> None:
-    """Two turns that say the same are two memories, and no other is merged into one."""
-    ids = {tell(app, text, session_id="s", position=place) for place, text in enumerate((FIRST, MORE))}
-    ids.add(tell(app, FIRST + " The theme is Nord."))
+    """Two turns that say the same in other words are two memories, and no other is merged into one."""
+    judge = judged_by(app, always(Choice.MERGE))
+    texts = (FIRST, f"Note: {FIRST}")
+    ids = {tell(judge, text, session_id="s", position=place) for place, text in enumerate(texts)}
+    ids.add(tell(judge, MORE))
     assert len(ids) == 3

@@ -1,4 +1,4 @@
-"""No leak: what is hidden, merged, put right, expired, quarantined, private or another's shows in no answer at all.
+"""No leak: what is hidden, merged, superseded, expired, quarantined, private or another's shows in no answer at all.
 
 Every reading operation of the table is tried, so that a new one is too, or fails here until somebody has judged it.
 """
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from callers import ADA
 from recollect import App, Settings
 from recollect.domain import Choice, Fact, IndexLine, Memory, Prompt
+from recollect.doors.operations import TABLE
 from recollect.errors import InvalidInput, NotFound
-from recollect.operations.table import TABLE
 from told import OTHER, always, by_hand, do, judged_by, rows, tell
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _merged(app: App, settings: Settings, clock: Clock) -> list[int]:
 
 def _superseded(app: App, settings: Settings, clock: Clock) -> list[int]:
     one, by = told(app), tell(app, "The harbour ledger was closed.")
-    with app.records.writing(app.caller.namespaces()[1], "ada") as transaction:
+    with app.records.writing(ADA.namespaces()[1], "ada") as transaction:
         transaction.supersede(one, by=by)
     return [one]
 
@@ -138,7 +139,7 @@ APART = {
     "doctor": "it counts, and reads no memory out",
 }
 ON_PURPOSE = {
-    ("superseded", "get_memory"): "by its id it is shown, and says what put it right",
+    ("superseded", "get_memory"): "by its id it is shown, and says what replaced it",
     ("superseded", "find_similar"): "by its id it may be compared with what stands",
 }
 
@@ -232,8 +233,8 @@ def test_an_import_names_no_key_that_is_not_shown(app: App, clock: Clock) -> Non
     tell(app, "The pier is to be sold.", key=f"notes.md#{MARK}", sensitivity="secret")
     tell(app, "The pier is let until noon.", key=f"notes.md#{MARK}-2", ttl_days=1)
     clock.pass_days(2)
-    asked = {"load": "sections", "where": "notes.md", "fields": {"prefix": "", "keys": []}}
-    (problem,) = do(app, "import_batch", items=[asked]).problems
+    asked = {"where": "notes.md", "prefix": "", "keys": []}
+    (problem,) = do(app, "import_batch", sections=asked).problems
     assert f"`notes.md#pier` is not in the file any more; memory {one} stays" in problem.why
 
 
@@ -252,7 +253,7 @@ def test_what_waits_for_the_model_elsewhere_is_not_told(app: App, settings: Sett
     one = tell(app, "A heron stands on the pier.")
     queued = "INSERT INTO outbox (memory_id, namespace_id, chunks, embedded) SELECT id, namespace_id, 0, 0 FROM memory"
     by_hand(settings, f"{queued} WHERE id = ?", one)
-    assert app.records.unembedded(9, app.caller.namespaces()) != []
+    assert app.records.unembedded(9, ADA.namespaces()) != []
     assert app.records.unembedded(9, OTHER.namespaces()) == []
     assert do(app, "recall", OTHER, query="heron").notes == ()
 

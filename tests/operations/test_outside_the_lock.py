@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recollect import App, Settings, open_app
-from recollect.domain import Choice, Done
+from recollect import App, Settings
+from recollect.domain import Choice, WriteStatus
+from stores import open_app
 from told import Judge, always, do, ill, judged_by, listed, recalled, rows, shown, tell
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_a_restored_memory_is_read_as_it_is_then(app: App, settings: Settings) -
         do(app, "memory_forget", id=str(one))
 
     slow, readings = watched(app, settings, meanwhile)
-    assert do(slow, "restore", id=str(one)).done is Done.RESTORED
+    assert do(slow, "restore", id=str(one)).status is WriteStatus.RESTORED
     assert readings == ["read", "read"]
     assert shown(app, one).content == "The emblem is a heron."
     assert recalled(app, "heron emblem") == {one}
@@ -101,7 +102,7 @@ def test_a_merge_that_changes_while_it_is_taken_apart_keeps_the_change(app: App,
     (part,) = rows(settings, f"SELECT id FROM memory WHERE merged_into IS NOT NULL AND content = '{LIMITS[1]}'")
     slow, _ = watched(app, settings, lambda: do(app, "update_memory", id=str(one), content="There is no limit."))
     outcome = do(slow, "restore", id=str(part[0]))
-    assert "has changed since" in outcome.notes[0]
+    assert outcome.notes == (f"Memory {one} keeps its present text.",)
     assert [shown(app, each).content for each in (one, part[0])] == ["There is no limit.", LIMITS[1]]
     assert ill(app) == []
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from test_without_model import cold
 
-from recollect import App, Caller, Draft, Query, Settings, open_app, recall, remember
-from recollect.domain import found
+from callers import ADA
+from recollect import App, Caller, Draft, Query, Settings, recall, remember
+from recollect.domain import found_message
+from stores import open_app
 
 SIZE = 300
 DAY = datetime(2025, 5, 7, 12, tzinfo=UTC)
@@ -59,15 +61,17 @@ def crowd(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator
     settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
     with open_app(settings) as app:
         for number in range(SIZE):
-            remember(app, Draft(content=NEAR.format(number), tags=("payments",), files_read=("ops/restart.md.txt",)))
+            remember(
+                app, Draft(content=NEAR.format(number), tags=("payments",), files_read=("ops/restart.md.txt",)), ADA
+            )
         for content in RARE:
-            remember(app, Draft(content=content, **LABELS))
+            remember(app, Draft(content=content, **LABELS), ADA)
         yield app
 
 
 def contents(app: App, query: str = "restart the payment service", **asked: Any) -> list[str]:
     """Return what is recalled, best first, of a caller who is let in on what is private."""
-    return [hit.memory.content for hit in recall(app, Query(query=query, allow_private=True, **asked)).hits]
+    return [hit.memory.content for hit in recall(app, Query(query=query, allow_private=True, **asked), ADA).hits]
 
 
 def test_without_a_filter_the_others_are_nearer(crowd: App) -> None:
@@ -129,19 +133,19 @@ def test_a_filter_opens_nothing(crowd: App) -> None:
     for asked in ASKED.values():
         if "sensitivity" not in asked:
             query = Query(query="restart the payment service", min_score=0.0, **asked)
-            assert recall(crowd, query).hits == ()
+            assert recall(crowd, query, ADA).hits == ()
             assert recall(crowd, query, Caller(user="eve", team="other", project="engine")).hits == ()
     past_the_checks = Query(query="restart").model_copy(update={"sensitivity": "private"})
-    assert recall(crowd, past_the_checks).hits == ()
+    assert recall(crowd, past_the_checks, ADA).hits == ()
 
 
 def test_words_find_what_waits_for_the_model(open_store: Callable[..., App]) -> None:
     """Before the model is there, a filter finds by words, by typo, and with no lowest score whatever passes."""
     app = cold(open_store(background=False))
     for number in range(60):
-        remember(app, Draft(content=NEAR.format(number)))
+        remember(app, Draft(content=NEAR.format(number)), ADA)
     for content in RARE:
-        remember(app, Draft(content=content, **LABELS))
+        remember(app, Draft(content=content, **LABELS), ADA)
     for asked in ASKED.values():
         assert set(contents(app, "payment service certificate", min_score=0.0, **asked)) == set(RARE)
         assert contents(app, "certificate", **asked) == [RARE[1]]
@@ -153,11 +157,13 @@ def test_words_find_what_waits_for_the_model(open_store: Callable[..., App]) -> 
 def test_what_happened_is_told_from_what_was_stored(open_store: Callable[..., App], clock: Any) -> None:
     """`since` and `until` go by when the thing happened; where nobody said so, by when it was stored."""
     app = open_store()
-    remember(app, Draft(content="We chose the blue logo", key="told later", observed_at=clock.now - timedelta(days=90)))
-    remember(app, Draft(content="We chose the green logo", key="told at once"))
+    remember(
+        app, Draft(content="We chose the blue logo", key="told later", observed_at=clock.now - timedelta(days=90)), ADA
+    )
+    remember(app, Draft(content="We chose the green logo", key="told at once"), ADA)
 
     def keys(**asked: Any) -> list[str | None]:
-        return [hit.memory.key for hit in recall(app, Query(query="which logo did we choose?", **asked)).hits]
+        return [hit.memory.key for hit in recall(app, Query(query="which logo did we choose?", **asked), ADA).hits]
 
     day = clock.now.date()
     assert set(keys()) == {"told later", "told at once"}
@@ -166,4 +172,4 @@ def test_what_happened_is_told_from_what_was_stored(open_store: Callable[..., Ap
     assert set(keys(until=day)) == {"told later", "told at once"}
     assert keys(since=clock.now, until=clock.now) == ["told at once"]
     assert keys(since=clock.now + timedelta(microseconds=1)) == []
-    assert recall(app, Query(query="logo", since="2999-01-01")).message == found(0)
+    assert recall(app, Query(query="logo", since="2999-01-01"), ADA).message == found_message(0)

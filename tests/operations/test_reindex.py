@@ -12,24 +12,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from recollect import (
-    App,
-    Draft,
-    Forget,
-    Get,
-    Query,
-    Settings,
-    forget,
-    get_memory,
-    open_app,
-    recall,
-    reindex,
-    remember,
-)
+from callers import ADA
+from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memory, recall, reindex, remember
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of
-from recollect.store import rows
+from recollect.store.sql import tables
 from second import CARDS, ID, NAME, second_model
+from stores import open_app
 
 FIRST = "sentence-transformers/all-MiniLM-L6-v2"
 ANIMALS = ("horse", "salmon", "eagle", "python", "beaver", "lobster", "camel", "walrus", "heron", "gecko")
@@ -56,7 +45,7 @@ def models(tmp_path: Path) -> Path:
 def filled(app: App) -> App:
     """Return an open store of the first model with some memories."""
     for number in range(COUNT):
-        remember(app, Draft(content=content_of(number), key=f"k{number}"))
+        remember(app, Draft(content=content_of(number), key=f"k{number}"), ADA)
     app.vectors.sync()
     return app
 
@@ -101,12 +90,13 @@ def indexed(app: App) -> dict[tuple[int, int], np.ndarray]:
 
 def answers(app: App, animal: str) -> list[str | None]:
     """Return the keys of what recall finds."""
-    return [hit.memory.key for hit in recall(app, Query(query=f"What about the {animal}?", min_score=0.0)).hits]
+    return [hit.memory.key for hit in recall(app, Query(query=f"What about the {animal}?", min_score=0.0), ADA).hits]
 
 
-def open_moved(settings: Settings, models: Path, **changes: Any) -> App:
+def open_moved(settings: Settings, models: Path, *, background: bool = False, **changes: Any) -> App:
     """Open the store with the second model."""
-    return open_app(settings.model_copy(update={"model": NAME, "models_dir": models} | changes))
+    changed = settings.model_copy(update={"model": NAME, "models_dir": models} | changes)
+    return open_app(changed, background=background)
 
 
 def check_moved(settings: Settings, models: Path) -> None:
@@ -115,8 +105,8 @@ def check_moved(settings: Settings, models: Path) -> None:
         assert same(stored(app), meant(app))
         assert same(indexed(app), stored(app))
         assert [check for check in app.checks() if not check.well] == []
-        assert read(app, "SELECT name FROM stamp WHERE name LIKE 'beside.%'") == []
-        assert read(app, "SELECT * FROM vector_beside") == []
+        assert read(app, "SELECT name FROM store_metadata WHERE name LIKE 'shadow.%'") == []
+        assert read(app, "SELECT * FROM vector_shadow") == []
         names = {one.name.rpartition("-")[0] for one in app.vectors._index.open().list_collections()}
         assert names == {app.vectors._index.generation}
 
@@ -157,7 +147,7 @@ def test_a_broken_off_move_goes_on(filled: App, settings: Settings, models: Path
     with pytest.raises(Stopped):
         reindex(filled, stop, model=NAME, models_dir=models)
     assert same(stored(filled), before)
-    kept = len(read(filled, "SELECT DISTINCT memory_id FROM vector_beside"))
+    kept = len(read(filled, "SELECT DISTINCT memory_id FROM vector_shadow"))
     assert kept >= 16
     filled.close()
     told: list[int] = []
@@ -177,9 +167,9 @@ def test_writers_get_by_while_it_is_built(filled: App, settings: Settings, model
         if stage in seen:
             return
         seen.add(stage)
-        remember(filled, Draft(content=f"A straggler of stage {stage} brought a tapir", key=f"late{stage}"))
-        remember(filled, Draft(content=f"Rewritten in stage {stage}: a yak", key=f"k{stage}"))
-        assert forget(filled, Forget(id=str(10 + stage))).id == str(10 + stage)
+        remember(filled, Draft(content=f"A straggler of stage {stage} brought a tapir", key=f"late{stage}"), ADA)
+        remember(filled, Draft(content=f"Rewritten in stage {stage}: a yak", key=f"k{stage}"), ADA)
+        assert forget(filled, Forget(id=str(10 + stage)), ADA).id == str(10 + stage)
 
     reindex(filled, write, model=NAME, models_dir=models)
     assert seen == {0, 1, 2}
@@ -195,15 +185,15 @@ def test_writers_get_by_while_it_is_built(filled: App, settings: Settings, model
 
 def test_a_writer_after_the_index_was_built(filled: App, settings: Settings, models: Path) -> None:
     """What changes between the building of the new index and the switch reaches that index through the queue."""
-    index = filled.beside.index
+    index = filled.shadow_index.index
 
     def late(tick: Callable[[], None]) -> None:
         index(tick)
-        remember(filled, Draft(content="One chunk now: a quagga", key="k3"))
-        remember(filled, Draft(content="At the very last a numbat came", key="last"))
-        forget(filled, Forget(id="8"))
+        remember(filled, Draft(content="One chunk now: a quagga", key="k3"), ADA)
+        remember(filled, Draft(content="At the very last a numbat came", key="last"), ADA)
+        forget(filled, Forget(id="8"), ADA)
 
-    filled.beside.index = late  # type: ignore[method-assign]
+    filled.shadow_index.index = late  # type: ignore[method-assign]
     reindex(filled, model=NAME, models_dir=models)
     queued = {row[0] for row in read(filled, "SELECT memory_id FROM outbox")}
     assert queued == {4, 8, COUNT + 1}
@@ -213,14 +203,14 @@ def test_a_writer_after_the_index_was_built(filled: App, settings: Settings, mod
 
 def test_more_stragglers_than_a_switch_reads(filled: App, settings: Settings, models: Path) -> None:
     """Where many were written since the last look, the switch changes nothing and the build goes on."""
-    index = filled.beside.index
+    index = filled.shadow_index.index
 
     def late(tick: Callable[[], None]) -> None:
         index(tick)
         for number in range(20):
-            remember(filled, Draft(content=f"Straggler {number} of a whole herd of gnus", key=f"gnu{number}"))
+            remember(filled, Draft(content=f"Straggler {number} of a whole herd of gnus", key=f"gnu{number}"), ADA)
 
-    filled.beside.index = late  # type: ignore[method-assign]
+    filled.shadow_index.index = late  # type: ignore[method-assign]
     assert reindex(filled, model=NAME, models_dir=models) == COUNT + 20
     filled.close()
     check_moved(settings, models)
@@ -235,7 +225,7 @@ def test_recall_answers_throughout(filled: App, models: Path) -> None:
     def ask() -> None:
         while not over.is_set():
             for number, animal in enumerate(ANIMALS):
-                recalled = recall(filled, Query(query=f"What about the {animal}?", min_score=0.0))
+                recalled = recall(filled, Query(query=f"What about the {animal}?", min_score=0.0), ADA)
                 keys = {hit.memory.key for hit in recalled.hits}
                 (found if f"k{number}" in keys else failed).append((animal, keys, recalled.notes))
 
@@ -255,19 +245,19 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
     """After the move the process that still has the old model searches words alone, and what it writes waits."""
     reindex(filled, model=NAME, models_dir=models)
     assert filled.vectors.state == "moved"
-    recalled = recall(filled, Query(query="the lobster in harbour 175", min_score=0.0))
+    recalled = recall(filled, Query(query="the lobster in harbour 175", min_score=0.0), ADA)
     assert recalled.hits[0].memory.key == "k25"
-    assert any("moved to another embedding model" in note for note in recalled.notes)
+    assert any("switched to another embedding model" in note for note in recalled.notes)
     vector = filled.embedder.embed(["lobster"], "query")[0]
     assert filled.vectors.cosines(vector, [1, 2]) == {}
-    late = int(remember(filled, Draft(content="Written by a process of yesterday: an okapi", key="late")).id)
-    remember(filled, Draft(content="Changed by a process of yesterday: an okapi", key="k1"))
-    forget(filled, Forget(id="7"))
+    late = int(remember(filled, Draft(content="Written by a process of yesterday: an okapi", key="late"), ADA).id)
+    remember(filled, Draft(content="Changed by a process of yesterday: an okapi", key="k1"), ADA)
+    forget(filled, Forget(id="7"), ADA)
     assert {key[0] for key in stored(filled)}.isdisjoint({late, 2, 7})
     assert filled.records.unembedded(9) == []
     filled.close()
-    with open_moved(settings, models) as app:
-        assert app.warmup.wait(60)
+    with open_moved(settings, models, background=True) as app:
+        assert app.embedder.wait(60)
         assert "late" in answers(app, "okapi")
     check_moved(settings, models)
 
@@ -285,7 +275,7 @@ def test_another_target_drops_what_was_begun(filled: App, settings: Settings, mo
 
     with pytest.raises(Stopped):
         reindex(filled, stop, model="third", models_dir=models)
-    assert read(filled, "SELECT value FROM stamp WHERE name = 'beside.model'") == [("acme/third",)]
+    assert read(filled, "SELECT value FROM store_metadata WHERE name = 'shadow.model'") == [("acme/third",)]
     told: list[int] = []
     reindex(filled, lambda done, _: told.append(done), model=NAME, models_dir=models)
     assert told[0] == 0
@@ -295,16 +285,17 @@ def test_another_target_drops_what_was_begun(filled: App, settings: Settings, mo
 
 def test_the_switch_is_all_or_nothing(filled: App, settings: Settings, models: Path) -> None:
     """A switch that fails at its very end leaves the store wholly of the old model; the next one succeeds."""
-    before, stamps = stored(filled), read(filled, "SELECT name, value FROM stamp WHERE name NOT LIKE 'beside.%'")
+    query = "SELECT name, value FROM store_metadata WHERE name NOT LIKE 'shadow.%'"
+    before, stamps = stored(filled), read(filled, query)
     by_hand(
         filled,
-        "CREATE TRIGGER refuse BEFORE DELETE ON stamp WHEN old.name = 'beside.model' "
-        "AND NOT EXISTS (SELECT 1 FROM vector_beside) BEGIN SELECT RAISE(ABORT, 'not yet'); END",
+        "CREATE TRIGGER refuse BEFORE DELETE ON store_metadata WHEN old.name = 'shadow.model' "
+        "AND NOT EXISTS (SELECT 1 FROM vector_shadow) BEGIN SELECT RAISE(ABORT, 'not yet'); END",
     )
     with pytest.raises(IntegrityError, match="not yet"):
         reindex(filled, model=NAME, models_dir=models)
     assert same(stored(filled), before)
-    assert read(filled, "SELECT name, value FROM stamp WHERE name NOT LIKE 'beside.%'") == stamps
+    assert read(filled, query) == stamps
     assert filled.vectors.state == "ready"
     assert "k7" in answers(filled, "walrus")
     by_hand(filled, "DROP TRIGGER refuse")
@@ -401,19 +392,19 @@ def test_a_broken_index_does_not_stop_a_move(filled: App, settings: Settings, mo
 
 
 def test_every_table_of_the_index_is_in_the_exchange() -> None:
-    """Whatever column a vector has, the one beside has it too, so that none is lost in the switch."""
-    names = {column.name for column in rows.vector.c}
-    assert {column.name for column in rows.beside.c} == {*names, "content_hash"}
+    """Whatever column a vector has, the shadow one has it too, so that none is lost in the switch."""
+    names = {column.name for column in tables.vector.c}
+    assert {column.name for column in tables.vector_shadow.c} == {*names, "content_hash"}
 
 
 def test_what_memories_name_is_noted_anew(app: App) -> None:
     """A store of a version that knew no entities has them after a reindex, and a second one writes nothing."""
     stored_as = remember(
-        app, Draft(content="Write to ada@example.org about ENG-42, see src/api/auth.py", tags=["mail"])
+        app, Draft(content="Write to ada@example.org about ENG-42, see src/api/auth.py", tags=["mail"]), ADA
     )
     by_hand(app, "DELETE FROM label WHERE kind LIKE 'entity_%'")
     reindex(app)
-    memory = get_memory(app, Get(id=stored_as.id))
+    memory = get_memory(app, Get(id=stored_as.id), ADA)
     named = {(one.name, str(one.type)) for one in memory.entities}
     assert {("ada@example.org", "email"), ("ENG-42", "ticket"), ("src/api/auth.py", "file")} <= named
     assert memory.tags == ("mail",)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from callers import ADA
 from recollect import App, Caller, Draft, Get, Memory, Query, get_memory, recall, remember
-from recollect.domain import Done, FactType, Observation, Scope, Sensitivity, Source
+from recollect.domain import FactType, MemoryFields, Observation, Scope, Sensitivity, Source, WriteStatus
 from recollect.errors import NotFound
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ WHOLE = {
 
 def stored(app: App, **fields: object) -> Memory:
     """Remember a draft and read the memory back whole."""
-    return get_memory(app, Get(id=remember(app, Draft(**fields)).id, allow_private=True, allow_secret=True))
+    return get_memory(app, Get(id=remember(app, Draft(**fields), ADA).id, allow_private=True, allow_secret=True), ADA)
 
 
 def test_every_field_comes_back(app: App, clock: Clock) -> None:
     """Whatever a draft can say is stored and read back as it was said."""
-    assert set(WHOLE) == set(Draft.model_fields)
+    assert set(WHOLE) == set(MemoryFields.model_fields)
     memory = stored(app, **WHOLE)
     for name, value in WHOLE.items():
         if name != "ttl_days":
@@ -72,8 +73,8 @@ def test_a_plain_draft_gets_the_defaults(app: App) -> None:
 
 def test_the_first_and_the_second_time(app: App) -> None:
     """A new memory is stored, the same key again updates it; both say so as the seed does."""
-    first = remember(app, Draft(content="npm installs the packages", key="installer"))
-    again = remember(app, Draft(content="pnpm installs the packages", key="installer"))
+    first = remember(app, Draft(content="npm installs the packages", key="installer"), ADA)
+    again = remember(app, Draft(content="pnpm installs the packages", key="installer"), ADA)
     assert first.message == f"Memory stored successfully with ID: {first.id}"
     assert again.message == f"Memory updated successfully (ID: {first.id})"
 
@@ -157,16 +158,16 @@ def test_two_keys_are_two_memories(app: App) -> None:
     two = stored(app, content="timeout 30 seconds", key="write_timeout")
     assert one.id != two.id
     stored(app, content="timeout 60 seconds", key="write_timeout")
-    assert get_memory(app, Get(id=str(one.id))).content == "timeout 30 seconds"
+    assert get_memory(app, Get(id=str(one.id)), ADA).content == "timeout 30 seconds"
 
 
 def test_a_key_is_unique_per_namespace(app: App) -> None:
     """The same key in another scope, project or team is another memory."""
-    callers = [None, Caller(user="ada", team="crew", project="other"), Caller(user="bob", team="x", project="engine")]
+    callers = [ADA, Caller(user="ada", team="crew", project="other"), Caller(user="bob", team="x", project="engine")]
     drafts = [Draft(content=f"{scope} speaks", key="same", scope=scope) for scope in Scope]
     done = [remember(app, draft, caller) for caller in callers for draft in drafts]
     ada_everywhere = [done[3], done[5]]  # her personal and her team's namespace are the same in another project
-    assert [one.done for one in done].count(Done.UPDATED) == len(ada_everywhere)
+    assert [one.status for one in done].count(WriteStatus.UPDATED) == len(ada_everywhere)
     assert len({one.id for one in done}) == 7
 
 
@@ -191,11 +192,11 @@ def test_expired_memories_are_gone_at_once(app: App, clock: Clock) -> None:
     """After its time a memory is neither recalled nor shown."""
     memory = stored(app, content="The office is closed for the fair", ttl_days=2)
     clock.pass_days(1.99)
-    assert recall(app, Query(query="office closed")).hits
+    assert recall(app, Query(query="office closed"), ADA).hits
     clock.pass_days(0.01)
-    assert recall(app, Query(query="office closed")).hits == ()
+    assert recall(app, Query(query="office closed"), ADA).hits == ()
     with pytest.raises(NotFound, match=f"Memory {memory.id} not found"):
-        get_memory(app, Get(id=str(memory.id)))
+        get_memory(app, Get(id=str(memory.id)), ADA)
 
 
 def test_remembering_again_revives(app: App, clock: Clock) -> None:
@@ -206,7 +207,7 @@ def test_remembering_again_revives(app: App, clock: Clock) -> None:
     assert stored(app, content="The fair is back", key="fair").id == keyed.id
     revived = stored(app, content="Parking is free")
     assert (revived.id, revived.expires_at) == (plain.id, None)
-    assert recall(app, Query(query="parking free")).hits
+    assert recall(app, Query(query="parking free"), ADA).hits
 
 
 def test_a_living_expiry_is_kept(app: App, clock: Clock) -> None:
@@ -228,7 +229,7 @@ def test_the_history_tells_what_happened(app: App) -> None:
     memory = stored(app, content="one", key="k")
     stored(app, content="one", key="k")
     stored(app, content="two", key="k", category="c")
-    lines = app.records.history(memory.id, app.caller.namespaces())
+    lines = app.records.history(memory.id, ADA.namespaces())
     assert [line.action for line in lines] == ["insert", "refresh", "update"]
     assert lines[2].changes == {"fields": ["category", "key"]}
     assert {line.actor for line in lines} == {"ada"}
@@ -238,15 +239,15 @@ def test_the_history_tells_what_happened(app: App) -> None:
 @pytest.mark.parametrize("level", [Sensitivity.PRIVATE, Sensitivity.SECRET])
 def test_sensitive_memories_need_leave(app: App, level: Sensitivity) -> None:
     """What is private or secret is recalled and shown only when exactly that level is allowed."""
-    remember(app, Draft(content="Ada is looking for another flat", key="flat", sensitivity=level))
+    remember(app, Draft(content="Ada is looking for another flat", key="flat", sensitivity=level), ADA)
     allowed = {f"allow_{level}": True}
     other = {"allow_secret" if level is Sensitivity.PRIVATE else "allow_private": True}
-    assert recall(app, Query(query="looking for a flat", **allowed)).hits[0].memory.key == "flat"
-    assert get_memory(app, Get(id="1", **allowed)).sensitivity is level
+    assert recall(app, Query(query="looking for a flat", **allowed), ADA).hits[0].memory.key == "flat"
+    assert get_memory(app, Get(id="1", **allowed), ADA).sensitivity is level
     for denied in ({}, other):
-        assert recall(app, Query(query="looking for a flat", **denied)).hits == ()
+        assert recall(app, Query(query="looking for a flat", **denied), ADA).hits == ()
         with pytest.raises(NotFound):
-            get_memory(app, Get(id="1", **denied))
+            get_memory(app, Get(id="1", **denied), ADA)
 
 
 def test_long_content_is_found_by_its_end(app: App) -> None:
@@ -256,10 +257,10 @@ def test_long_content_is_found_by_its_end(app: App) -> None:
     memory = stored(app, content=start + end, key="long")
     assert memory.content == start + end
     query = Query(query="culinary fat of choice in the kitchen", min_score=0.0)
-    hit = recall(app, query).hits[0]
+    hit = recall(app, query, ADA).hits[0]
     assert hit.memory.id == memory.id
     stored(app, content=start, key="long")
-    assert all(other.signals.cosine < hit.signals.cosine - 0.1 for other in recall(app, query).hits)
+    assert all(other.signals.cosine < hit.signals.cosine - 0.1 for other in recall(app, query, ADA).hits)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +280,7 @@ def test_any_text_is_kept_as_it_is(app: App, content: str, query: str) -> None:
     """Content comes back character by character, and is found by its words without accents, in any script."""
     memory = stored(app, content=content)
     assert memory.content == content
-    assert recall(app, Query(query=query)).hits[0].memory.id == memory.id
+    assert recall(app, Query(query=query), ADA).hits[0].memory.id == memory.id
 
 
 def test_a_memory_outlives_its_process(open_store: Callable[..., App]) -> None:
@@ -287,4 +288,4 @@ def test_a_memory_outlives_its_process(open_store: Callable[..., App]) -> None:
     first = open_store()
     memory = stored(first, content="The archive moved to the cellar")
     first.close()
-    assert get_memory(open_store(), Get(id=str(memory.id))).content == "The archive moved to the cellar"
+    assert get_memory(open_store(), Get(id=str(memory.id)), ADA).content == "The archive moved to the cellar"

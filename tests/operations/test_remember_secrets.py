@@ -9,11 +9,13 @@ from contextlib import closing
 
 import pytest
 
+from callers import ADA
 from recollect import App, Draft, Get, Query, Settings, get_memory, recall, remember
 from recollect.domain import OnSecret
 from recollect.errors import SecretFound
 
 TEXTS = ("content", "key", "category", "title", "subtitle", "abstract", "overview", "session_id", "project", "speaker")
+TEXTS += ("id", "supersedes")
 LISTS = ("tags", "files_read", "files_modified")
 
 
@@ -48,7 +50,7 @@ def test_a_secret_in_any_field_is_refused(app: App, settings: Settings, field: s
     """The error names the field and the kind, never the value; nothing is stored; the journal knows of it."""
     secret = token()
     with pytest.raises(SecretFound) as caught:
-        remember(app, draft_with(field, f"deploy with {secret} please"))
+        remember(app, draft_with(field, f"deploy with {secret} please"), ADA)
     assert caught.value.field == field
     assert caught.value.kinds
     assert secret not in str(caught.value)
@@ -62,10 +64,10 @@ def test_a_secret_in_any_field_is_refused(app: App, settings: Settings, field: s
 
 def test_a_refused_update_changes_nothing(app: App) -> None:
     """A secret in an update leaves the old memory as it was."""
-    memory_id = remember(app, Draft(content="The token is in the vault", key="token")).id
+    memory_id = remember(app, Draft(content="The token is in the vault", key="token"), ADA).id
     with pytest.raises(SecretFound):
-        remember(app, Draft(content=f"The token is {token()}", key="token"))
-    memory = get_memory(app, Get(id=memory_id))
+        remember(app, Draft(content=f"The token is {token()}", key="token"), ADA)
+    memory = get_memory(app, Get(id=memory_id), ADA)
     assert (memory.content, memory.confidence) == ("The token is in the vault", 0.5)
 
 
@@ -73,19 +75,19 @@ def test_a_refused_update_changes_nothing(app: App) -> None:
 def test_redaction_masks_the_secret(open_store: Callable[..., App], settings: Settings, field: str) -> None:
     """With `redact` the secret is masked before it is stored, the rest is kept, and the outcome says so."""
     app, secret = open_store(on_secret=OnSecret.REDACT), token()
-    outcome = remember(app, draft_with(field, f"deploy with {secret} please"))
+    outcome = remember(app, draft_with(field, f"deploy with {secret} please"), ADA)
     assert outcome.notes == ("A secret was found and masked before storing.",)
-    memory = get_memory(app, Get(id=outcome.id))
+    memory = get_memory(app, Get(id=outcome.id), ADA)
     held = getattr(memory, field)
     text = held[0] if field in LISTS else held
     assert text.startswith("deploy with [redacted: ")
     assert text.endswith("] please")
     assert secret not in str(memory)
-    assert recall(app, Query(query=secret)).hits == ()
+    assert recall(app, Query(query=secret), ADA).hits == ()
     app.close()
     assert not [file for file in settings.folder.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()]
 
 
 def test_redaction_says_nothing_of_plain_text(open_store: Callable[..., App]) -> None:
     """Where nothing was masked there is no note."""
-    assert remember(open_store(on_secret=OnSecret.REDACT), Draft(content="The token is in the vault")).notes == ()
+    assert remember(open_store(on_secret=OnSecret.REDACT), Draft(content="The token is in the vault"), ADA).notes == ()

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recollect import App, Caller, Settings, open_app
+from callers import ADA
+from recollect import App, Caller, Settings
 from recollect.domain import OnSecret, Outcome
-from recollect.operations.table import BY_NAME, TABLE
+from recollect.doors.operations import BY_NAME, TABLE
+from stores import open_app
 from told import by_hand, do, rows, tell, token
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def _exposed(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
 
 
 def _file(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
-    item = {"load": "memory", "where": "line 1", "fields": {"content": "The pier is long."}}
+    item = {"kind": "memory", "where": "line 1", "fields": {"content": "The pier is long."}}
     return {"items": (item,), "last": True}
 
 
@@ -97,10 +99,10 @@ def test_every_write_is_tried() -> None:
 def test_a_retry_changes_nothing(quiet: App, settings: Settings, clock: Clock, operation: str) -> None:
     """The same request under the same id gives the first answer again, whole; every row of the store stays as it is."""
     asked = CASES[operation](quiet, clock, settings)
-    first = do(quiet, operation, None, "request-1", **asked)
+    first = do(quiet, operation, ADA, "request-1", **asked)
     before = dump(settings)
     clock.pass_days(0.5)
-    second = do(quiet, operation, None, "request-1", **asked)
+    second = do(quiet, operation, ADA, "request-1", **asked)
     assert dump(settings) == before
     if isinstance(first, Outcome):
         assert second == first
@@ -121,43 +123,53 @@ def test_what_is_idempotent_is(quiet: App, settings: Settings, clock: Clock, ope
 
 def test_another_request_or_another_actor_is_no_retry(quiet: App) -> None:
     """Another id, or the same one of somebody else, is another request."""
-    asked = {"content": "It happened again.", "fact_type": "event", "position": 1}
-    one = do(quiet, "remember", None, "request-1", **asked)
+    asked = {"content": "It happened again.", "position": 1}
+    one = do(quiet, "remember", ADA, "request-1", **asked)
     grace = Caller(user="grace", team="crew", project="engine")
-    others = [do(quiet, "remember", None, "request-2", **asked), do(quiet, "remember", grace, "request-1", **asked)]
-    assert [other.done for other in others] == ["updated", "updated"]
+    others = [do(quiet, "remember", ADA, "request-2", **asked), do(quiet, "remember", grace, "request-1", **asked)]
+    assert [other.status for other in others] == ["updated", "updated"]
     assert {one.id, *(other.id for other in others)} == {one.id}
 
 
 def _merge(app: App) -> dict[str, Any]:
-    tell(app, "The user prefers dark mode in the editor.")
-    return {"content": "The user prefers dark mode in the editor. The font is Fira Code."}
+    tell(app, "The user prefers dark mode in the editor.", fact_type="profile")
+    return {"content": "The user prefers dark mode. The font is Fira Code.", "fact_type": "profile"}
 
 
-def _correct(app: App) -> dict[str, Any]:
+def _supersede(app: App) -> dict[str, Any]:
+    old = tell(app, "We use MySQL for the orders.")
+    return {"content": "We switched from MySQL to Postgres for the orders.", "supersedes": str(old)}
+
+
+def _change(app: App) -> dict[str, Any]:
+    old = tell(app, "We use MySQL for the orders.")
+    return {"content": "We switched from MySQL to Postgres for the orders.", "id": str(old)}
+
+
+def _name(app: App) -> dict[str, Any]:
     tell(app, "We use MySQL for the orders.")
     return {"content": "We switched from MySQL to Postgres for the orders."}
 
 
-@pytest.mark.parametrize("prepare", [_merge, _correct])
+@pytest.mark.parametrize("prepare", [_merge, _supersede, _change, _name])
 def test_a_retry_tells_what_was_done_to_another_memory(quiet: App, prepare: Callable[[App], dict[str, Any]]) -> None:
-    """The notes of the first answer, about what was taken in or put right, come with every later one."""
+    """The notes of the first answer, and the near memories that it named, come with every later one."""
     asked = prepare(quiet)
-    first = do(quiet, "remember", None, "request-1", **asked)
-    assert first.notes
-    assert do(quiet, "remember", None, "request-1", **asked) == first
+    first = do(quiet, "remember", ADA, "request-1", **asked)
+    assert first.notes or first.near
+    assert do(quiet, "remember", ADA, "request-1", **asked) == first
 
 
 def test_a_retry_tells_that_a_secret_was_masked(open_store: Callable[..., App]) -> None:
     """Where secrets are masked, every answer to the request says so once."""
     app = open_store(on_secret=OnSecret.REDACT)
     asked = {"content": f"The deploy key is {token()}"}
-    first = do(app, "remember", None, "request-1", **asked)
+    first = do(app, "remember", ADA, "request-1", **asked)
     assert len(first.notes) == 1
-    assert do(app, "remember", None, "request-1", **asked) == first
+    assert do(app, "remember", ADA, "request-1", **asked) == first
     fact = {"subject": "bot", "predicate": "uses", "object": token()}
-    told = do(app, "store_fact", None, "request-2", **fact)
-    assert do(app, "store_fact", None, "request-2", **fact) == told
+    told = do(app, "store_fact", ADA, "request-2", **fact)
+    assert do(app, "store_fact", ADA, "request-2", **fact) == told
 
 
 @pytest.mark.parametrize("operation", ["update_memory", "restore"])
@@ -166,19 +178,19 @@ def test_a_retry_is_answered_when_the_memory_is_gone(
 ) -> None:
     """Whoever did not hear the answer gets it, also when somebody has forgotten the memory for good since."""
     asked = CASES[operation](quiet, clock, settings)
-    first = do(quiet, operation, None, "request-1", **asked)
+    first = do(quiet, operation, ADA, "request-1", **asked)
     do(quiet, "forget", id=asked["id"])
-    assert do(quiet, operation, None, "request-1", **asked) == first
+    assert do(quiet, operation, ADA, "request-1", **asked) == first
 
 
 @pytest.mark.parametrize("operation", ["forget", "memory_forget", "forget_fact"])
 def test_what_was_not_found_is_not_found_again(quiet: App, operation: str) -> None:
     """A retry deletes nothing that got the number after the first answer was given."""
-    assert do(quiet, operation, None, "request-1", id="1").done == "not_found"
+    assert do(quiet, operation, ADA, "request-1", id="1").status == "not_found"
     tell(quiet, "The pier is long.")
     do(quiet, "store_fact", subject="pier", predicate="is", object="long")
     before = do(quiet, "stats")
-    assert do(quiet, operation, None, "request-1", id="1").done == "not_found"
+    assert do(quiet, operation, ADA, "request-1", id="1").status == "not_found"
     assert do(quiet, "stats") == before
 
 
@@ -186,10 +198,10 @@ def test_old_answers_are_forgotten(open_store: Callable[..., App], settings: Set
     """A week later nobody retries any more, and the next owner drops the answer."""
     for days, kept in ((0, 0), (6, 1), (2, 0)):
         clock.pass_days(days)
-        app = open_store()
+        app = open_store(background=True)
         app.close()
-        assert len(rows(settings, "SELECT * FROM answered")) == kept
+        assert len(rows(settings, "SELECT * FROM request_outcome")) == kept
         if not days:
             app = open_store()
-            do(app, "remember", None, "request-1", **SAY)
+            do(app, "remember", ADA, "request-1", **SAY)
             app.close()

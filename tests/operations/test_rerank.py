@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from callers import ADA
 from recollect import App, Draft, Query, recall, remember
-from recollect.capabilities import Capabilities, Rerank
 from recollect.domain import Inspect, Sensitivity, View
 from recollect.errors import ModelUnusable
 from recollect.operations.inspect import doctor
-from recollect.operations.rerank import passages, reranked
+from recollect.operations.query.rerank import passages, reranked
+from recollect.ports import Capabilities, Rerank
 from reranking import build
 
 MATCHES = {1: 0.5, 2: 0.4, 3: 0.3, 4: 0.2}
@@ -148,7 +150,7 @@ def test_scores_that_are_none_are_a_note(app: App, scores: list[float]) -> None:
     """Scores that are no numbers of 0–1, or too few, change nothing and are said."""
     found, notes = reranked(with_judge(app, Judge(answer=lambda _: scores)), "q", MATCHES, written)
     assert found == MATCHES
-    assert notes == ("Not reranked: the reranker gave something else than one number of 0–1 for each passage.",)
+    assert notes == ("Not reranked: the reranker did not return one number of 0–1 for each passage.",)
 
 
 # What is judged of a memory
@@ -156,47 +158,47 @@ def test_scores_that_are_none_are_a_note(app: App, scores: list[float]) -> None:
 
 def view_of(app: App, **changes: object) -> View:
     """Return what the store's own caller may see."""
-    return View(app.caller.namespaces(), app.clock(), **changes)
+    return View(ADA.namespaces(), app.clock(), **changes)
 
 
 def test_the_nearest_stretch_of_a_long_memory_is_judged(app: App) -> None:
     """Of a memory in several chunks the passage is the chunk nearest to the query, wherever it stands."""
     rambling = "The committee discussed the colour of the curtains at length. " * 60
     content = f"{rambling}\nProduction deploys go out on Tuesday mornings.\n{rambling}"
-    number = int(remember(app, Draft(content=content)).id)
+    number = int(remember(app, Draft(content=content), ADA).id)
     vector = app.embedder.embed(["when do we ship releases?"], "query")[0]
-    passage = passages(app, view_of(app), vector)([number])[number]
+    passage = passages(app, view_of(app), vector, [number])[number]
     assert "deploys go out on Tuesday" in passage
     assert len(passage) < len(content) / 2
 
 
 def test_without_a_vector_all_is_judged(app: App) -> None:
     """Without the query's vector the passage is the whole content; who said it stands in front."""
-    number = int(remember(app, Draft(content="We ship on Tuesdays", speaker="Grace")).id)
-    assert passages(app, view_of(app), None)([number]) == {number: "Grace: We ship on Tuesdays"}
+    number = int(remember(app, Draft(content="We ship on Tuesdays", speaker="Grace"), ADA).id)
+    assert passages(app, view_of(app), None, [number]) == {number: "Grace: We ship on Tuesdays"}
 
 
 def test_a_memory_without_vectors_is_judged_whole(app: App) -> None:
     """A memory that the embedding model has not seen yet is passed as it is."""
 
-    class Unembedded:
+    class UnembeddedMemory:
         """The vectors of a store whose memories still wait for the model."""
 
         def best_spans(self, vector: object, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
             return {}
 
-    number = int(remember(app, Draft(content="We ship on Tuesdays")).id)
+    number = int(remember(app, Draft(content="We ship on Tuesdays"), ADA).id)
     vector = app.embedder.embed(["releases"], "query")[0]
-    waiting = replace(app, vectors=Unembedded())
-    assert passages(waiting, view_of(app), vector)([number]) == {number: "We ship on Tuesdays"}
+    waiting = replace(app, vectors=UnembeddedMemory())
+    assert passages(waiting, view_of(app), vector, [number]) == {number: "We ship on Tuesdays"}
 
 
 def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
     """A private memory reaches the reranker only where the query may see private ones."""
-    number = int(remember(app, Draft(content="Grace's door code is on the fridge", sensitivity="private")).id)
-    assert passages(app, view_of(app), None)([number]) == {}
+    number = int(remember(app, Draft(content="Grace's door code is on the fridge", sensitivity="private"), ADA).id)
+    assert passages(app, view_of(app), None, [number]) == {}
     allowed = view_of(app, sensitivities=(Sensitivity.PUBLIC, Sensitivity.PRIVATE))
-    assert number in passages(app, allowed, None)([number])
+    assert number in passages(app, allowed, None, [number])
 
 
 # With the real thing
@@ -204,26 +206,26 @@ def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
 
 def test_a_real_cross_encoder_orders_memories(open_store: Callable[..., App], folder: Path) -> None:
     """A store opened with a cross-encoder has it ready, and its scores move the memories."""
-    app = open_store(rerank=str(folder), rerank_top=20)
+    app = open_store(rerank=str(folder), rerank_top=20, background=True)
     assert app.capabilities.rerank is not None
     assert app.capabilities.rerank.ready
-    golden = int(remember(app, Draft(content="the river is golden")).id)
-    muddy = int(remember(app, Draft(content="the river is muddy")).id)
-    read = passages(app, view_of(app), app.embedder.embed(["what is the river"], "query")[0])
+    golden = int(remember(app, Draft(content="the river is golden"), ADA).id)
+    muddy = int(remember(app, Draft(content="the river is muddy"), ADA).id)
+    read = partial(passages, app, view_of(app), app.embedder.embed(["what is the river"], "query")[0])
     found, notes = reranked(app, "what is the river", {muddy: 0.5, golden: 0.4}, read)
     assert found[golden] > found[muddy]
     assert notes == ()
-    assert recall(app, Query(query="what is the river")).hits
+    assert recall(app, Query(query="what is the river"), ADA).hits
 
 
 def test_a_missing_cross_encoder_stops_nothing(open_store: Callable[..., App], tmp_path: Path) -> None:
     """A store whose reranker is not there opens, remembers and recalls, and the doctor has a line with advice."""
-    app = open_store(rerank=str(tmp_path / "nowhere"))
-    remember(app, Draft(content="The mascot is a quokka"))
-    assert [hit.memory.content for hit in recall(app, Query(query="quokka")).hits] == ["The mascot is a quokka"]
+    app = open_store(rerank=str(tmp_path / "nowhere"), background=True)
+    remember(app, Draft(content="The mascot is a quokka"), ADA)
+    assert [hit.memory.content for hit in recall(app, Query(query="quokka"), ADA).hits] == ["The mascot is a quokka"]
     _, notes = reranked(app, "quokka", MATCHES, never)
     assert notes == (f"Not reranked: There is no model folder {tmp_path / 'nowhere'}.",)
-    [line] = [check for check in doctor(app, Inspect()) if check.name == "reranker"]
+    [line] = [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
     assert not line.well
     assert str(tmp_path / "nowhere") in line.seen
     assert "RECOLLECT_RERANK" in line.advice
@@ -233,8 +235,11 @@ def test_the_doctor_names_a_reranker_only_where_there_is_one(
     open_store: Callable[..., App], app: App, folder: Path
 ) -> None:
     """Without a reranker the doctor has no line for it; with one it says which, and how many matches it looks at."""
-    assert not [check for check in doctor(app, Inspect()) if check.name == "reranker"]
+    assert not [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
     app.close()
-    seen = {check.name: check for check in doctor(open_store(rerank=str(folder), rerank_top=20), Inspect())}
+    seen = {
+        check.name: check
+        for check in doctor(open_store(rerank=str(folder), rerank_top=20, background=True), Inspect(), ADA)
+    }
     assert seen["reranker"].well
     assert seen["reranker"].seen == f"{folder}, looks at the best 20"

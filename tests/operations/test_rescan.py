@@ -11,13 +11,15 @@ import pytest
 from sqlalchemy import text
 
 import recollect
+from callers import ADA
 from recollect import App, Draft, Get, Listing, Query, Restore, StoreFact
 from recollect.domain import Inspect, OnFound, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
-from recollect.operations.forget import memory_forget, restore_memory
+from recollect.operations.forget import memory_forget
 from recollect.operations.inspect import doctor, history
 from recollect.operations.rescan import rescan
-from recollect.store.database import Database, open_file
+from recollect.operations.restore import restore_memory
+from recollect.store.sql.database import Database, open_file
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
@@ -34,9 +36,9 @@ def smuggle(app: App, home: Path, statement: str, **values: Any) -> None:
 def exposed(app: App, settings: recollect.Settings) -> App:
     """Return a store in which one of two memories and one of two facts hold a secret."""
     for content in ("We deploy on Fridays", "The deploy bot signs in with its own account"):
-        recollect.remember(app, Draft(content=content, tags=["deploy"]))
-    recollect.store_fact(app, StoreFact(subject="bot", predicate="uses", object="an account"))
-    recollect.store_fact(app, StoreFact(subject="team", predicate="eats at", object="noon"))
+        recollect.remember(app, Draft(content=content, tags=["deploy"]), ADA)
+    recollect.store_fact(app, StoreFact(subject="bot", predicate="uses", object="an account"), ADA)
+    recollect.store_fact(app, StoreFact(subject="team", predicate="eats at", object="noon"), ADA)
     content = f"The deploy bot signs in with {SECRET} of its own"
     smuggle(app, settings.folder, "UPDATE memory SET content = :content WHERE id = 2", content=content)
     smuggle(app, settings.folder, "UPDATE fact SET object = :object WHERE id = 1", object=f"token {SECRET}")
@@ -45,75 +47,80 @@ def exposed(app: App, settings: recollect.Settings) -> App:
 
 def test_a_report_tells_where_and_changes_nothing(exposed: App) -> None:
     """It names the memory and the fact, the field and the kind, never the value, and a second one says the same."""
-    found = rescan(exposed, Rescan())
+    found = rescan(exposed, Rescan(), ADA)
     assert [(one.what, one.id, one.field) for one in found.exposed] == [("memory", 2, "content"), ("fact", 1, "object")]
     assert all(one.kinds for one in found.exposed)
     assert (found.scanned, found.changed) == (4, 0)
     assert SECRET not in repr(found)
-    assert rescan(exposed, Rescan()) == found
-    assert SECRET in recollect.get_memory(exposed, Get(id="2")).content
+    assert rescan(exposed, Rescan(), ADA) == found
+    assert SECRET in recollect.get_memory(exposed, Get(id="2"), ADA).content
 
 
 def test_redaction_leaves_no_trace_of_the_secret(exposed: App, settings: recollect.Settings) -> None:
     """The rest of the text stays and is found, the secret stands in no row, no index and no file, and all agrees."""
-    found = rescan(exposed, Rescan(on_found=OnFound.REDACT))
+    found = rescan(exposed, Rescan(on_found=OnFound.REDACT), ADA)
     assert found.changed == 2
-    memory = recollect.get_memory(exposed, Get(id="2"))
+    memory = recollect.get_memory(exposed, Get(id="2"), ADA)
     assert SECRET not in repr(memory)
     assert "[redacted: " in memory.content
     assert memory.tags == ("deploy",)
-    hits = recollect.recall(exposed, Query(query="how does the deploy bot sign in?")).hits
+    hits = recollect.recall(exposed, Query(query="how does the deploy bot sign in?"), ADA).hits
     assert hits[0].memory.id == 2
-    facts = recollect.query_facts(exposed, recollect.FactQuery(subject="bot")).facts
+    facts = recollect.query_facts(exposed, recollect.FactQuery(subject="bot"), ADA).facts
     assert "[redacted: " in facts[0].object
-    assert [line.action for line in history(exposed, Get(id="2"))][-1] == "redact"
-    assert rescan(exposed, Rescan()).exposed == ()
-    exposed.text.scrub()
-    assert all(one.well for one in doctor(exposed, Inspect())), doctor(exposed, Inspect())
+    assert [line.action for line in history(exposed, Get(id="2"), ADA)][-1] == "redact"
+    assert rescan(exposed, Rescan(), ADA).exposed == ()
+    exposed.text.purge_deleted()
+    assert all(one.well for one in doctor(exposed, Inspect(), ADA)), doctor(exposed, Inspect(), ADA)
     for file in settings.folder.rglob("memory.db*"):
         assert SECRET.encode() not in file.read_bytes()
 
 
 def test_quarantine_puts_it_out_of_all_sight(exposed: App) -> None:
     """No read shows it, whatever is let in, and it comes back only when the gate finds nothing in it."""
-    assert rescan(exposed, Rescan(on_found=OnFound.QUARANTINE)).changed == 2
+    assert rescan(exposed, Rescan(on_found=OnFound.QUARANTINE), ADA).changed == 2
     everything = {"allow_private": True, "allow_secret": True}
     with pytest.raises(NotFound):
-        recollect.get_memory(exposed, Get(id="2", **everything))
-    listed = recollect.list_memories(exposed, Listing(superseded=True, **everything))
+        recollect.get_memory(exposed, Get(id="2", **everything), ADA)
+    listed = recollect.list_memories(exposed, Listing(superseded=True, **everything), ADA)
     assert [one.id for one in listed.memories] == [1]
-    assert recollect.query_facts(exposed, recollect.FactQuery(subject="bot", **everything)).total == 0
+    assert recollect.query_facts(exposed, recollect.FactQuery(subject="bot", **everything), ADA).total == 0
     assert all(
         hit.memory.id == 1
-        for hit in recollect.recall(exposed, Query(query="deploy bot account", min_score=0.0, **everything)).hits
+        for hit in recollect.recall(exposed, Query(query="deploy bot account", min_score=0.0, **everything), ADA).hits
     )
     with pytest.raises(SecretFound):
-        restore_memory(exposed, Restore(id="2"))
-    assert all(one.well for one in doctor(exposed, Inspect()))
+        restore_memory(exposed, Restore(id="2"), ADA)
+    assert all(one.well for one in doctor(exposed, Inspect(), ADA))
 
 
 def test_a_key_brings_no_secret_out_of_quarantine(app: App, settings: recollect.Settings) -> None:
     """Remembered again by its key, a quarantined memory stays strict, and its other texts come back masked."""
     for key in ("bot", "pier"):
-        recollect.remember(app, Draft(content=f"The {key} has an owner", subtitle="known", tags=["deploy"], key=key))
+        recollect.remember(
+            app, Draft(content=f"The {key} has an owner", subtitle="known", tags=["deploy"], key=key), ADA
+        )
     smuggle(app, settings.folder, "UPDATE memory SET subtitle = :subtitle", subtitle=f"signs in with {SECRET}")
-    rescan(app, Rescan(on_found=OnFound.QUARANTINE))
-    recollect.remember(app, Draft(content="The bot has two owners", key="bot"))
-    recollect.remember(app, Draft(content="The pier has two owners", key="pier", sensitivity="public"))
+    rescan(app, Rescan(on_found=OnFound.QUARANTINE), ADA)
+    recollect.remember(app, Draft(content="The bot has two owners", key="bot"), ADA)
+    recollect.remember(app, Draft(content="The pier has two owners", key="pier", sensitivity="public"), ADA)
     with pytest.raises(NotFound):
-        recollect.get_memory(app, Get(id="1"))
-    for memory in (recollect.get_memory(app, Get(id="1", allow_secret=True)), recollect.get_memory(app, Get(id="2"))):
+        recollect.get_memory(app, Get(id="1"), ADA)
+    for memory in (
+        recollect.get_memory(app, Get(id="1", allow_secret=True), ADA),
+        recollect.get_memory(app, Get(id="2"), ADA),
+    ):
         assert memory.content.endswith("two owners")
         assert memory.title == memory.content
         assert memory.subtitle.startswith("signs in with [redacted: ")
         assert memory.tags == ("deploy",)
-    assert rescan(app, Rescan()).exposed == ()
+    assert rescan(app, Rescan(), ADA).exposed == ()
 
 
 def test_hidden_memories_are_scanned_too(exposed: App) -> None:
     """What was softly forgotten can come back, so a secret in it counts."""
-    memory_forget(exposed, SoftForget(id="2"))
-    assert [one.id for one in rescan(exposed, Rescan()).exposed if one.what == "memory"] == [2]
+    memory_forget(exposed, SoftForget(id="2"), ADA)
+    assert [one.id for one in rescan(exposed, Rescan(), ADA).exposed if one.what == "memory"] == [2]
 
 
 def test_the_command_ends_with_three_while_a_secret_is_in_sight(

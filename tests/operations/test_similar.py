@@ -23,7 +23,7 @@ def test_nearest_first(app: App) -> None:
     found = do(app, "find_similar", content=LIMITS[1])
     assert [one.memory.id for one in found] == ids[::-1]
     assert found[0].cosine == pytest.approx(1.0, abs=1e-3)
-    assert found[0].cosine >= found[1].cosine >= app.embedder.card.twin
+    assert found[0].cosine >= found[1].cosine >= app.embedder.card.similar
     assert other in similar(app, content=LIMITS[1], threshold=-1.0)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from callers import ADA
 from recollect import App, Settings
-from recollect.domain import Done, OnSecret, View
+from recollect.domain import OnSecret, View, WriteStatus
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.reindex import reindex
 from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
@@ -41,10 +42,10 @@ def test_hidden_twice_is_not_found(app: App) -> None:
     """What is hidden already, or foreign, or nothing, is not found; that is no error."""
     one = tell(app, "The mascot is a quokka.")
     foreign = tell(app, "The mascot is a heron.", OTHER)
-    assert do(app, "memory_forget", id=str(one)).done is Done.DELETED
+    assert do(app, "memory_forget", id=str(one)).status is WriteStatus.DELETED
     for odd in (one, foreign, 999, "abc"):
-        assert do(app, "memory_forget", id=str(odd)).done is Done.NOT_FOUND
-        assert do(app, "restore", id="999" if odd == one else str(odd)).done is Done.NOT_FOUND
+        assert do(app, "memory_forget", id=str(odd)).status is WriteStatus.NOT_FOUND
+        assert do(app, "restore", id="999" if odd == one else str(odd)).status is WriteStatus.NOT_FOUND
     assert shown(app, foreign, OTHER).content == "The mascot is a heron."
 
 
@@ -53,12 +54,12 @@ def test_hard_leaves_nothing(app: App, settings: Settings) -> None:
     ids = [tell(app, f"The {animal} is hidden.") for animal in ("quokka", "heron")]
     for one in ids:
         do(app, "memory_forget", id=str(one))
-    assert do(app, "memory_forget", id=str(ids[0]), hard=True).done is Done.DELETED
-    assert do(app, "forget", id=str(ids[1])).done is Done.DELETED
+    assert do(app, "memory_forget", id=str(ids[0]), hard=True).status is WriteStatus.DELETED
+    assert do(app, "forget", id=str(ids[1])).status is WriteStatus.DELETED
     for table in ("memory", "label", "vector", "memory_words", "word"):
         assert rows(settings, f"SELECT * FROM {table}") == []
     assert actions(app, ids[0]) == ["insert", "delete", "delete"]
-    assert do(app, "restore", id=str(ids[0])).done is Done.NOT_FOUND
+    assert do(app, "restore", id=str(ids[0])).status is WriteStatus.NOT_FOUND
     assert ill(app) == []
 
 
@@ -142,4 +143,4 @@ def test_a_rebuilt_index_leaves_it_hidden(app: App) -> None:
 
 def everything_of(app: App) -> View:
     """Return a view of all that the caller may see."""
-    return View(app.caller.namespaces(), app.clock())
+    return View(ADA.namespaces(), app.clock())

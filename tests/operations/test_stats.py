@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect import App
-from told import OTHER, do, tell
+from recollect.domain import Choice
+from told import OTHER, always, do, judged_by, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
 
 
 def test_everything_is_counted_once(app: App, clock: Clock) -> None:
-    """What lives is counted by scope and kind; what is hidden, expired, merged, put right or private by that alone."""
+    """What lives is counted by scope and kind; what is hidden, expired, merged, replaced or private by that alone."""
     began = clock.now
     tell(app, "The mast is oak.", category="ship", type="discovery")
     tell(app, "The team has a boat.", scope="team", fact_type="decision")
     clock.pass_days(1)
     tell(app, "The user prefers dark mode in the editor.", fact_type="preference")
-    tell(app, "The user prefers dark mode in the editor. The font is Fira Code.", fact_type="preference")
-    tell(app, "We use MySQL for the orders.", category="gone")
-    tell(app, "We switched from MySQL to Postgres for the orders.")
+    merging = judged_by(app, always(Choice.MERGE))
+    tell(merging, "The user prefers dark mode in the editor. The font is Fira Code.", fact_type="preference")
+    old = tell(app, "We use MySQL for the orders.", category="gone")
+    tell(app, "We switched from MySQL to Postgres for the orders.", supersedes=str(old))
     tell(app, "The fair is on.", ttl_days=1, category="gone")
     tell(app, "Ada is moving.", sensitivity="private", category="gone")
     hidden = tell(app, "The heron is hidden.", category="gone")

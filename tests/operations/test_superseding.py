@@ -1,33 +1,53 @@
-"""Superseding: a correction takes the place of what it puts right, which leaves recall and stays in history."""
+"""Replacing: by `supersedes` and by `id` the caller says what a memory takes the place of, and all of it is undone."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-from recollect import App
-from recollect.domain import Choice, Done
-from told import OTHER, actions, always, do, ill, judged_by, listed, recalled, shown, tell
-
-if TYPE_CHECKING:
-    from conftest import Clock
+from callers import ADA
+from recollect import App, Settings
+from recollect.domain import Memory, WriteStatus
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 OLD = "We use MySQL for the orders."
-RIGHT = "We switched from MySQL to Postgres for the orders."
+NEW = "We switched from MySQL to Postgres for the orders."
 
 
-def corrected(app: App) -> tuple[int, int]:
-    """Say something and put it right."""
-    return tell(app, OLD), tell(app, RIGHT)
-
-
-def test_a_correction_takes_the_place(app: App) -> None:
-    """The older memory leaves every list and recall; by id it still says what put it right."""
+def superseded(app: App, **fields: Any) -> tuple[int, int]:
+    """Say something and replace it by a memory of its own."""
     old = tell(app, OLD)
-    outcome = do(app, "remember", content=RIGHT)
-    assert (outcome.done, outcome.notes) == (Done.STORED, (f"It puts right memory {old}, which leaves recall.",))
+    return old, tell(app, NEW, supersedes=str(old), **fields)
+
+
+def kept_by(app: App, settings: Settings, memory_id: int) -> Memory:
+    """Return the one hidden memory that keeps what another said before."""
+    ((kept,),) = rows(settings, f"SELECT id FROM memory WHERE merged_into = {memory_id}")
+    do(app, "restore", id=str(kept))
+    return shown(app, int(kept))
+
+
+@pytest.mark.parametrize("text", [NEW, "Correction: we do not use MySQL.", "We no longer use MySQL for the orders."])
+def test_no_wording_hides_a_memory(app: App, text: str) -> None:
+    """However plainly a text contradicts an older one, both stay, and the answer names the older one."""
+    old = tell(app, OLD)
+    outcome = do(app, "remember", content=text)
+    assert (outcome.status, outcome.notes) == (WriteStatus.STORED, ())
+    assert [near.id for near in outcome.near] == [str(old)]
+    assert set(listed(app)) == {old, int(outcome.id)}
+
+
+def test_what_is_superseded_is_hidden(app: App) -> None:
+    """The older memory leaves every list and recall; by id it still says what replaced it; the journal knows."""
+    old = tell(app, OLD)
+    outcome = do(app, "remember", content=NEW, supersedes=str(old))
+    assert (outcome.status, outcome.message) == (
+        WriteStatus.STORED,
+        f"Memory stored successfully with ID: {outcome.id}",
+    )
+    assert outcome.notes == (f"Replaces memory {old}, which is now hidden.",)
     assert recalled(app, "MySQL orders") == {int(outcome.id)}
     assert listed(app) == [int(outcome.id)]
     assert recalled(app, "MySQL orders", superseded=True) == {old, int(outcome.id)}
@@ -37,72 +57,168 @@ def test_a_correction_takes_the_place(app: App) -> None:
     assert ill(app) == []
 
 
-def test_a_judge_does_not_keep_what_was_put_right(app: App) -> None:
-    """What is plainly a correction supersedes, whatever a judge would make of the two."""
+def test_a_new_version_keeps_its_id(app: App, settings: Settings) -> None:
+    """With an id the text changes and what is not given stays; the earlier text is kept, and restored by its own id."""
+    old = tell(app, OLD, tags=("db",), importance=0.9)
+    outcome = do(app, "remember", content=NEW, id=str(old), category="storage")
+    assert (outcome.status, outcome.message) == (WriteStatus.UPDATED, f"Memory updated successfully (ID: {old})")
+    memory = shown(app, old)
+    assert (memory.content, memory.tags, memory.importance, memory.category) == (NEW, ("db",), 0.9, "storage")
+    assert listed(app) == [old]
+    assert recalled(app, "orders") == {old}
+    assert actions(app, old) == ["insert", "update"]
+    earlier = kept_by(app, settings, old)
+    assert outcome.notes == (f"The earlier text is kept as memory {earlier.id}, which is hidden.",)
+    assert (earlier.content, earlier.tags, shown(app, old).content) == (OLD, ("db",), NEW)
+    assert set(listed(app)) == {old, earlier.id}
+    assert ill(app) == []
+
+
+def test_the_same_text_is_no_new_version(app: App, settings: Settings) -> None:
+    """With an id the very same text only confirms the memory: there is no earlier text to be kept."""
     old = tell(app, OLD)
-    for choice in (Choice.CREATE, Choice.MERGE):
-        new = tell(judged_by(app, always(choice)), RIGHT)
-        assert shown(app, old).superseded_by == new
-        do(app, "forget", id=str(new))
-        do(app, "restore", id=str(old))
+    outcome = do(app, "remember", content=OLD, id=str(old))
+    assert (outcome.status, outcome.id, outcome.notes) == (WriteStatus.UPDATED, str(old), ())
+    assert shown(app, old).confidence == pytest.approx(0.6)
+    assert rows(settings, "SELECT count(*) FROM memory") == [(1,)]
 
 
-def test_what_was_put_right_can_be_restored(app: App) -> None:
+@pytest.mark.parametrize("field", ["id", "supersedes"])
+def test_what_is_named_decides_alone(app: App, field: str) -> None:
+    """A draft that names a memory is neither refreshed nor merged because of another one that it resembles."""
+    same, named = tell(app, "The user prefers dark mode.", fact_type="profile"), tell(app, "The mast is oak.")
+    outcome = do(app, "remember", content="the user prefers dark mode", fact_type="profile", **{field: str(named)})
+    assert int(outcome.id) != same
+    assert shown(app, int(outcome.id)).content == "the user prefers dark mode"
+    assert shown(app, same).content == "The user prefers dark mode."
+
+
+def test_the_same_text_again_can_supersede(app: App) -> None:
+    """Whoever sees the near memory only in the answer says the same again, and which one it replaces."""
+    old, new = tell(app, OLD), tell(app, NEW)
+    outcome = do(app, "remember", content=NEW, supersedes=str(old))
+    assert (outcome.status, outcome.id) == (WriteStatus.UPDATED, str(new))
+    assert outcome.notes == (f"Replaces memory {old}, which is now hidden.",)
+    assert outcome.near == ()
+    assert listed(app) == [new]
+
+
+def test_a_memory_does_not_replace_itself(app: App) -> None:
+    """Where the key or the content leads to the named memory itself, that one is updated, and stays in sight."""
+    old = tell(app, OLD, key="orders")
+    by_key = do(app, "remember", content=NEW, key="orders", supersedes=str(old))
+    assert (by_key.status, by_key.id) == (WriteStatus.UPDATED, str(old))
+    assert "The earlier text is kept as memory" in by_key.notes[0]
+    by_text = do(app, "remember", content=NEW, supersedes=str(old))
+    assert (by_text.id, by_text.notes) == (str(old), ())
+    assert listed(app) == [old]
+    assert shown(app, old).superseded_by is None
+
+
+@pytest.mark.parametrize("field", ["id", "supersedes"])
+@pytest.mark.parametrize("which", ["absent", "odd", "theirs", "private", "forgotten", "expired", "merged", "elsewhere"])
+def test_what_the_caller_does_not_see_is_not_found(app: App, settings: Settings, field: str, which: str) -> None:
+    """What is unknown, hidden, another's, not public or of another scope is not found; nothing is written."""
+    one = tell(app, OLD, OTHER if which == "theirs" else ADA, sensitivity="private" if which == "private" else "public")
+    if which == "forgotten":
+        do(app, "memory_forget", id=str(one))
+    elif which == "expired":
+        by_hand(settings, "UPDATE memory SET expires_at = '2020-01-01 00:00:00' WHERE id = ?", one)
+    elif which == "merged":
+        other = tell(app, "The mast is oak.")
+        by_hand(settings, "UPDATE memory SET merged_into = ? WHERE id = ?", other, one)
+    named = {"absent": "77", "odd": "the first"}.get(which, str(one))
+    asked = {"scope": "team"} if which == "elsewhere" else {}
+    before = rows(settings, "SELECT * FROM memory"), rows(settings, "SELECT * FROM journal")
+    with pytest.raises(NotFound, match=f"^Memory {named} not found.$"):
+        do(app, "remember", content=NEW, **asked, **{field: named})
+    assert (rows(settings, "SELECT * FROM memory"), rows(settings, "SELECT * FROM journal")) == before
+
+
+@pytest.mark.parametrize("field", ["id", "supersedes"])
+def test_a_replacement_lies_where_the_memory_lies(app: App, field: str) -> None:
+    """Without a scope the new text is shared by those who shared the old one."""
+    old = tell(app, OLD, scope="team")
+    new = int(do(app, "remember", content=NEW, **{field: str(old)}).id)
+    assert (shown(app, new).scope, listed(app, scope="team")) == ("team", [new])
+
+
+def test_a_replacement_passes_the_gate(app: App, settings: Settings) -> None:
+    """A secret is refused, and what was to be replaced stays."""
+    old = tell(app, OLD)
+    for field in ("id", "supersedes"):
+        with pytest.raises(SecretFound):
+            do(app, "remember", content=f"We use {token()}", **{field: str(old)})
+    assert rows(settings, "SELECT id, content, superseded_by FROM memory") == [(old, OLD, None)]
+
+
+def test_only_one_way_to_replace(app: App) -> None:
+    """A draft is a new version or a memory of its own, not both; and no version takes another memory's key."""
+    old, keyed = tell(app, OLD), tell(app, "The mast is oak.", key="mast")
+    with pytest.raises(InvalidInput, match="Invalid supersedes: Must not be given together with `id`"):
+        do(app, "remember", content=NEW, id=str(old), supersedes=str(keyed))
+    with pytest.raises(InvalidInput, match=f"Invalid key: `mast` is the key of memory {keyed}"):
+        do(app, "remember", content=NEW, id=str(old), key="mast")
+    assert do(app, "remember", content=NEW, id=str(old), key="orders").id == str(old)
+    assert shown(app, old).key == "orders"
+
+
+def test_what_was_superseded_can_be_restored(app: App) -> None:
     """Restored, or said again, the older memory is current once more."""
-    old, new = corrected(app)
+    old, new = superseded(app)
     do(app, "restore", id=str(old))
     assert set(listed(app)) == {old, new}
     assert shown(app, old).superseded_by is None
-    tell(app, "Correction: we do not use MySQL for the orders.")
+    do(app, "remember", content=NEW, supersedes=str(old))
     again = do(app, "remember", content=OLD)
     assert (again.id, shown(app, old).superseded_by) == (str(old), None)
-
-
-def test_a_correction_reaches_no_other_namespace(app: App) -> None:
-    """Another tenant's memory, another scope's, and a private one stand as they were."""
-    ids = [(tell(app, OLD, OTHER), OTHER), (tell(app, OLD, scope="team"), None)]
-    ids.append((tell(app, OLD, sensitivity="private"), None))
-    tell(app, RIGHT)
-    assert all(shown(app, one, caller).superseded_by is None for one, caller in ids)
-
-
-def test_what_goes_soon_puts_nothing_right_for_good(app: App, clock: Clock) -> None:
-    """A correction with a term does not take what has none out of recall, or nothing would be left after it."""
-    old = tell(app, OLD)
-    tell(app, RIGHT, ttl_days=1)
-    clock.pass_days(2)
-    assert listed(app) == [old]
+    assert again.notes == (f"It is current again; memory {new} had replaced it.",)
 
 
 @pytest.mark.parametrize("key", [None, "database"])
-def test_a_keyed_memory_can_be_put_right(app: App, key: str | None) -> None:
-    """A memory with a key is superseded too, and whoever writes to its key makes it current."""
+def test_a_keyed_memory_can_be_superseded(app: App, key: str | None) -> None:
+    """A memory with a key is hidden too, and whoever writes to its key makes it current."""
     old = tell(app, OLD, key="orders")
-    new = tell(app, RIGHT, key=key)
+    new = tell(app, NEW, key=key, supersedes=str(old))
     assert shown(app, old).superseded_by == new
     assert tell(app, "The orders live in SQLite.", key="orders") == old
     assert old in listed(app)
 
 
-def test_forgetting_a_correction_brings_back_what_it_put_right(app: App) -> None:
+def test_forgetting_a_replacement_brings_back_what_it_hid(app: App) -> None:
     """Who forgets what was wrong wants what was said before; the journal tells of it."""
-    old = tell(app, "We use MySQL for orders.")
-    new = tell(app, "We now use Postgres instead of MySQL for orders.")
+    old, new = superseded(app)
     assert recalled(app, "which database for orders?") == {new}
     do(app, "forget", id=str(new))
     assert recalled(app, "which database for orders?") == {old}
     assert actions(app, old) == ["insert", "update", "update"]
 
 
-def test_what_was_put_right_twice_stays_out_when_the_first_correction_goes(app: App) -> None:
-    """Of a chain of corrections the newest holds on: without the middle one the oldest gives way to the newest."""
-    texts = ("We use MySQL for the orders.", "We use Postgres instead of MySQL for the orders.")
-    ids = [*map(partial(tell, app), texts), tell(app, "We no longer use Postgres for the orders.")]
-    with app.records.writing("project:crew/engine", "ada") as transaction:
-        transaction.supersede(ids[1], by=ids[2])
-    do(app, "forget", id=str(ids[1]))
-    assert listed(app) == [ids[2]]
-    assert shown(app, ids[0]).superseded_by == ids[2]
-    do(app, "forget", id=str(ids[2]))
-    assert listed(app) == [ids[0]]
+def test_what_was_replaced_twice_stays_hidden_when_the_first_replacement_goes(app: App) -> None:
+    """Of a chain of replacements the newest holds on: without the middle one the oldest gives way to the newest."""
+    old, new = superseded(app)
+    newest = tell(app, "The orders live in SQLite.", supersedes=str(new))
+    do(app, "forget", id=str(new))
+    assert listed(app) == [newest]
+    assert shown(app, old).superseded_by == newest
+    do(app, "forget", id=str(newest))
+    assert listed(app) == [old]
     assert ill(app) == []
+
+
+def test_a_version_can_be_given_to_what_is_superseded(app: App) -> None:
+    """A superseded memory is seen by its id, and a new version of it is current again."""
+    old, new = superseded(app)
+    outcome = do(app, "remember", content="The orders are in SQLite again.", id=str(old))
+    assert f"It is current again; memory {new} had replaced it." in outcome.notes
+    assert set(listed(app)) == {old, new}
+
+
+def test_a_retry_replaces_nothing_twice(app: App, settings: Settings) -> None:
+    """The same request again gives the first answer, also where the memory is gone since."""
+    old = tell(app, OLD)
+    first = do(app, "remember", request_id="r1", content=NEW, id=str(old))
+    assert do(app, "remember", request_id="r1", content=NEW, id=str(old)) == first
+    assert rows(settings, f"SELECT count(*) FROM memory WHERE merged_into = {old}") == [(1,)]
+    do(app, "forget", id=str(old))
+    assert do(app, "remember", request_id="r1", content=NEW, id=str(old)) == first

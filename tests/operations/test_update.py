@@ -60,7 +60,7 @@ def test_no_two_memories_have_one_key(app: App) -> None:
     one = tell(app, "The rope is hemp.", key="rope")
     with pytest.raises(InvalidInput, match="`anchor` is the key of memory"):
         do(app, "update_memory", id=str(one), key="anchor")
-    assert do(app, "update_memory", id=str(one), key="rope").done == "updated"
+    assert do(app, "update_memory", id=str(one), key="rope").status == "updated"
 
 
 def test_what_is_not_seen_cannot_be_updated(app: App, clock: Clock) -> None:
@@ -101,7 +101,7 @@ def test_a_term_can_be_given_and_taken(app: App, clock: Clock) -> None:
 
 
 def test_an_update_brings_nothing_back(app: App) -> None:
-    """A memory that a later one put right is updated where it is, out of recall."""
+    """A memory that a later one replaced is updated where it is, out of recall."""
     old, new = tell(app, "We use MySQL for the orders."), tell(app, "The harbour has a lighthouse.")
     with app.records.writing("project:crew/engine", "ada") as transaction:
         transaction.supersede(old, by=new)
@@ -138,8 +138,8 @@ def test_what_another_memory_says_is_told(app: App) -> None:
     texts = ("The mascot is a quokka.", "The vault is behind the clock.")
     ids = tell(app, texts[0]), tell(app, texts[1], sensitivity="private"), tell(app, "Lunch is at noon.")
     told = [do(app, "update_memory", id=str(ids[2]), content=text).notes for text in (texts[0], texts[0], texts[1])]
-    assert told == [(f"Memory {ids[0]} says the same.",), (), ()]
+    assert told == [(f"Memory {ids[0]} has the same content.",), (), ()]
     do(app, "memory_forget", id=str(ids[0]))
     again = tell(app, texts[0])
-    assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} says the same.",)
+    assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} has the same content.",)
     assert ill(app) == []

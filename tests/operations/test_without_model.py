@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from recollect import App, Draft, Query, recall, remember
-from recollect.domain import ModelCard
+from callers import ADA
+from recollect import App, Draft, Get, Query, get_memory, recall, remember
+from recollect.domain import FactType, ModelCard, WriteStatus
 from recollect.operations.embed import embed_pending
 from recollect.ports import Embedder
 
@@ -19,6 +20,11 @@ class NotLoadedYet:
 
     card: ModelCard
     ready: bool = False
+    failure: str = ""
+
+    def wait(self, seconds: float) -> bool:
+        """Say at once whether the attempt is over, which is when it failed."""
+        return bool(self.failure)
 
     def warm(self) -> None:
         """Fail: nobody may wait."""
@@ -40,44 +46,33 @@ class NotLoadedYet:
         """Count nothing: there is no tokenizer either."""
 
 
-@dataclass
-class Stubborn:
-    """A warm-up that never ends, or that failed."""
-
-    failure: str = ""
-
-    def wait(self, seconds: float) -> bool:
-        """Say at once whether the attempt is over, which is when it failed."""
-        return bool(self.failure)
-
-
 def cold(app: App, failure: str = "") -> App:
     """Return the same store as long as its model is not loaded."""
-    return replace(app, embedder=NotLoadedYet(app.embedder.card), warmup=Stubborn(failure))
+    return replace(app, embedder=NotLoadedYet(app.embedder.card, failure=failure))
 
 
 @pytest.mark.parametrize("query", ["quokka", "quoka", "mascot named Zerline", "erlin"])
 def test_words_answer_meanwhile(app: App, query: str) -> None:
     """Without the model a memory is found by words, by a typo and by a part, and the answer says what is missing."""
     without = cold(app)
-    remember(without, Draft(content="The mascot is a quokka named Zerline"))
-    recalled = recall(without, Query(query=query))
+    remember(without, Draft(content="The mascot is a quokka named Zerline"), ADA)
+    recalled = recall(without, Query(query=query), ADA)
     assert [hit.memory.content for hit in recalled.hits] == ["The mascot is a quokka named Zerline"]
-    assert "Meaning is not searched yet: the embedding model is still loading." in recalled.notes
+    assert "Vector search skipped: the embedding model is still loading." in recalled.notes
     assert recalled.hits[0].signals.cosine == 0.0
 
 
 def test_a_failed_model_is_named(app: App) -> None:
     """When the model cannot be loaded, the answer says why."""
-    recalled = recall(cold(app, "The weights are not those of the model card."), Query(query="anything"))
-    assert recalled.notes == ("Meaning is not searched yet: The weights are not those of the model card.",)
+    recalled = recall(cold(app, "The weights are not those of the model card."), Query(query="anything"), ADA)
+    assert recalled.notes == ("Vector search skipped: The weights are not those of the model card.",)
 
 
 def test_what_was_written_meanwhile_is_embedded_later(app: App) -> None:
     """A memory written without the model is found by meaning as soon as the model has seen it."""
-    remember(cold(app), Draft(content="Production deploys go out on Tuesday mornings"))
+    remember(cold(app), Draft(content="Production deploys go out on Tuesday mornings"), ADA)
     embed_pending(app.records, app.embedder)
-    recalled = recall(app, Query(query="when do we ship releases?"))
+    recalled = recall(app, Query(query="when do we ship releases?"), ADA)
     assert recalled.hits[0].signals.cosine > 0.0
     assert recalled.notes == ()
 
@@ -87,7 +82,7 @@ def test_a_memory_that_waits_for_the_model_is_owned_up_to(app: App) -> None:
 
     @dataclass
     class Slow:
-        """The records of a store whose courier has not come round yet."""
+        """The records of a store whose background work has not run yet."""
 
         waiting: object
 
@@ -97,18 +92,34 @@ def test_a_memory_that_waits_for_the_model_is_owned_up_to(app: App) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(app.records, name)
 
-    recalled = recall(replace(app, records=Slow(object())), Query(query="anything"))
-    assert recalled.notes == (
-        "Meaning is not searched everywhere yet: some memories still wait for the embedding model.",
-    )
+    recalled = recall(replace(app, records=Slow(object())), Query(query="anything"), ADA)
+    assert recalled.notes == ("Some memories have no embeddings yet.",)
 
 
 def test_changed_content_meanwhile_is_not_found_by_its_old_meaning(app: App) -> None:
     """An update without the model drops the old vectors at once."""
-    remember(app, Draft(content="Production deploys go out on Tuesday mornings", key="k"))
-    remember(cold(app), Draft(content="Grace drinks tea", key="k"))
-    hits = recall(app, Query(query="when do we ship releases?", min_score=0.0)).hits
+    remember(app, Draft(content="Production deploys go out on Tuesday mornings", key="k"), ADA)
+    remember(cold(app), Draft(content="Grace drinks tea", key="k"), ADA)
+    hits = recall(app, Query(query="when do we ship releases?", min_score=0.0), ADA).hits
     assert all(hit.memory.content == "Grace drinks tea" for hit in hits)
+
+
+def test_a_profile_is_one_meanwhile_too(app: App) -> None:
+    """Without vectors a profile joins the one that was changed last, so that there is one profile all the same."""
+    without = cold(app)
+    texts = ("Ada is an engineer.", "Ada lives in Rome.", "Ada lives in Rome and plays chess.")
+    outcomes = [remember(without, Draft(content=text, fact_type=FactType.PROFILE), ADA) for text in texts]
+    assert [outcome.status for outcome in outcomes] == [WriteStatus.STORED, WriteStatus.MERGED, WriteStatus.MERGED]
+    whole = get_memory(without, Get(id=outcomes[0].id), ADA)
+    assert whole.content == "Ada is an engineer. Ada lives in Rome and plays chess."
+    assert {outcome.id for outcome in outcomes} == {outcomes[0].id}
+
+
+def test_nothing_is_named_meanwhile(app: App) -> None:
+    """What is near is not known without vectors: the draft is stored, and the answer names nothing."""
+    remember(app, Draft(content="The user prefers dark mode in the editor."), ADA)
+    outcome = remember(cold(app), Draft(content="The user prefers light mode in the editor."), ADA)
+    assert (outcome.status, outcome.notes, outcome.near) == (WriteStatus.STORED, (), ())
 
 
 def test_the_stand_in_has_what_a_model_has() -> None:

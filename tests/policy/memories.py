@@ -12,12 +12,13 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 def a_memory(**fields: Any) -> Memory:
     """Return a memory written now, with `fields` as given."""
-    texts = dict.fromkeys(("content", "title", "subtitle", "abstract", "overview", "content_hash"), "")
+    texts = dict.fromkeys(("title", "subtitle", "abstract", "overview", "content_hash"), "")
     absent = ("key", "type", "category", "session_id", "project", "discovery_tokens", "speaker", "position")
     times = ("last_accessed_at", "observed_at", "expires_at", "deleted_at")
     lists = ("concepts", "tags", "files_read", "files_modified")
     plain: dict[str, Any] = {
         "id": 1,
+        "content": "Something",
         "namespace": "project:crew/engine",
         "scope": Scope.PROJECT,
         "fact_type": FactType.GENERAL,

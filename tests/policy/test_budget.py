@@ -24,10 +24,10 @@ from recollect.domain import (
     Recalled,
     Scope,
     Signals,
-    found,
+    found_message,
 )
-from recollect.policy import layers
-from recollect.policy.budget import answer_json, detail_json, estimate, printed, within
+from recollect.policy.budget import estimate, printed, within
+from recollect.policy.text import layers
 
 quick = hypothesis_settings(deadline=None, database=None)
 budgets = st.integers(MIN_TOKENS, 1500)
@@ -47,7 +47,7 @@ def quarters(text: str) -> int:
 
 def size(answer: Recalled) -> int:
     """Count the tokens of an answer as a door prints it."""
-    return tokens(printed(answer_json(answer)))
+    return tokens(printed(answer.public()))
 
 
 def a_hit(number: int, content: str, **fields: Any) -> Hit:
@@ -61,7 +61,7 @@ def whole(contents: list[str], limit: int = 100, notes: tuple[str, ...] = ()) ->
     """Return all there is to say of `contents`, the best first."""
     hits = [a_hit(number, content) for number, content in enumerate(contents, 1)]
     lines = tuple(IndexLine(hit.memory.id, layers.one_line(hit.memory.abstract), hit.score) for hit in hits)
-    return Recalled(tuple(hits[:limit]), found(len(lines)), notes, Index(lines, len(lines), 0))
+    return Recalled(tuple(hits[:limit]), found_message(len(lines)), notes, Index(lines, len(lines), 0))
 
 
 def ids(answer: Recalled) -> tuple[list[int], list[int]]:
@@ -88,7 +88,7 @@ def test_the_budget_holds_with_any_tokenizer(contents: list[str], limit: int, no
     """It holds too where a text has more tokens than its pieces, and where tokens are estimated."""
     for count in (quarters, estimate):
         answer = within(whole(contents, limit, tuple(notes)), most, count)
-        assert count(printed(answer_json(answer))) <= most
+        assert count(printed(answer.public())) <= most
 
 
 @quick
@@ -101,7 +101,7 @@ def test_the_counts_add_up(contents: list[str], limit: int, most: int) -> None:
     assert len(answer.index.lines) + answer.index.unlisted == len(contents)
     assert len(answer.hits) <= limit
     assert set(ids(answer)[1]) <= set(ids(answer)[0])
-    assert answer.message == found(len(contents))
+    assert answer.message == found_message(len(contents))
 
 
 @quick
@@ -188,7 +188,7 @@ def test_the_smallest_answer_is_honest(count: Callable[[str], int]) -> None:
     """The least budget holds at least how many there are, and that all of them are omitted."""
     everything = whole([words(300)] * 150, notes=("A note as long as this one finds no room in so small an answer.",))
     answer = within(everything, MIN_TOKENS, count)
-    body = json.loads(printed(answer_json(answer)))
+    body = json.loads(printed(answer.public()))
     assert body["message"] == "150 memories found."
     assert (body["details"], body["omitted"], body["unlisted"]) == ([], 150, 150 - len(body["index"]))
     assert count(printed(body)) <= MIN_TOKENS
@@ -196,7 +196,7 @@ def test_the_smallest_answer_is_honest(count: Callable[[str], int]) -> None:
 
 def test_nothing_found() -> None:
     """Where nothing was found, the answer says so, and nothing is omitted."""
-    assert answer_json(within(whole([]), MIN_TOKENS, tokens)) == {
+    assert within(whole([]), MIN_TOKENS, tokens).public() == {
         "message": "Nothing relevant found.",
         "index": [],
         "details": [],
@@ -207,7 +207,7 @@ def test_nothing_found() -> None:
 
 def test_notes_leave_room_for_matches() -> None:
     """Notes come whole or not at all, and take no more than half of the room."""
-    short, long = "Also read quoka as quokka.", words(60)
+    short, long = 'Also searched for "quokka" (spelling of "quoka").', words(60)
     answer = within(whole([words(15)] * 3, notes=(long, short)), 130, tokens)
     assert answer.notes == (short,)
     assert ids(answer)[0]
@@ -217,10 +217,10 @@ def test_notes_leave_room_for_matches() -> None:
 def test_a_detail_names_its_layer_and_its_labels() -> None:
     """A detail has its text under the name of its layer, and labels only where they say something."""
     plain = a_hit(7, "We deploy on Fridays.")
-    assert detail_json(plain) == {"id": "7", "content": "We deploy on Fridays.", "updated_at": "2026-03-01"}
+    assert plain.detail() == {"id": "7", "content": "We deploy on Fridays.", "updated_at": "2026-03-01"}
     labels = {"key": "deploys", "category": "ops", "tags": ("ci", "cd")}
     rich = replace(a_hit(7, "We.", fact_type=FactType.DECISION, scope=Scope.TEAM, **labels), layer=Layer.OVERVIEW)
-    assert detail_json(rich) == {
+    assert rich.detail() == {
         "id": "7",
         "overview": "We.",
         "fact_type": "decision",

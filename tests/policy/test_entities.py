@@ -8,8 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.domain import Entity, EntityType
-from recollect.policy.entities import entities
-from recollect.policy.letters import fold
+from recollect.policy.text.entities import entities
+from recollect.policy.text.normalization import fold
 
 quick = hypothesis_settings(deadline=None, database=None)
 KINDS = {one.value: one for one in EntityType}
@@ -39,28 +39,28 @@ FOUND = [
     ("the größe.txt file", "file", ["größe.txt"]),
     ("ABC-123 blocks GH-12, see #345", "ticket", ["ABC-123", "GH-12", "#345"]),
     ("fixes #7 and owner/repo#12", "ticket", ["#7", "owner/repo#12"]),
-    ("v1.2.3, v2 and 2.0.0-rc.1", "version", ["v1.2.3", "v2", "2.0.0-rc.1"]),
-    ("Python 3.11 to 3.12", "version", ["3.11", "3.12"]),
+    ("v1.2.3, v2, 1.2.34 and 2.0.0-rc.1", "version", ["v1.2.3", "v2", "1.2.34", "2.0.0-rc.1"]),
+    ("Python 3.11, later Postgres 17.2", "version", ["3.11", "17.2"]),
     ("version 2.10 of it, PyCharm 2024.1", "version", ["2.10", "2024.1"]),
     ("numpy>=1.26 and foo==1.2.3", "version", ["1.26", "1.2.3"]),
-    ("#launch day, #数据库 and #naïve_bayes.", "hashtag", ["#launch", "#数据库", "#naïve_bayes"]),
+    ("#launch, #facade, #数据库 and #naïve_bayes.", "hashtag", ["#launch", "#facade", "#数据库", "#naïve_bayes"]),
     ("用#数据库 #नमस्ते", "hashtag", ["#数据库", "#नमस्ते"]),
     ("Call `render` and `x-y`, not `two words`", "identifier", ["render", "x-y"]),
-    ("getUserName, ChromaVectors, HTTPServer", "identifier", ["getUserName", "ChromaVectors", "HTTPServer"]),
+    ("getUserName, `HTTPServer` and 0xB9", "identifier", ["getUserName", "HTTPServer", "0xB9"]),
     ("snake_case MAX_SIZE __init__ _own_name", "identifier", ["snake_case", "MAX_SIZE", "__init__", "_own_name"]),
     ("np.linalg.norm, asyncio.run and Foo.bar()", "identifier", ["np.linalg.norm", "asyncio.run", "Foo.bar"]),
     ("foo() with --dry-run", "identifier", ["foo", "--dry-run"]),
     ("commit 3f2a9bc, RFC 9110, PEP 8", "identifier", ["3f2a9bc", "RFC 9110", "PEP 8"]),
     ("CVE-2024-3094 in @scope/package", "identifier", ["CVE-2024-3094", "@scope/package"]),
-    ("```\nclass FooBar: pass  # Ada Lovelace\n```", "identifier", ["FooBar"]),
+    ("```\nfoo_bar = 1  # Ada Lovelace\n```", "identifier", ["foo_bar"]),
     ("We buy from Acme Inc. and Foo Bar GmbH", "organisation", ["Acme Inc", "Foo Bar GmbH"]),
     ("The Mozilla Foundation paid.", "organisation", ["Mozilla Foundation"]),
     ("at the University of Oslo, Stanford University", "organisation", ["University of Oslo", "Stanford University"]),
-    ("Johnson & Miller Ltd and Initech, LLC", "organisation", ["Johnson & Miller Ltd", "Initech, LLC"]),
+    ("We pay Johnson & Miller Ltd and Halden Pharma", "organisation", ["Johnson & Miller Ltd", "Halden Pharma"]),
     ("Ada Lovelace met Charles Babbage.", "person", ["Ada Lovelace", "Charles Babbage"]),
     ("Yesterday Maria's dog met Jonas.", "person", ["Maria", "Jonas"]),
     ("Ask Dr. Okonkwo or Prof. Zhang", "person", ["Okonkwo", "Zhang"]),
-    ("We met Ngozi Adichie and Ludwig van Beethoven.", "person", ["Ngozi Adichie", "Ludwig van Beethoven"]),
+    ("We met Ngozi Adichie, then asked Ludwig van Beethoven.", "person", ["Ngozi Adichie", "Ludwig van Beethoven"]),
     ("Ngozi Adichie joined the team.", "person", ["Ngozi Adichie"]),
     ("It was J. R. Tolkien's or John F. Kennedy's", "person", ["John F. Kennedy"]),
     ("Thanks to @alice and @bob-smith!", "person", ["alice", "bob-smith"]),
@@ -71,37 +71,46 @@ FOUND = [
     ("I met Frank Ocean, then Jill and Josh.", "person", ["Frank Ocean", "Jill", "Josh"]),
     ("Then David Villa and Jamie Forest met.", "person", ["David Villa", "Jamie Forest"]),
     ("We visited Villa Gennari and Casa Anna with Ada.", "person", ["Ada"]),
+    ("Ask Pawel about it. It is the Ngozi case, since Ngozi said no.", "person", ["Pawel", "Ngozi"]),
+    ("From Berlin to New York and São Paulo, then to the UK.", "place", ["Berlin", "New York", "São Paulo", "UK"]),
+    (
+        "Past Villa Gennari, the Eiffel Tower and Chew Valley Lake",
+        "place",
+        ["Villa Gennari", "Eiffel Tower", "Chew Valley Lake"],
+    ),
+    ("The depots are in Göteborg, Leeds and San Diego.", "place", ["Göteborg", "Leeds", "San Diego"]),
+    ("We pay with Stripe and keep it in PostgreSQL 17.", "thing", ["Stripe", "PostgreSQL"]),
+    ("moved from LaunchDarkly to a self-hosted Unleash", "thing", ["LaunchDarkly", "Unleash"]),
+    ("TanStack Query is in, no Redux; kafka and Node.js stay.", "thing", ["TanStack Query", "Redux", "Node.js"]),
+    ("Kubernetes said no. She loves her Ford Mustang.", "thing", ["Kubernetes", "Ford Mustang"]),
+    ("The SHT45 draws more than an MX25R6435F", "thing", ["SHT45", "MX25R6435F"]),
+    ("OTA over I2C, and the CI checks the CRC", "concept", ["OTA", "I2C", "CI", "CRC"]),
+    ("TCP/IP, CI/CD and JWT", "concept", ["TCP", "IP", "CI", "CD", "JWT"]),
 ]
 
 NOTHING = [
     "",
-    "Reddit said so, Wikipedia says otherwise, and Security asked why.",
-    "They met Villa Gennari's owners and visited Palazzo Vecchio.",
     "Plain words about nothing in particular.",
     "# Heading\n\n## Another One\n- item\n1. First",
     "On 03.05.2024 at 12:30 it was 12.30, 2024-05-03, 2024.05.03 or 1/2.",
     "It costs 3.50, or 1.234.567 in all, 5.2 GB, section 3.11, 10.5 %.",
     "The address is 192.168.0.1 and 10.0.0.255.",
-    "and/or, he/she, TCP/IP, CI/CD, 24/7, km/h, n/a, w/o",
+    "and/or, he/she, 24/7, km/h, n/a, w/o",
     "UTF-8, SHA-256, GPT-4, ISO-8601, COVID-19, MAY-12",
     "the #1 reason, color: #123456, #ff8800, C# and F#",
     "e.g. this, i.e. that, U.S. law, 5 p.m., etc.",
     "It ended.Then it began.The end.",
-    "GitHub, YouTube, JavaScript, PostgreSQL, iPhone, DevOps, PhD, APIs, McDonald",
-    "Node.js, Next.js and .NET",
-    "New York, San Francisco, Machine Learning, Visual Studio Code, Monday Morning",
-    "We went to the Eiffel Tower and stayed in Palo Alto.",
+    "Dutch, Danish and Maltese on Tuesdays and in May",
+    "NEVER DO THIS, ALWAYS DO THAT, DELETE NOTHING",
     "How To Build Great Things Without Trying",
-    "Kubernetes said no. Users said yes. She said maybe. Everyone asked.",
+    "Users said yes. She said maybe. Everyone asked. Contract says no.",
     "In May we will mark the will of Will, and grace may art.",
     "It is an _emphasis_ and __bold__ and *stars* — --",
-    "The @property decorator, @pytest.fixture and @media rules; 5 @ 3",
+    "The @property decorator and @media rules; 5 @ 3",
     "会议在三月五日，我们使用缓存。",
-    "Deploy Kafka. Use Docker. Run Tests.",
-    "She loves Peruvian Lilies, Apex Legends and her Ford Mustang. I've met I’m.",
+    "Deploy it. Use that. Run them. I've met I’m.",
     "Working Group and Search Engine",
     "```python\n@dataclass\n#include\n# Ada Lovelace\n```",
-    "San Diego, Santa Maria, the Maria Theresa",
 ]
 
 
@@ -113,7 +122,7 @@ def test_what_is_named_is_found(text: str, kind: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_what_is_no_name_is_left_alone(text: str) -> None:
-    """Dates, amounts, places, headings, products, ordinary openings and abbreviations name nothing."""
+    """Dates, amounts, headings, days, languages, shouting and the openings of sentences name nothing."""
     assert entities(text) == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,16 @@ from hypothesis import strategies as st
 from memories import NOW, a_memory
 
 from recollect import Draft
-from recollect.policy.reconcile import Action, decide, expired, reinforced
+from recollect.domain import MAX_CONTENT, Choice, FactType
+from recollect.policy.reconcile import (
+    Action,
+    decide,
+    expired,
+    follow_choice,
+    may_join,
+    refresh_if_same,
+    reinforced,
+)
 
 SAME, OTHER = "hash of the draft", "hash of something else"
 UNNAMED = a_memory(id=1, content_hash=SAME)
@@ -20,7 +30,7 @@ CHANGED = a_memory(id=3, content_hash=OTHER, key="k")
 
 
 @pytest.mark.parametrize(
-    ("key", "same_key", "same_hash", "action", "old"),
+    ("key", "named", "same_hash", "action", "old"),
     [
         (None, None, None, Action.INSERT, None),
         ("k", None, None, Action.INSERT, None),
@@ -31,13 +41,73 @@ CHANGED = a_memory(id=3, content_hash=OTHER, key="k")
         ("k", None, UNNAMED, Action.REFRESH, UNNAMED),
         (None, None, UNNAMED, Action.REFRESH, UNNAMED),
         (None, None, NAMED, Action.REFRESH, NAMED),
+        (None, CHANGED, NAMED, Action.UPDATE, CHANGED),
         ("other", None, NAMED, Action.INSERT, None),
     ],
 )
-def test_the_key_decides_first(key, same_key, same_hash, action, old) -> None:
-    """A known key is that memory; else the same text is the same memory, unless it goes by another key."""
-    decision = decide(Draft(content="x", key=key), SAME, same_key, same_hash)
+def test_the_named_memory_decides_first(key, named, same_hash, action, old) -> None:
+    """What the draft names is that memory; else the same text is the same memory, unless it goes by another key."""
+    decision = decide(Draft(content="x", key=key), SAME, named, same_hash)
     assert (decision.action, decision.old) == (action, old)
+
+
+@pytest.mark.parametrize("kind", FactType)
+def test_only_events_and_cases_are_always_new(kind: FactType) -> None:
+    """The same text is refreshed, but an event or a case is new however often it is told, unless it has a key."""
+    told = Draft(content="x", fact_type=kind)
+    new = kind in (FactType.EVENT, FactType.CASE)
+    assert decide(told, SAME, None, UNNAMED).action is (Action.INSERT if new else Action.REFRESH)
+    assert decide(told, SAME, NAMED, UNNAMED).action is Action.REFRESH
+
+
+TEXT = "We use Redis for caching."
+STORED = a_memory(id=4, content=TEXT)
+KEYED = a_memory(id=5, content=TEXT, key="k")
+
+
+@pytest.mark.parametrize(
+    ("content", "action"),
+    [("We use Redis for caching!", Action.REFRESH), ("We use Redis.", Action.INSERT), (f"{TEXT} Now.", Action.INSERT)],
+)
+def test_only_the_same_is_refreshed(content: str, action: Action) -> None:
+    """Of the memories near a draft the first that says the same is refreshed; more or less is another memory."""
+    decision = refresh_if_same(Draft(content=content), [a_memory(id=3, content="Else."), STORED, KEYED])
+    assert (decision.action, decision.old) == (action, STORED if action is Action.REFRESH else None)
+
+
+@pytest.mark.parametrize(
+    ("choice", "which", "content", "action"),
+    [
+        (Choice.CREATE, 0, "We use Kafka.", Action.INSERT),
+        (Choice.MERGE, 0, "We use Kafka.", Action.MERGE),
+        (Choice.SKIP, 0, "We use Kafka.", Action.MERGE),
+        (Choice.SKIP, 0, "We use Redis", Action.REFRESH),
+        (Choice.MERGE, 1, "We use Kafka.", Action.INSERT),
+        (Choice.MERGE, 2, "We use Kafka.", Action.INSERT),
+        (Choice.MERGE, -1, "We use Kafka.", Action.INSERT),
+        (Choice.MERGE, 0, "x" * MAX_CONTENT, Action.INSERT),
+    ],
+)
+def test_a_choice_destroys_nothing(choice: Choice, which: int, content: str, action: Action) -> None:
+    """What a model would skip although it is new is merged; never into a key's memory, nor beyond what one holds."""
+    decision = follow_choice(Draft(content=content), [STORED, KEYED], (choice, which))
+    assert (decision.action, decision.old) == (action, None if action is Action.INSERT else STORED)
+
+
+@pytest.mark.parametrize(
+    ("draft", "memory", "joins"),
+    [
+        ({}, {}, True),
+        ({"ttl_days": 1}, {}, False),
+        ({}, {"ttl_days": 1.0}, False),
+        ({"ttl_days": 1}, {"ttl_days": 9.0}, True),
+        ({}, {"position": 3}, False),
+        ({}, {"fact_type": FactType.DECISION}, False),
+    ],
+)
+def test_only_what_is_kept_alike_joins(draft: dict[str, Any], memory: dict[str, Any], joins: bool) -> None:
+    """A draft joins a memory of its kind that is no turn of a talk, where both have a term or neither."""
+    assert may_join(Draft(content="x", **draft), a_memory(**memory)) is joins
 
 
 @hypothesis_settings(deadline=None, database=None)

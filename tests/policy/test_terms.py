@@ -10,7 +10,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect import Draft
-from recollect.policy.terms import STOP_WORDS, fold, forms, keywords, parse, parts, stem, vocabulary
+from recollect.policy.text.normalization import fold
+from recollect.policy.text.terms import STOP_WORDS, forms, keywords, parts, stem, vocabulary
 
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -111,30 +112,6 @@ def test_a_word_of_another_script_has_no_other_forms() -> None:
     """English endings are tried on English letters only."""
     assert forms("größe") == ("größe",)
     assert forms("日本") == ("日本",)
-
-
-def test_a_query_keeps_what_carries_meaning() -> None:
-    """Stop words are dropped, each word is kept once, and names with punctuation stay whole beside their parts."""
-    asked = parse("When do we ship the ship to src/Main.py or user@example.org?")
-    assert asked.words == ("ship", "src", "main", "py", "user", "example", "org")
-    assert asked.names == ("src/main.py", "user@example.org")
-
-
-def test_a_query_of_stop_words_keeps_them() -> None:
-    """Where nothing else was asked, the stop words are the query."""
-    assert parse("to be or not to be").words == ("to", "be", "or", "not")
-    assert parse("?!").words == ()
-
-
-@quick
-@given(st.text(max_size=80))
-def test_parse_takes_any_text(text: str) -> None:
-    """Whatever was typed, the terms are folded, distinct and without white space."""
-    asked = parse(text)
-    for one in (*asked.words, *asked.names):
-        assert one == fold(one)
-        assert one.split() == [one]
-    assert len(set(asked.words)) == len(asked.words)
 
 
 def test_stop_words_are_folded_words() -> None:

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect import App, Caller, Settings, open_app
+from recollect import App, Caller, Settings
 from recollect.doors import toolsets
-from recollect.doors.memory_tool import Answer
-from recollect.operations.table import perform
+from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.operations import perform
+from stores import open_app
 
 ALL_LEVELS = {"allow_private": True, "allow_secret": True}
 
@@ -39,7 +40,7 @@ class Door:
     caller: Caller
     home: Path
 
-    def answer(self, tool: str, **arguments: Any) -> Answer:
+    def answer(self, tool: str, **arguments: Any) -> ToolAnswer:
         """Call a tool and return all of its answer."""
         return toolsets.call(self.app, tool, arguments, self.caller)
 

@@ -172,6 +172,9 @@ def test_provenance_tells_operation_time_and_metadata(door: Door) -> None:
 ENTITIES = {
     "person": ("Yesterday Ada Lovelace opened the engine.", "Ada Lovelace"),
     "organisation": ("The contract is with Acme Corp.", "Acme Corp"),
+    "place": ("The office moved to Berlin.", "Berlin"),
+    "thing": ("We pay with Stripe now.", "Stripe"),
+    "concept": ("The next OTA comes in May.", "OTA"),
     "file": ("The guard is in src/parse/lexer.py.", "src/parse/lexer.py"),
     "url": ("See https://example.org/engine for it.", "https://example.org/engine"),
     "email": ("Write to ada@example.org about it.", "ada@example.org"),

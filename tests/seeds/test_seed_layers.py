@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from doorway import Door, ids, open_house
 
-from recollect.capabilities import Capabilities
-from recollect.domain import Choice, Draft, Export
-from recollect.operations.exchange.files import export_file, import_file
+from recollect.domain import Choice, Draft, ExportPage
+from recollect.ports import Capabilities
+from recollect.transfer.files import export_file, import_file
 from told import always
 
 SIX = {
@@ -120,7 +120,7 @@ def test_what_was_added_is_there_after_a_restart(tmp_path: Path, cache_dir: Path
 def test_jsonl_goes_out_and_comes_in(door: Door, tmp_path: Path) -> None:
     """A store is saved to a file of JSON lines and loaded from it by somebody else, layers and categories included."""
     put(door, **LAYERS, category="cases")
-    export_file(door.app, tmp_path / "memories.jsonl", Export(), door.caller)
+    export_file(door.app, tmp_path / "memories.jsonl", ExportPage(), door.caller)
     assert all(json.loads(line) for line in (tmp_path / "memories.jsonl").read_text(encoding="utf-8").splitlines())
     other = replace(door, caller=door.caller.model_copy(update={"user": "eve", "team": "far", "project": "away"}))
     assert import_file(door.app, tmp_path / "memories.jsonl", other.caller).new == 1
@@ -231,22 +231,24 @@ def test_remember_validates(door: Door) -> None:
 OLD, MORE = "The user prefers dark mode in the editor.", "The font is Fira Code."
 
 
-@pytest.mark.parametrize("choice", Choice)
-def test_what_resembles_is_created_merged_or_skipped(door: Door, choice: Choice) -> None:
-    """By itself the store skips what says nothing new, merges what adds, and creates what is another thing."""
+@pytest.mark.parametrize(
+    ("choice", "content"),
+    [
+        (Choice.SKIP, "the user prefers dark mode in the editor"),
+        (Choice.CREATE, f"{OLD} {MORE}"),
+        (Choice.CREATE, "The user prefers light mode in the editor."),
+    ],
+)
+def test_without_a_model_the_same_is_skipped_and_the_near_is_named(door: Door, choice: Choice, content: str) -> None:
+    """By itself the store skips what says the same; whatever else is near is created, and the answer names the old."""
     old = put(door, OLD, category="preferences")
-    content = {
-        Choice.SKIP: "The user prefers dark mode in the editor",
-        Choice.MERGE: f"{OLD} {MORE}",
-        Choice.CREATE: "The user prefers light mode in the terminal on Sundays.",
-    }[choice]
     answer = door.answer("memory_remember", content=content, category="preferences")
-    shown = {one["id"] for one in door.read("list_memories")["memories"]}
-    done = {Choice.SKIP: "updated", Choice.MERGE: "merged", Choice.CREATE: "stored"}
-    assert answer.structured["outcome"] == done[choice]
-    assert (answer.structured["id"] == old) is (choice is not Choice.CREATE)
-    assert len(shown) == (2 if choice is Choice.CREATE else 1)
-    assert (MORE in door.memory(old)["content"]) is (choice is Choice.MERGE)
+    assert answer.structured["outcome"] == ("updated" if choice is Choice.SKIP else "stored")
+    assert (answer.structured["id"] == old) is (choice is Choice.SKIP)
+    named = [one["id"] for one in answer.structured.get("near", [])]
+    assert named == ([] if choice is Choice.SKIP else [old])
+    assert door.memory(old)["content"] == OLD
+    assert len(door.read("list_memories")["memories"]) == (1 if choice is Choice.SKIP else 2)
 
 
 @pytest.mark.parametrize("choice", Choice)
@@ -275,12 +277,14 @@ def test_a_profile_always_merges(door: Door, choice: Choice) -> None:
 @pytest.mark.parametrize("category", ["events", "cases"])
 @pytest.mark.parametrize("choice", Choice)
 def test_events_and_cases_are_always_created(door: Door, category: str, choice: Choice) -> None:
-    """What happened and what solved a problem are entries of their own: MERGE is overridden."""
+    """What happened and what solved a problem are entries of their own, the very same text too: MERGE is overridden."""
     first = put(door, "The deploy failed on Friday.", category=category)
     judged = replace(door, app=replace(door.app, capabilities=Capabilities(reconcile=always(choice))))
-    answer = judged.answer("memory_remember", content="The deploy failed on Friday. It rained.", category=category)
-    assert answer.structured["outcome"] == "stored"
-    assert answer.structured["id"] != first
+    for content in ("The deploy failed on Friday. It rained.", "The deploy failed on Friday."):
+        answer = judged.answer("memory_remember", content=content, category=category)
+        assert answer.structured["outcome"] == "stored"
+        assert answer.structured["id"] != first
+    assert len(door.read("list_memories")["memories"]) == 3
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -293,8 +297,9 @@ def test_forgetting_by_id(door: Door, hard: bool) -> None:
 
 
 def test_candidates_are_deduplicated_as_they_come(door: Door) -> None:
-    """A list of candidates, some of which say the same, becomes new memories and merges, each embedded at once."""
+    """A list of candidates becomes new memories and, as a model chooses, merges, each embedded at once."""
+    judged = replace(door, app=replace(door.app, capabilities=Capabilities(reconcile=always(Choice.MERGE))))
     candidates = [Draft(content=text, fact_type="preference") for text in (OLD, OLD, f"{OLD} {MORE}", "Tea at five.")]
-    done = [str(door.perform("remember", **one.model_dump(exclude_unset=True)).done) for one in candidates]
+    done = [str(judged.perform("remember", **one.model_dump(exclude_unset=True)).status) for one in candidates]
     assert done == ["stored", "updated", "merged", "stored"]
     assert len(ids(door.read("find_similar", content=OLD, threshold=-1.0))) == 2

@@ -163,6 +163,46 @@ def test_confidence_runs_from_nought_to_one(door: Door, confidence: float) -> No
     assert recalled(door, "gazebo")[0]["confidence"] == confidence
 
 
+def test_an_answer_names_what_is_near(door: Door) -> None:
+    """After its one sentence the answer of `remember` names near memories, as text and as data."""
+    old = remembered(door, "The gazebo in the garden is green")
+    answer = door.answer("memory", action="remember", content="The gazebo in the garden is blue")
+    message, near = answer.texts
+    assert STORED.fullmatch(message)
+    (one,) = answer.structured["near"]
+    assert (one["id"], one["line"]) == (old, "The gazebo in the garden is green")
+    assert near == (
+        f'Near memories: {old} ({one["likeness"]:.2f}): "The gazebo in the garden is green". '
+        "To replace one, remember this again with its id as `supersedes`."
+    )
+
+
+def test_a_memory_is_replaced_by_another(door: Door) -> None:
+    """With `supersedes` the named memory leaves recall, and the answer says so."""
+    old = remembered(door, "The gazebo in the garden is green")
+    answer = door.answer("memory", action="remember", content="The gazebo was painted blue", supersedes=int(old))
+    message, note = answer.texts
+    assert STORED.fullmatch(message)
+    assert note == f"Replaces memory {old}, which is now hidden."
+    assert [hit["content"] for hit in recalled(door, "gazebo")] == ["The gazebo was painted blue"]
+
+
+def test_a_memory_gets_a_new_version(door: Door) -> None:
+    """With `id` the memory keeps its id and says the new text."""
+    old = remembered(door, "The gazebo in the garden is green")
+    answer = door.answer("memory", action="remember", content="The gazebo was painted blue", id=old)
+    assert answer.texts[0] == f"Memory updated successfully (ID: {old})"
+    assert [(hit["id"], hit["content"]) for hit in recalled(door, "gazebo")] == [(old, "The gazebo was painted blue")]
+
+
+@pytest.mark.parametrize("name", ["id", "supersedes"])
+def test_an_unknown_memory_is_not_replaced(door: Door, name: str) -> None:
+    """An id that the caller does not see is refused, and nothing is stored."""
+    sentence = door.refused("memory", action="remember", content="The gazebo is blue", **{name: "424242"})
+    assert sentence == "Memory 424242 not found."
+    assert recalled(door, "gazebo") == []
+
+
 def test_evidence_raises_confidence(door: Door) -> None:
     """What starts low grows each time the same is said: a fifth of the doubt goes."""
     for expected in (0.5, 0.6, 0.68):
@@ -175,7 +215,7 @@ def test_evidence_raises_confidence(door: Door) -> None:
     [("which animal represents the club?", "meaning"), ("MASCOT_NAME", "words"), ("quokak", "fuzzy")],
 )
 def test_recall_searches_by(door: Door, query: str, way: str) -> None:
-    """Meaning is searched; words and misspelt words find as well."""
+    """Vectors find, and so do words and misspelt words."""
     mine = remembered(door, "The mascot is a quokka, see MASCOT_NAME")
     remembered(door, "The ferry to the island leaves at nine")
     hits = recalled(door, query)

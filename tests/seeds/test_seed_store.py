@@ -12,7 +12,7 @@ from doorway import Door, Opening, ids
 
 from recollect import Settings
 from recollect.domain import Concept, JournalEntry, Observation
-from recollect.operations.table import TABLE
+from recollect.doors.operations import TABLE
 
 OBSERVED = tuple(Observation)[:6]
 FIELDS: dict[str, Any] = {

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from recollect.domain import Memory, kinds
+from recollect.domain import Memory, enums
 from recollect.doors import memory_tool, toolsets
-from recollect.operations.table import TABLE
+from recollect.doors.operations import TABLE
 
 TESTS = Path(__file__).parents[1]
 TABLE_FILE = Path(__file__).with_name("table.md")
@@ -28,10 +28,10 @@ NOT_YET = {
     "1. format discarded messages as text",
     "2. a language model extracts candidates",
 }
-NAMES = {"concept": kinds.Concept, "type": kinds.Observation, "retention": kinds.Retention, "order": kinds.Order}
-NAMES |= {"scope": kinds.Scope, "fact_type": kinds.FactType, "merge": kinds.Merge, "entity_type": kinds.EntityType}
-NAMES |= {"sensitivity": kinds.Sensitivity, "source": kinds.Source, "on_secret": kinds.OnSecret, "layer": kinds.Layer}
-NAMES |= {"on_found": kinds.OnFound, "profile": kinds.Profile, "choice": kinds.Choice}
+NAMES = {"concept": enums.Concept, "type": enums.Observation, "retention": enums.Retention, "order": enums.Order}
+NAMES |= {"scope": enums.Scope, "fact_type": enums.FactType, "merge": enums.Merge, "entity_type": enums.EntityType}
+NAMES |= {"sensitivity": enums.Sensitivity, "source": enums.Source, "on_secret": enums.OnSecret, "layer": enums.Layer}
+NAMES |= {"on_found": enums.OnFound, "profile": enums.Profile, "choice": enums.Choice}
 
 
 class Row(NamedTuple):
@@ -107,12 +107,12 @@ def test_every_operation_stands_in_it() -> None:
 def test_every_field_of_a_memory_stands_in_it() -> None:
     """No field of a memory is missing, and no other is named."""
     named = {word.removeprefix("Memory.") for word in SAID if word.startswith("Memory.")}
-    assert named == set(Memory.__dataclass_fields__)
+    assert named == set(Memory.model_fields)
 
 
 def test_every_value_of_every_kind_stands_in_it() -> None:
     """No value of a closed set is missing, and no other is named."""
-    sets = {one for one in vars(kinds).values() if isinstance(one, type) and issubclass(one, StrEnum)} - {StrEnum}
+    sets = {one for one in vars(enums).values() if isinstance(one, type) and issubclass(one, StrEnum)} - {StrEnum}
     assert set(NAMES.values()) == sets
     wanted = {f"{name}={value}" for name, kind in NAMES.items() for value in kind}
     assert {word for word in SAID if word.partition("=")[0] in NAMES and "=" in word} == wanted

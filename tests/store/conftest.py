@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy import text
 
 from entries import make_entry
-from recollect.domain import Sensitivity, View
-from recollect.ports import Check
-from recollect.store.database import Database, open_file
-from recollect.store.health import examine
-from recollect.store.migrations import migrate
-from recollect.store.nearest import SqlChromaVectors
-from recollect.store.outbox import vectors_of
-from recollect.store.records import SqlRecords
-from recollect.store.text import SqliteText
-from recollect.store.vectors import ChromaIndex, chunk_id
+from recollect.domain import Check, Sensitivity, View
+from recollect.engines.late_interaction import similarity
+from recollect.store.integrity import examine
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.records import SqlRecords
+from recollect.store.text.fts5 import SqliteText
+from recollect.store.vectors.chroma import ChromaIndex, chunk_id
+from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.vector_search import SqlChromaVectors
+from stores import lay
 
 NAMESPACE = "project:crew/engine"
 
@@ -94,16 +94,16 @@ class Parts:
 
 
 @pytest.fixture
-def open_parts(tmp_path: Path, clock: Any) -> Iterator[Callable[[], Parts]]:
+def open_parts(tmp_path: Path, migrated: Path, clock: Any) -> Iterator[Callable[[], Parts]]:
     """Return a function that opens the same store again, without a model and without an owner."""
     opened: list[Parts] = []
 
     def opening() -> Parts:
         folder = tmp_path / "home"
+        lay(migrated, folder)
         database = open_file(folder / "memory.db")
-        migrate(database)
         index = ChromaIndex(folder / "chroma", "test")
-        vectors = SqlChromaVectors(database, index, threading.Event())
+        vectors = SqlChromaVectors(database, index, threading.Event(), similarity)
         records = SqlRecords(database, clock, lambda: None)
         parts = Parts(folder, clock, database, records, SqliteText(database), index, vectors)
         opened.append(parts)

@@ -10,11 +10,12 @@ import sys
 import threading
 from pathlib import Path
 
-from recollect.store.database import open_file
-from recollect.store.health import examine
-from recollect.store.migrations import migrate
-from recollect.store.nearest import SqlChromaVectors
-from recollect.store.vectors import ChromaIndex
+from recollect.engines.late_interaction import similarity
+from recollect.store.integrity import examine
+from recollect.store.sql.database import open_file
+from recollect.store.sql.migrations import migrate
+from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.vector_search import SqlChromaVectors
 
 
 def run(folder: Path) -> dict[str, str]:
@@ -22,7 +23,7 @@ def run(folder: Path) -> dict[str, str]:
     database = open_file(folder / "memory.db")
     migrate(database)
     index = ChromaIndex(folder / "chroma", "test")
-    vectors = SqlChromaVectors(database, index, threading.Event())
+    vectors = SqlChromaVectors(database, index, threading.Event(), similarity)
     vectors.sync()
     found = {check.name: check.seen for check in examine(database, vectors, index) if not check.well}
     found |= {} if vectors.state == "ready" else {"state": vectors.state}

@@ -22,7 +22,7 @@ import pytest
 from entries import direction
 from recollect.errors import InvalidInput, StoreOwned, StoreUnusable
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
-from recollect.store.owner import held, own
+from recollect.store.store_lock import held, own
 
 HERE = "project:crew/engine"
 MODEL = {"model": "acme/hash", "revision": "1", "dimensions": "16"}
@@ -33,8 +33,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from entries import make_entry
-from recollect.store.database import open_file
-from recollect.store.records import SqlRecords
+from recollect.store.sql.database import open_file
+from recollect.store.sql.records import SqlRecords
 
 with closing(open_file(Path(sys.argv[1]))) as database:
     records = SqlRecords(database, lambda: datetime.now(UTC), lambda: None)
@@ -308,7 +308,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         "tampered with",
     ),
     "fewer memories": (edited("DELETE FROM vector WHERE memory_id = 3"), "counts"),
-    "another model": (edited("UPDATE stamp SET value = 'acme/other' WHERE name = 'model'"), "model"),
+    "another model": (edited("UPDATE store_metadata SET value = 'acme/other' WHERE name = 'model'"), "model"),
     "no database at all": (
         lambda members: members.update(
             {
@@ -322,7 +322,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         "cannot be read",
     ),
     "a newer format": (manifested(format=2), "newer Recollect"),
-    "a newer schema": (manifested(schema="9999"), "newer Recollect"),
+    "another schema": (manifested(schema="9999"), "has schema 9999"),
 }
 
 

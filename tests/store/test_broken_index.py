@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Query, Settings, recall, remember
-from recollect.store.vectors import IndexBroken
+from recollect.store.vectors.chroma import IndexBroken
 
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
 MANY = 1_100  # above Chroma's sync threshold, so that graph files are on disk
@@ -112,7 +113,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_damaged_folder_is_built_again(
     open_parts: Callable[[], Any], template: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    """Whatever was done to Chroma's files meanwhile, SQL answers, and after the second start at latest Chroma does."""
+    """Whatever was done to Chroma's files meanwhile, SQL answers, and after the second start at latest Chroma does.
+
+    The first start may be killed by the damage, and so has a process of its own.
+    """
     home = tmp_path / "home"
     if not (template / "home").exists():
         parts = open_parts()
@@ -126,9 +130,10 @@ def test_a_damaged_folder_is_built_again(
     first = {name: min(int(one.partition(".")[0]) for one in parts.in_sql(name)) for name in NAMESPACES}
     assert {name: found(parts, name) for name in NAMESPACES} == first
     parts.close()
-    starts = [restarted(home) for _ in range(2)]
-    assert starts[1] == "{}", "the second start met the damage again"
-    assert starts[0] in ("{}", "killed")
+    started = restarted(home)
+    if started == "killed":
+        started = restarted(home)
+    assert started == "{}", "the second start met the damage again"
     parts = open_parts()
     parts.vectors.sync()
     assert parts.vectors.state == "ready"
@@ -223,7 +228,7 @@ def test_an_app_mends_its_index_without_the_model(open_store: Callable[..., App]
     """Recall works on a store whose index was destroyed, and rebuilding it embeds nothing."""
     app = open_store(background=False)
     for number, animal in enumerate(("horse", "salmon", "eagle", "python")):
-        remember(app, Draft(content=f"Entry {number} speaks of the {animal}"))
+        remember(app, Draft(content=f"Entry {number} speaks of the {animal}"), ADA)
     app.vectors.sync()
     app.close()
     DAMAGES["everything garbage"](settings.folder / "chroma")
@@ -238,7 +243,7 @@ def test_an_app_mends_its_index_without_the_model(open_store: Callable[..., App]
     again.embedder.embed = counted  # type: ignore[method-assign]
     query = Query(query="Which bird is mentioned?", min_score=0.0)
     for _ in range(2):
-        assert "eagle" in recall(again, query).hits[0].memory.content
+        assert "eagle" in recall(again, query, ADA).hits[0].memory.content
         again.vectors.sync()
     assert documents == []
     assert again.vectors.state == "ready"

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, remember
-from recollect.domain import Done
-from recollect.store.database import open_file
+from recollect.domain import WriteStatus
+from recollect.store.sql.database import open_file
 
 THREADS, WRITES = 8, 500
 HERE = "project:crew/engine"
@@ -43,14 +44,14 @@ def test_eight_writers_lose_nothing(app: App, settings: Settings) -> None:
         for turn in range(WRITES):
             if turn % 10 == 9:
                 key = f"shared {chance.randrange(5)}"
-                remember(app, Draft(content=f"{key} told by {number} at turn {turn}", key=key))
+                remember(app, Draft(content=f"{key} told by {number} at turn {turn}", key=key), ADA)
             else:
                 content = f"Thread {number} noted item {turn} of {chance.choice(['rope', 'mast', 'sail'])}"
-                outcome = remember(app, Draft(content=content))
-                assert outcome.done is Done.STORED
+                outcome = remember(app, Draft(content=content), ADA)
+                assert outcome.status is WriteStatus.STORED
                 stored[number].add(content)
             if turn % 50 == 0:
-                assert recall(app, Query(query=f"item {turn} of thread {number}", min_score=0.0)).hits
+                assert recall(app, Query(query=f"item {turn} of thread {number}", min_score=0.0), ADA).hits
 
     assert together(THREADS, write) == []
     app.vectors.sync()
@@ -66,15 +67,15 @@ def test_eight_writers_lose_nothing(app: App, settings: Settings) -> None:
 
 def test_the_same_key_from_everywhere_is_one_memory(app: App) -> None:
     """Threads that write the same new key at the same moment make one memory, with the rest as its updates."""
-    outcomes: list[Done] = []
+    outcomes: list[WriteStatus] = []
 
     def write(number: int) -> None:
         for turn in range(20):
-            outcomes.append(remember(app, Draft(content=f"Version {number}.{turn}", key=f"k{turn}")).done)
+            outcomes.append(remember(app, Draft(content=f"Version {number}.{turn}", key=f"k{turn}"), ADA).status)
 
     assert together(THREADS, write) == []
-    assert outcomes.count(Done.STORED) == 20
-    assert outcomes.count(Done.UPDATED) == 20 * (THREADS - 1)
+    assert outcomes.count(WriteStatus.STORED) == 20
+    assert outcomes.count(WriteStatus.UPDATED) == 20 * (THREADS - 1)
     assert [check for check in app.checks() if not check.well] == []
 
 
@@ -83,12 +84,12 @@ def test_forgetting_beside_the_courier_leaves_nothing(app: App) -> None:
 
     def come_and_go(number: int) -> None:
         for turn in range(40):
-            outcome = remember(app, Draft(content=f"Fleeting thought {number}.{turn}"))
-            assert forget(app, Forget(id=outcome.id)).done is Done.DELETED
+            outcome = remember(app, Draft(content=f"Fleeting thought {number}.{turn}"), ADA)
+            assert forget(app, Forget(id=outcome.id), ADA).status is WriteStatus.DELETED
 
     assert together(4, come_and_go) == []
     app.vectors.sync()
-    assert recall(app, Query(query="fleeting thought", min_score=0.0)).hits == ()
+    assert recall(app, Query(query="fleeting thought", min_score=0.0), ADA).hits == ()
     assert [check for check in app.checks() if not check.well] == []
     assert app.checks()[0].seen.startswith("0 memories")
 
@@ -111,7 +112,7 @@ def test_vectors_never_outlive_their_memory(parts: Any) -> None:
             for memory_id in ids[number - 2 :: 2]:
                 with parts.records.writing(HERE, "ada") as transaction:
                     transaction.delete(memory_id)
-                parts.vectors.deliver(memory_id)
+                parts.vectors.sync_memory(memory_id)
 
     assert together(4, work) == []
     parts.vectors.sync()
@@ -133,7 +134,7 @@ def test_a_memory_forgotten_in_mid_copy_stays_forgotten(parts: Any, monkeypatch:
 
     def forget_meanwhile() -> None:
         parts.delete(memory_id)
-        parts.vectors.deliver(memory_id)
+        parts.vectors.sync_memory(memory_id)
 
     forgetting = threading.Thread(target=forget_meanwhile)
 
@@ -168,7 +169,7 @@ def test_the_doctor_does_not_cry_wolf(parts: Any) -> None:
                     memory_id = transaction.insert(make_entry(f"busy {number} {turn}"))
                 if turn % 3 == 0:
                     parts.delete(memory_id)
-                    parts.vectors.deliver(memory_id)
+                    parts.vectors.sync_memory(memory_id)
 
     assert together(3, work) == []
     assert seen <= {"outbox"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callers import ADA
 from recollect import App, Draft, reindex, remember
 
 
@@ -30,7 +31,7 @@ def test_the_doctor_counts(parts: Any, damage: str) -> None:
 def test_reindexing_mends_the_counts(open_store: Callable[..., App]) -> None:
     """After reindex the counts and names are those of the memories."""
     app = open_store()
-    remember(app, Draft(content="The tide turns at noon", speaker="Ada Lovelace"))
+    remember(app, Draft(content="The tide turns at noon", speaker="Ada Lovelace"), ADA)
     with app.records._database.writing() as connection:
         connection.exec_driver_sql("UPDATE namespace SET memories = 9")
         connection.exec_driver_sql("UPDATE speaker SET name = 'Nobody'")

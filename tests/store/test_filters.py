@@ -21,13 +21,16 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from recollect.domain import Concept, FactType, Observation, Sensitivity, View
+from recollect.engines.late_interaction import similarity
 from recollect.ports import Term
-from recollect.store import nearest, rows
-from recollect.store.database import open_file
-from recollect.store.migrations import migrate
-from recollect.store.nearest import SqlChromaVectors
-from recollect.store.text import SqliteText
-from recollect.store.vectors import ChromaIndex
+from recollect.store.sql import tables
+from recollect.store.sql.database import open_file
+from recollect.store.sql.migrations import migrate
+from recollect.store.sql.visibility import passing, visible
+from recollect.store.text.fts5 import SqliteText
+from recollect.store.vectors import vector_search
+from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.vector_search import SqlChromaVectors
 
 HERE = "project:crew/engine"
 SIZE = 5_000
@@ -136,27 +139,27 @@ def written(database: Any, memories: list[Kept]) -> None:
     plain = {"importance": 0.5, "confidence": 0.5, "trust": 0.5, "author": "ada", "source": "tool", "subtitle": ""}
     plain |= {"abstract": "", "overview": "", "keywords": "", "namespace_id": 1}
     with database.writing() as connection:
-        connection.execute(insert(rows.namespace).values(id=1, name=HERE, memories=len(memories)))
+        connection.execute(insert(tables.namespace).values(id=1, name=HERE, memories=len(memories)))
         for start in range(0, len(memories), 1_000):
             part = memories[start : start + 1_000]
             values = [one.columns | plain | {"id": one.id, "updated_at": NOW} for one in part]
             for one in values:
                 said = f"note {one['id']} about payments in config_{one['id']}.yaml"
                 one |= {"content": said, "title": said, "content_hash": f"{one['id']:064}"}
-            connection.execute(insert(rows.memory), values)
+            connection.execute(insert(tables.memory), values)
             labels = [
                 {"memory_id": one.id, "kind": kind, "position": at, "value": value}
                 for one in part
-                for kind, given in (("tag", one.tags), ("concept", one.concepts), ("file_modified", one.files))
+                for kind, given in (("tags", one.tags), ("concepts", one.concepts), ("files_modified", one.files))
                 for at, value in enumerate(given)
             ]
-            connection.execute(insert(rows.label), labels)
+            connection.execute(insert(tables.label), labels)
             chunks = [
                 {"memory_id": one.id, "ordinal": at, "start": 0, "stop": 1, "embedding": chunk.tobytes()}
                 for one in part
                 for at, chunk in enumerate(one.chunks)
             ]
-            connection.execute(insert(rows.vector), chunks)
+            connection.execute(insert(tables.vector), chunks)
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +172,9 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
     migrate(database)
     written(database, memories)
     index, stopping = ChromaIndex(folder / "chroma", "test"), threading.Event()
-    indexed = SqlChromaVectors(database, index, stopping)
+    indexed = SqlChromaVectors(database, index, stopping, similarity)
     indexed.sync()
-    closed = SqlChromaVectors(database, ChromaIndex(folder / "none", "test"), stopping)
+    closed = SqlChromaVectors(database, ChromaIndex(folder / "none", "test"), stopping, similarity)
     yield Crowd(memories, database, SqliteText(database), indexed, closed)
     indexed.close()
     database.close()
@@ -217,10 +220,10 @@ def test_filters_together_give_what_meets_all(crowd: Crowd) -> None:
 def test_a_filter_that_keeps_most_uses_the_index(crowd: Crowd, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What half of the store passes comes from the index, as many as asked, with exact cosines."""
     scans: list[int] = []
-    scan = nearest._scan
-    monkeypatch.setattr(nearest, "_scan", lambda *given: scans.append(1) or scan(*given))
+    scan = vector_search._scan
+    monkeypatch.setattr(vector_search, "_scan", lambda *given: scans.append(1) or scan(*given))
     view = seeing(until=START + timedelta(hours=3_000))
-    assert sum(one.passes(view) for one in crowd.kept) > nearest._SCANNED
+    assert sum(one.passes(view) for one in crowd.kept) > vector_search._SCANNED
     found = crowd.indexed.nearest(TOWARDS, view, limit)
     everything = crowd.brute(TOWARDS, view, SIZE)
     assert len(found) == limit
@@ -231,7 +234,7 @@ def test_a_filter_that_keeps_most_uses_the_index(crowd: Crowd, limit: int, monke
 
 def test_where_all_that_is_near_fails_the_rest_is_found(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     """A filter that keeps many, none of them near, is answered exactly once the index has been asked enough."""
-    monkeypatch.setattr(nearest, "_SCANNED", RARE - 1)
+    monkeypatch.setattr(vector_search, "_SCANNED", RARE - 1)
     asked: list[int] = []
     query = crowd.indexed._index.query
     monkeypatch.setattr(
@@ -282,7 +285,7 @@ def test_nearest_is_brute_force_over_what_passes(crowd: Crowd, wanted: dict[str,
     assert crowd.scanned.nearest(vector, view, limit) == pytest.approx(expected, abs=1e-5)
     found = crowd.indexed.nearest(vector, view, limit)
     assert len(found) == min(limit, passing)
-    if view.filtered and passing <= nearest._SCANNED:
+    if view.filtered and passing <= vector_search._SCANNED:
         assert found == pytest.approx(expected, abs=1e-5)
     else:
         everything = crowd.brute(vector, view, SIZE)
@@ -292,8 +295,9 @@ def test_nearest_is_brute_force_over_what_passes(crowd: Crowd, wanted: dict[str,
 @pytest.mark.parametrize("name", ONLY)
 def test_a_check_of_one_memory_reads_that_memory(crowd: Crowd, name: str) -> None:
     """Whatever the filter, rows are checked by their own ids, and no label is looked for in other memories."""
-    query = select(rows.memory.c.id).where(rows.visible(seeing(**{name: ONLY[name]}), [1]))
-    steps = plan(crowd, query.where(rows.memory.c.id.in_(range(1, 200))))
+    with crowd.database.reading() as connection:
+        query = select(tables.memory.c.id).where(visible(connection, seeing(**{name: ONLY[name]})))
+    steps = plan(crowd, query.where(tables.memory.c.id.in_(range(1, 200))))
     assert "INTEGER PRIMARY KEY" in steps[0]
     assert all("memory_id=?" in step for step in steps if " label " in step)
 
@@ -301,7 +305,9 @@ def test_a_check_of_one_memory_reads_that_memory(crowd: Crowd, name: str) -> Non
 @pytest.mark.parametrize("name", sorted(set(ONLY) - {"sensitivity", "file"}))
 def test_a_list_of_what_passes_begins_with_the_filter(crowd: Crowd, name: str) -> None:
     """Whatever passes a filter is found through an index of what the filter asks, not by walking the namespace."""
-    first = plan(crowd, rows.passing(seeing(**{name: ONLY[name]}), [1]))[0]
+    with crowd.database.reading() as connection:
+        query = passing(connection, seeing(**{name: ONLY[name]}))
+    first = plan(crowd, query)[0]
     column = {"tags": "kind=? AND <expr>=?", "concepts": "kind=? AND <expr>=?"} | dict.fromkeys(
         ("since", "until"), "namespace_id=? AND <expr>"
     )

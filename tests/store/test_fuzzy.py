@@ -17,10 +17,10 @@ from sqlalchemy import Connection, event, text
 
 from recollect.domain import View
 from recollect.ports import Term
-from recollect.store.database import Database, open_file
-from recollect.store.migrations import migrate
-from recollect.store.text import SqliteText
-from recollect.store.vocabulary import edited, likelihood, similar
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.migrations import migrate
+from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.spelling import edited, likelihood
 
 WORDS = """postgres kubernetes database occupation mailbox thermostat reserves superior assistants adoption guitar
 counselling marshmallow violin sculpture quarterly invoice rollback latency throughput firewall certificate
@@ -236,13 +236,11 @@ def test_the_cost_does_not_follow_the_vocabulary(parts: Any) -> None:
         with parts.database.writing() as connection:
             put = "INSERT INTO word (namespace_id, text, uses) VALUES (:number, :word, 1) ON CONFLICT DO NOTHING"
             connection.execute(text(put), [{"number": number, "word": word} for word in some])
-        steps.append(
-            sum(counted(parts, number, typed) for typed in ("straightforwrd", "intrgalactc", "stra", "rustle"))
-        )
+        steps.append(sum(counted(parts, typed) for typed in ("straightforwrd", "intrgalactc", "stra", "rustle")))
     assert steps[1] <= 3 * steps[0]
 
 
-def counted(parts: Any, number: int, typed: str) -> int:
+def counted(parts: Any, typed: str) -> int:
     """Return how many steps, in hundreds, SQLite's machine takes to find the words similar to `typed`."""
     ticks = 0
 
@@ -254,6 +252,6 @@ def counted(parts: Any, number: int, typed: str) -> int:
     with parts.database.reading() as connection:
         raw = connection.connection.dbapi_connection
         raw.set_progress_handler(tick, 100)
-        similar(connection, typed, [number], 8)
+        parts.text.similar(typed, parts.view(), 8)
         raw.set_progress_handler(None, 0)
     return ticks

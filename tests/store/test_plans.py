@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 from recollect.domain import FactType
 from recollect.ports import Term
-from recollect.store import rows
+from recollect.store.sql.visibility import passing
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ def planned(parts: Any) -> Iterator[Callable[[Callable[[], object]], list[str]]]
 
 
 @pytest.mark.parametrize("wish", [{}, {"tags": ("tide",)}, {"since": LONG_AGO}, {"fact_type": FactType.GENERAL}])
-@pytest.mark.parametrize("read", ["standings", "load", "abstracts", "contents"])
+@pytest.mark.parametrize("read", ["ranking_rows", "load", "abstracts", "contents"])
 def test_memories_are_looked_up_by_id(parts: Any, planned: Any, read: str, wish: dict[str, Any]) -> None:
     """Reading memories by id goes to their rows, whatever else the view asks; the namespace's size is no matter."""
     ids, view = list(range(1, 20)), parts.view(**wish)
@@ -85,9 +85,8 @@ def test_a_filter_begins_at_its_index(parts: Any, planned: Any, wish: dict[str, 
     """What passes a filter is found through the index that was made for it."""
     view = parts.view(**wish)
 
-    def passing() -> list[int]:
+    def found() -> list[int]:
         with parts.database.reading() as connection:
-            numbers = rows.namespace_ids(connection, view.namespaces).values()
-            return list(connection.execute(rows.passing(view, numbers)).scalars())
+            return list(connection.execute(passing(connection, view)).scalars())
 
-    assert planned(passing)[0].endswith(index)
+    assert planned(found)[0].endswith(index)

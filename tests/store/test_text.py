@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from callers import ADA
 from entries import make_entry
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
 from recollect.domain import Scope
-from recollect.policy.terms import parse
+from recollect.operations.query.parse import parse
 from recollect.ports import Term
 
 NASTY = [
@@ -72,13 +73,14 @@ OURS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthChe
 def ask(parts: Any, typed: str) -> set[int]:
     """Put the text to each way of searching, as it is and taken apart, and return all that was found."""
     view = parts.view()
-    terms = parse(typed)
+    parsed = parse(typed)
+    terms = [*parsed.words, *(one.text for one in parsed.compounds)]
     found = set(parts.text.search([Term(typed), Term(typed, 0.5)], view, 10))
-    found |= set(parts.text.search([Term(word) for word in (*terms.words, *terms.names)], view, 10))
-    for piece in (typed, *terms.words, *terms.names):
+    found |= set(parts.text.search([Term(word) for word in terms], view, 10))
+    for piece in (typed, *terms):
         found |= set(parts.text.substring(piece, view, 10))
         parts.text.similar(piece, view, 3)
-    parts.text.frequencies([typed, *terms.words], view)
+    parts.text.frequencies([typed, *parsed.words], view)
     return found
 
 
@@ -123,11 +125,11 @@ def test_any_text_can_be_stored_and_taken_back(parts: Any, content: str) -> None
 @pytest.mark.parametrize("typed", NASTY)
 def test_recall_takes_any_query(app: App, typed: str) -> None:
     """The whole way through recall, a nasty query is answered, and an unfiltered one never shows another tenant."""
-    remember(app, Draft(content="The rope is tied to the mast"))
+    remember(app, Draft(content="The rope is tied to the mast"), ADA)
     eve = Caller(user="eve", team="pirates", project="raid")
     remember(app, Draft(content=f"Loot near {typed} rope mast NOT OR"), eve)
     if typed.strip():
-        assert all(hit.memory.namespace != "project:pirates/raid" for hit in recall(app, Query(query=typed)).hits)
+        assert all(hit.memory.namespace != "project:pirates/raid" for hit in recall(app, Query(query=typed), ADA).hits)
 
 
 def test_rows_and_index_stay_in_step(parts: Any) -> None:
@@ -266,29 +268,29 @@ def test_forgotten_text_leaves_no_bytes(open_store: Callable[..., App], settings
     """After forgetting and closing, no file of the store holds a forgotten word, key or tag any more."""
     rare = ["zyxquokka", "vuwplatypus", "qrswombat", "jkxnumbat"]
     app = open_store()
-    keep = [remember(app, Draft(content=f"Kept fact {number} of many")).id for number in range(30)]
+    keep = [remember(app, Draft(content=f"Kept fact {number} of many"), ADA).id for number in range(30)]
     for number in range(30):
         words = " ".join(string.ascii_lowercase[number % 20 :] for _ in range(50))
         draft = Draft(
             content=f"{rare[0]} {words} {number}", key=f"{rare[1]}{number}", tags=(rare[2],), scope=Scope.PERSONAL
         )
-        memory_id = remember(app, draft).id
+        memory_id = remember(app, draft, ADA).id
         if number % 3 == 0:
-            remember(app, draft.model_copy(update={"content": f"{rare[3]} {number}"}))
-        recall(app, Query(query=rare[0]))
-        forget(app, Forget(id=memory_id))
+            remember(app, draft.model_copy(update={"content": f"{rare[3]} {number}"}), ADA)
+        recall(app, Query(query=rare[0]), ADA)
+        forget(app, Forget(id=memory_id), ADA)
     app.close()
     assert traces(settings.folder, rare) == set()
     again = open_store()
-    assert len(recall(again, Query(query="kept fact", limit=30, min_score=0.0)).hits) == len(keep)
+    assert len(recall(again, Query(query="kept fact", limit=30, min_score=0.0), ADA).hits) == len(keep)
     assert [check for check in again.checks() if not check.well] == []
 
 
 def test_an_overwritten_text_is_not_found(app: App) -> None:
     """The old content of an updated memory is found neither by word, nor by typo, nor by piece."""
-    remember(app, Draft(content="The mascot is a zyxquokka", key="mascot"))
-    remember(app, Draft(content="The mascot is a heron", key="mascot"))
+    remember(app, Draft(content="The mascot is a zyxquokka", key="mascot"), ADA)
+    remember(app, Draft(content="The mascot is a heron", key="mascot"), ADA)
     for typed in ("zyxquokka", "zyxquoka", "zyxquok"):
-        recalled = recall(app, Query(query=typed, min_score=0.0))
+        recalled = recall(app, Query(query=typed, min_score=0.0), ADA)
         assert all("quok" not in hit.memory.content for hit in recalled.hits)
         assert "zyxquokka" not in " ".join(recalled.notes)

@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
+from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
 from recollect.domain import FactType
-from recollect.store.database import open_file
-from recollect.store.outbox import vectors_of
+from recollect.store.sql.database import open_file
+from recollect.store.vectors.outbox import vectors_of
 
 HERE = "project:crew/engine"
 THERE = "user:ada"
 CHROMA_SCRIPT = """
 import sys
 from pathlib import Path
-from recollect.store.vectors import ChromaIndex
+from recollect.store.vectors.chroma import ChromaIndex
 index = ChromaIndex(Path(sys.argv[1]), "test")
 index.put("user:ada", ["1.0"], [[1.0, 0.0]])
 print(index.count("user:ada"))
@@ -67,7 +68,7 @@ def test_random_changes_end_in_agreement(parts: Any) -> None:
         else:
             parts.vectors.sync()
     for one in parts.records.unembedded(999):
-        parts.records.attach(one, make_entry(one.content, chunks=2).chunks)
+        parts.records.store_vectors(one, make_entry(one.content, chunks=2).chunks)
     parts.vectors.sync()
     assert parts.rows("SELECT * FROM outbox") == []
     assert agree(parts)
@@ -130,8 +131,8 @@ def test_a_model_less_memory_is_forgotten_whole(open_store: Callable[..., App]) 
     cold = open_store()
     object.__setattr__(cold, "embedder", Unready(cold.embedder))
     for number in range(3):
-        memory_id = remember(cold, Draft(content=f"Brief thought {number}")).id
-        forget(cold, Forget(id=memory_id))
+        memory_id = remember(cold, Draft(content=f"Brief thought {number}"), ADA).id
+        forget(cold, Forget(id=memory_id), ADA)
     assert [check for check in cold.checks() if not check.well] == []
 
 
@@ -151,15 +152,17 @@ def test_recall_sees_what_chroma_has_not_seen(open_store: Callable[..., App]) ->
     """A memory is found by meaning the moment it is stored, updated or forgotten, before any sync."""
     app = open_store(background=False)
     for number in range(5):
-        remember(app, Draft(content=f"Filler number {number} about gardening"))
+        remember(app, Draft(content=f"Filler number {number} about gardening"), ADA)
     app.vectors.sync()
-    remember(app, Draft(content="The canine sleeps in its kennel", key="pet"))
+    remember(app, Draft(content="The canine sleeps in its kennel", key="pet"), ADA)
     query = Query(query="Where does the dog rest at night?", min_score=0.0)
-    assert recall(app, query).hits[0].memory.key == "pet"
+    assert recall(app, query, ADA).hits[0].memory.key == "pet"
     app.vectors.sync()
-    remember(app, Draft(content="Taxes are due in April", key="pet"))
-    assert all(hit.memory.key != "pet" for hit in recall(app, query).hits[:1])
-    assert recall(app, Query(query="When must I pay the revenue office?", min_score=0.0)).hits[0].memory.key == "pet"
+    remember(app, Draft(content="Taxes are due in April", key="pet"), ADA)
+    assert all(hit.memory.key != "pet" for hit in recall(app, query, ADA).hits[:1])
+    assert (
+        recall(app, Query(query="When must I pay the revenue office?", min_score=0.0), ADA).hits[0].memory.key == "pet"
+    )
 
 
 def test_the_scan_answers_without_chroma(parts: Any) -> None:
@@ -202,12 +205,12 @@ def test_long_content_is_found_by_its_last_paragraph(app: App, settings: Setting
     """Content beyond the model's token limit has several vectors, and a fact at its end is found by meaning."""
     filler = "\n\n".join(f"Paragraph {number}: the committee met and approved the minutes." for number in range(150))
     content = f"{filler}\n\nThe sailors voted that the ship's cat shall be called Bosun."
-    long_one = int(remember(app, Draft(content=content)).id)
+    long_one = int(remember(app, Draft(content=content), ADA).id)
     for number in range(20):
-        remember(app, Draft(content=f"Unrelated note {number} about invoices and shipping costs"))
+        remember(app, Draft(content=f"Unrelated note {number} about invoices and shipping costs"), ADA)
     app.vectors.sync()
     query = Query(query="Which name did the crew give the kitten?", min_score=0.0)
-    assert recall(app, query).hits[0].memory.id == long_one
+    assert recall(app, query, ADA).hits[0].memory.id == long_one
     database = open_file(settings.folder / "memory.db")
     with database.reading() as connection:
         held = vectors_of(connection, [long_one])[long_one]
@@ -220,8 +223,8 @@ def test_long_content_is_found_by_its_last_paragraph(app: App, settings: Setting
 def test_reindexing_heals_and_leaves_no_orphans(open_store: Callable[..., App]) -> None:
     """Embedding everything anew also carries out deletions that were still queued for the index."""
     app = open_store(background=False)
-    gone = remember(app, Draft(content="To be forgotten")).id
-    remember(app, Draft(content="To be kept"))
+    gone = remember(app, Draft(content="To be forgotten"), ADA).id
+    remember(app, Draft(content="To be kept"), ADA)
     app.vectors.sync()
     with app.records.writing(HERE, "ada") as transaction:
         assert transaction.delete(int(gone))
@@ -264,7 +267,7 @@ def test_chroma_settings_around_us_do_not_matter(tmp_path: Path, environment: di
 def test_chroma_holds_no_text(app: App, settings: Settings) -> None:
     """Neither content nor key nor the names of tenants stand in any file of the vector index."""
     draft = Draft(content="The zyxquokka eats at noon", key="vuwplatypus", tags=("qrswombat",), category="jkxnumbat")
-    remember(app, draft)
+    remember(app, draft, ADA)
     app.vectors.sync()
     app.close()
     held = b"".join(path.read_bytes() for path in (settings.folder / "chroma").rglob("*") if path.is_file())

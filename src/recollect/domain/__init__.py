@@ -1,219 +1,103 @@
 """The nouns of Recollect: what is remembered, asked and answered. No I/O and no policy lives here."""
 
-from recollect.domain.answers import (
-    NOTHING,
-    Done,
-    Entity,
-    Exposed,
-    Fact,
-    FactsFound,
-    Hit,
-    Index,
-    IndexLine,
-    JournalEntry,
-    Listed,
-    Memory,
-    Outcome,
-    Prompt,
-    Purged,
-    Recalled,
-    Rescanned,
-    Similar,
-    Stats,
-    Summarized,
-    found,
-)
-from recollect.domain.exchange import (
-    MOST_CARRIED,
-    Carried,
-    Export,
-    ExportPage,
-    Format,
-    ImportBatch,
-    Imported,
-    Kept,
-    KeptFact,
-    KeptLine,
-    Link,
-    Load,
-    Page,
-    Problem,
-    Shape,
-)
-from recollect.domain.fields import (
-    MAX_CONTENT,
-    MAX_LIMIT,
-    MAX_NAME,
-    MAX_QUERY,
-    MAX_TOKENS,
-    MIN_TOKENS,
-    Kind,
-    Label,
-    Line,
-    Moment,
-    Name,
-    Names,
-    Request,
-    Unit,
-    Where,
-    explain,
-    folded,
-    one_of,
-)
-from recollect.domain.findings import FILTERS, Asked, ModelCard, Near, Signals, Standing, View
-from recollect.domain.kinds import (
-    IMPORTANCE_DAYS,
-    IMPORTANT,
-    POLICIES,
-    Choice,
-    Concept,
-    EntityType,
-    FactType,
-    KindPolicy,
-    Layer,
-    Merge,
-    Observation,
-    OnFound,
-    OnSecret,
-    Order,
-    Profile,
-    Retention,
-    Scope,
-    Sensitivity,
-    Source,
-)
-from recollect.domain.requests import Caller, Draft, Filters, Query, Seen
-from recollect.domain.verbs import (
-    FOUR,
-    SIX,
-    ByConcept,
-    ByFile,
-    FactQuery,
-    FindSimilar,
-    Forget,
-    ForPrompt,
-    Get,
-    Inspect,
-    Listing,
-    MemoryRecall,
-    MemoryRemember,
-    MemoryStore,
-    Purge,
-    Rescan,
-    Restore,
-    SoftForget,
-    StoreFact,
-    Summarize,
-    Timeline,
-    Update,
-)
-
-__all__ = [
-    "FILTERS",
-    "FOUR",
-    "IMPORTANCE_DAYS",
-    "IMPORTANT",
-    "MAX_CONTENT",
-    "MAX_LIMIT",
-    "MAX_NAME",
-    "MAX_QUERY",
-    "MAX_TOKENS",
-    "MIN_TOKENS",
-    "MOST_CARRIED",
-    "NOTHING",
-    "POLICIES",
-    "SIX",
-    "Asked",
-    "ByConcept",
-    "ByFile",
-    "Caller",
-    "Carried",
-    "Choice",
-    "Concept",
-    "Done",
-    "Draft",
-    "Entity",
-    "EntityType",
-    "Export",
-    "ExportPage",
-    "Exposed",
-    "Fact",
-    "FactQuery",
-    "FactType",
-    "FactsFound",
-    "Filters",
-    "FindSimilar",
-    "ForPrompt",
-    "Forget",
-    "Format",
-    "Get",
-    "Hit",
-    "ImportBatch",
-    "Imported",
-    "Index",
-    "IndexLine",
-    "Inspect",
-    "JournalEntry",
-    "Kept",
-    "KeptFact",
-    "KeptLine",
-    "Kind",
-    "KindPolicy",
-    "Label",
-    "Layer",
-    "Line",
-    "Link",
-    "Listed",
-    "Listing",
-    "Load",
-    "Memory",
-    "MemoryRecall",
-    "MemoryRemember",
-    "MemoryStore",
-    "Merge",
-    "ModelCard",
-    "Moment",
-    "Name",
-    "Names",
-    "Near",
-    "Observation",
-    "OnFound",
-    "OnSecret",
-    "Order",
-    "Outcome",
-    "Page",
-    "Problem",
-    "Profile",
-    "Prompt",
-    "Purge",
-    "Purged",
-    "Query",
-    "Recalled",
-    "Request",
-    "Rescan",
-    "Rescanned",
-    "Restore",
-    "Retention",
-    "Scope",
-    "Seen",
-    "Sensitivity",
-    "Shape",
-    "Signals",
-    "Similar",
-    "SoftForget",
-    "Source",
-    "Standing",
-    "Stats",
-    "StoreFact",
-    "Summarize",
-    "Summarized",
-    "Timeline",
-    "Unit",
-    "Update",
-    "View",
-    "Where",
-    "explain",
-    "folded",
-    "found",
-    "one_of",
-]
+from recollect.domain.enums import IMPORTANCE_DAYS as IMPORTANCE_DAYS
+from recollect.domain.enums import IMPORTANT as IMPORTANT
+from recollect.domain.enums import POLICIES as POLICIES
+from recollect.domain.enums import Choice as Choice
+from recollect.domain.enums import Concept as Concept
+from recollect.domain.enums import EntityType as EntityType
+from recollect.domain.enums import FactType as FactType
+from recollect.domain.enums import Layer as Layer
+from recollect.domain.enums import Merge as Merge
+from recollect.domain.enums import Observation as Observation
+from recollect.domain.enums import OnFound as OnFound
+from recollect.domain.enums import OnSecret as OnSecret
+from recollect.domain.enums import Order as Order
+from recollect.domain.enums import Profile as Profile
+from recollect.domain.enums import Retention as Retention
+from recollect.domain.enums import Scope as Scope
+from recollect.domain.enums import Sensitivity as Sensitivity
+from recollect.domain.enums import Source as Source
+from recollect.domain.fields import MAX_CONTENT as MAX_CONTENT
+from recollect.domain.fields import MAX_LIMIT as MAX_LIMIT
+from recollect.domain.fields import MAX_NAME as MAX_NAME
+from recollect.domain.fields import MAX_QUERY as MAX_QUERY
+from recollect.domain.fields import MAX_TOKENS as MAX_TOKENS
+from recollect.domain.fields import MIN_TOKENS as MIN_TOKENS
+from recollect.domain.fields import Request as Request
+from recollect.domain.fields import explain as explain
+from recollect.domain.fields import fold_part as fold_part
+from recollect.domain.fields import one_of as one_of
+from recollect.domain.requests import ByConcept as ByConcept
+from recollect.domain.requests import ByFile as ByFile
+from recollect.domain.requests import Caller as Caller
+from recollect.domain.requests import Draft as Draft
+from recollect.domain.requests import FactQuery as FactQuery
+from recollect.domain.requests import Filters as Filters
+from recollect.domain.requests import FindSimilar as FindSimilar
+from recollect.domain.requests import Forget as Forget
+from recollect.domain.requests import ForPrompt as ForPrompt
+from recollect.domain.requests import Get as Get
+from recollect.domain.requests import Inspect as Inspect
+from recollect.domain.requests import Listing as Listing
+from recollect.domain.requests import MemoryFields as MemoryFields
+from recollect.domain.requests import MemoryRecall as MemoryRecall
+from recollect.domain.requests import MemoryRemember as MemoryRemember
+from recollect.domain.requests import MemoryStore as MemoryStore
+from recollect.domain.requests import Purge as Purge
+from recollect.domain.requests import Query as Query
+from recollect.domain.requests import ReadAccess as ReadAccess
+from recollect.domain.requests import Rescan as Rescan
+from recollect.domain.requests import Restore as Restore
+from recollect.domain.requests import SoftForget as SoftForget
+from recollect.domain.requests import StoreFact as StoreFact
+from recollect.domain.requests import Summarize as Summarize
+from recollect.domain.requests import Timeline as Timeline
+from recollect.domain.requests import Update as Update
+from recollect.domain.results import NOTHING as NOTHING
+from recollect.domain.results import Check as Check
+from recollect.domain.results import Entity as Entity
+from recollect.domain.results import Fact as Fact
+from recollect.domain.results import FactsFound as FactsFound
+from recollect.domain.results import Failure as Failure
+from recollect.domain.results import Hit as Hit
+from recollect.domain.results import Index as Index
+from recollect.domain.results import IndexLine as IndexLine
+from recollect.domain.results import JournalEntry as JournalEntry
+from recollect.domain.results import Listed as Listed
+from recollect.domain.results import Memory as Memory
+from recollect.domain.results import NearMemory as NearMemory
+from recollect.domain.results import Outcome as Outcome
+from recollect.domain.results import Prompt as Prompt
+from recollect.domain.results import Purged as Purged
+from recollect.domain.results import Recalled as Recalled
+from recollect.domain.results import Rescanned as Rescanned
+from recollect.domain.results import Similar as Similar
+from recollect.domain.results import Stats as Stats
+from recollect.domain.results import StoredSecret as StoredSecret
+from recollect.domain.results import Summarized as Summarized
+from recollect.domain.results import WriteStatus as WriteStatus
+from recollect.domain.results import found_message as found_message
+from recollect.domain.results import preview_of as preview_of
+from recollect.domain.search import FILTERS as FILTERS
+from recollect.domain.search import ModelCard as ModelCard
+from recollect.domain.search import NeighbourSignals as NeighbourSignals
+from recollect.domain.search import QuerySignals as QuerySignals
+from recollect.domain.search import RankingRow as RankingRow
+from recollect.domain.search import Signals as Signals
+from recollect.domain.search import View as View
+from recollect.domain.transfer import IMPORT_COUNTS as IMPORT_COUNTS
+from recollect.domain.transfer import ExportFormat as ExportFormat
+from recollect.domain.transfer import ExportPage as ExportPage
+from recollect.domain.transfer import FactRecord as FactRecord
+from recollect.domain.transfer import FileSections as FileSections
+from recollect.domain.transfer import ImportBatch as ImportBatch
+from recollect.domain.transfer import Imported as Imported
+from recollect.domain.transfer import ImportFormat as ImportFormat
+from recollect.domain.transfer import ImportItem as ImportItem
+from recollect.domain.transfer import ItemKind as ItemKind
+from recollect.domain.transfer import MemoryLink as MemoryLink
+from recollect.domain.transfer import MemoryRecord as MemoryRecord
+from recollect.domain.transfer import MemoryState as MemoryState
+from recollect.domain.transfer import Page as Page
+from recollect.domain.transfer import Problem as Problem

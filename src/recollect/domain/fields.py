@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -21,10 +22,12 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    create_model,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from recollect.domain.kinds import Concept, FactType, Observation, Order, Profile, Scope, Sensitivity, Source
+from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity
 from recollect.errors import InvalidInput
 
 MAX_CONTENT: Final = 200_000
@@ -34,15 +37,17 @@ MIN_TOKENS: Final = 64  # an answer that shows nothing but how much there is tak
 MAX_TOKENS: Final = 1_000_000
 MAX_NAME: Final = 500
 MAX_CALLER: Final = 200
+MAX_COUNT: Final = 2**31 - 1
+MAX_DAYS: Final = 36_500
 
 
 _UNFIT: Final = "unfit"
 _SURROGATE: Final = "contains a lone surrogate, which is not text"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_BREAK: Final = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_LINE_BREAK: Final = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
-def storable(text: str) -> str:
+def refuse_unstorable(text: str) -> str:
     """Refuse what SQL databases cannot hold: NUL characters and lone surrogates."""
     if "\x00" in text:
         raise ValueError("contains a NUL character")
@@ -58,7 +63,11 @@ def blank_to_none(value: object) -> object:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def _singular(value: object) -> object:
+def _none_to_blank(value: object) -> object:
+    return "" if value is None else value
+
+
+def singular(value: object) -> object:
     """Accept `preferences`, `entities` and other plurals of a fact type, in any case."""
     if not isinstance(value, str):
         return value
@@ -74,13 +83,13 @@ def lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def _no_bool(value: object) -> object:
+def _refuse_bool(value: object) -> object:
     if isinstance(value, bool):
         raise PydanticCustomError(_UNFIT, "Must be a number")
     return value
 
 
-def _dated(value: object) -> object:
+def _refuse_bare_number(value: object) -> object:
     """Refuse a bare number, such as a year, which would count as seconds since 1970."""
     text = value.strip() if isinstance(value, str) else value
     if isinstance(text, date) or (isinstance(text, str) and _DAY.match(text)):
@@ -88,14 +97,14 @@ def _dated(value: object) -> object:
     raise PydanticCustomError(_UNFIT, "Must be a day or a time")
 
 
-def _aware(value: datetime) -> datetime:
+def _to_utc(value: datetime) -> datetime:
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
         raise ValueError("lies outside the calendar") from None
 
 
-def _to_its_end(value: object) -> object:
+def _end_of_day(value: object) -> object:
     """Take a day that is named without a time for all of it."""
     if isinstance(value, str) and _DAY.fullmatch(value.strip()):
         try:
@@ -107,7 +116,7 @@ def _to_its_end(value: object) -> object:
     return value
 
 
-def _spelled(value: object) -> object:
+def _parse_json_list(value: object) -> object:
     """Read a list that came as its JSON text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
@@ -117,21 +126,21 @@ def _spelled(value: object) -> object:
     return value
 
 
-def _one_or_many(value: object) -> object:
+def _split_commas(value: object) -> object:
     """Take one text for a list of what stands between its commas."""
     return [part for part in map(str.strip, value.split(",")) if part] if isinstance(value, str) else value
 
 
-def _one(value: object) -> object:
+def _wrap_text(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _one_line(text: str) -> str:
+def _join_lines(value: object) -> object:
     """Put a space where a line ends: names and headings have one line."""
-    return _BREAK.sub(" ", text)
+    return _LINE_BREAK.sub(" ", value) if isinstance(value, str) else value
 
 
-def _path(text: str | None) -> str | None:
+def _normalize_path(text: str | None) -> str | None:
     """Write a path as paths are compared: `/` between folders, no `./` before it and no `/` behind it."""
     if text is None:
         return None
@@ -141,63 +150,97 @@ def _path(text: str | None) -> str | None:
     return path
 
 
-def folded(part: str) -> str:
+def fold_part(part: str) -> str:
     """Return a part of a fact as it is compared: letter case and outer or repeated spaces aside."""
     return " ".join(part.casefold().split())
 
 
-def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
+def _without_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _content(text: str) -> str:
+def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must hold some text")
-    return storable(text)
+    return refuse_unstorable(text)
 
 
-Storable = AfterValidator(storable)
-OneLine = AfterValidator(_one_line)
-Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME)
+def one_of(choices: Iterable[StrEnum]) -> str:
+    """Say which values are allowed: "Must be `a`, `b`, or `c`"."""
+    names = [f"`{choice}`" for choice in choices]
+    return f"Must be {', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a kind of field accepts, in a sentence for whoever gave something else."""
+
+    sentence: str
+
+
+_MOMENT: Final = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
+
+Whole = Annotated[int, BeforeValidator(_refuse_bool)]
+Finite = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
+Storable = AfterValidator(refuse_unstorable)
+OneLine = BeforeValidator(_join_lines)
+Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME, strict=True)
 Name = Annotated[str, Stripped, Storable, OneLine]
-Short = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
+CallerName = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
 Label = Annotated[Name | None, BeforeValidator(blank_to_none)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable, OneLine]
-Names = Annotated[tuple[Name, ...], Field(max_length=200), AfterValidator(_unique)]
-Kind = Annotated[FactType, BeforeValidator(_singular)]
-Where = Annotated[Scope, BeforeValidator(lower)]
-Limit = Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=MAX_LIMIT)]
-Moment = Annotated[datetime, BeforeValidator(_dated), AfterValidator(_aware)]
-Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=2**31 - 1)]
-Text = Annotated[str, Field(max_length=MAX_CONTENT), AfterValidator(_content)]
-Question = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_content)]
+Names = Annotated[
+    tuple[Name, ...],
+    Field(max_length=200),
+    AfterValidator(_without_repeats),
+    Allowed(f"Must be a list of names of 1–{MAX_NAME} characters each"),
+]
+Kind = Annotated[FactType, BeforeValidator(singular)]
+WriteScope = Annotated[Scope, BeforeValidator(lower), Field(description="Who shares it")]
+ReadScope = Annotated[
+    Scope | None, BeforeValidator(lower), Field(description="Only in this scope; default: everywhere you may see")
+]
+Id = Annotated[Name, Field(description="Memory id. As recall shows it")]
+Limit = Annotated[
+    Whole,
+    Field(ge=1, le=MAX_LIMIT, description=f"How many at most, 1–{MAX_LIMIT}"),
+    Allowed(f"Must be a whole number from 1 to {MAX_LIMIT}"),
+]
+Moment = Annotated[datetime, BeforeValidator(_refuse_bare_number), AfterValidator(_to_utc), Allowed(_MOMENT)]
+Count = Annotated[Whole, Field(ge=0, le=MAX_COUNT), Allowed(f"Must be a whole number from 0 to {MAX_COUNT}")]
+Offset = Annotated[Count, Field(description="How many to skip, which an earlier page has shown")]
+Text = Annotated[str, Field(max_length=MAX_CONTENT), AfterValidator(_refuse_blank)]
+Question = Annotated[str, Field(max_length=MAX_QUERY), AfterValidator(_refuse_blank)]
 Paragraph = Annotated[str, StringConstraints(max_length=20_000), Storable]
+Heading = Annotated[Line, BeforeValidator(_none_to_blank)]
+Overview = Annotated[Paragraph, BeforeValidator(_none_to_blank)]
 Type = Annotated[Observation | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Level = Annotated[Sensitivity, BeforeValidator(lower)]
 SomeLevel = Annotated[Sensitivity | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Concepts = Annotated[
     tuple[Annotated[Concept, BeforeValidator(lower)], ...],
-    BeforeValidator(_one_or_many),
-    BeforeValidator(_spelled),
-    AfterValidator(_unique),
+    BeforeValidator(_split_commas),
+    BeforeValidator(_parse_json_list),
+    AfterValidator(_without_repeats),
 ]
-Tags = Annotated[Names, BeforeValidator(_one_or_many), BeforeValidator(_spelled)]
-Files = Annotated[Names, BeforeValidator(_one), BeforeValidator(_spelled)]
-File = Annotated[Label, AfterValidator(_path)]
+Tags = Annotated[Names, BeforeValidator(_split_commas), BeforeValidator(_parse_json_list)]
+Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_json_list)]
+File = Annotated[Label, AfterValidator(_normalize_path)]
 Since = Annotated[Moment | None, BeforeValidator(blank_to_none)]
-Until = Annotated[Moment | None, BeforeValidator(_to_its_end), BeforeValidator(blank_to_none)]
-Days = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=36_500, allow_inf_nan=False)]
-Tenth = Annotated[float, BeforeValidator(_no_bool), Field(ge=0.0, le=10.0, allow_inf_nan=False)]
-Budget = Annotated[int, BeforeValidator(_no_bool), Field(ge=MIN_TOKENS, le=MAX_TOKENS)]
-Unit = Annotated[float, BeforeValidator(_no_bool), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Cosine = Annotated[float, BeforeValidator(_no_bool), Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
+Until = Annotated[Moment | None, BeforeValidator(_end_of_day), BeforeValidator(blank_to_none)]
+Days = Annotated[Finite, Field(gt=0, le=MAX_DAYS), Allowed(f"Must be a number of days above 0 and at most {MAX_DAYS}")]
+OutOfTen = Annotated[Finite, Field(ge=0.0, le=10.0), Allowed("Must be 0–10")]
+Budget = Annotated[
+    Whole,
+    Field(ge=MIN_TOKENS, le=MAX_TOKENS),
+    Allowed(f"Must be a whole number from {MIN_TOKENS} to {MAX_TOKENS}"),
+]
+Unit = Annotated[Finite, Field(ge=0.0, le=1.0), Allowed("Must be 0.0–1.0")]
+Cosine = Annotated[Finite, Field(ge=-1.0, le=1.0), Allowed("Must be -1.0–1.0")]
 
 
-def explain(error: ValidationError, allowed_here: Mapping[str, str] | None = None) -> InvalidInput:
-    """Turn pydantic's first complaint into one sentence that names the field and what is allowed.
-
-    `allowed_here` says it of the fields that take something else in this request than elsewhere.
-    """
+def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidInput:
+    """Turn pydantic's first complaint about these fields into a sentence that names one and says what is allowed."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "request"
     context: dict[str, Any] = first.get("ctx", {})
@@ -208,71 +251,38 @@ def explain(error: ValidationError, allowed_here: Mapping[str, str] | None = Non
         return InvalidInput(name, f"Unknown parameter: `{name}` is not one of this request's parameters")
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: {_SURROGATE[:1].upper()}{_SURROGATE[1:]}")
-    if kind in _TOO_MUCH:
-        return InvalidInput(name, f"Invalid {name}: {_TOO_MUCH[kind].format(**context)}")
-    allowed = {**_ALLOWED, **(allowed_here or {})}.get(name, _ALLOWED_OF.get(kind))
+    if kind in _TOO_LONG:
+        return InvalidInput(name, f"Invalid {name}: {_TOO_LONG[kind].format(**context)}")
+    field = fields.get(name)
+    allowed = _first_allowed((field.annotation, *field.metadata)) if field is not None else None
+    allowed = allowed or _ALLOWED_BY_ERROR.get(kind)
     if allowed is None or kind == "value_error":
         reason = str(context["error"]) if "error" in context else first["msg"]
         return InvalidInput(name, f"Invalid {name}: {reason[:1].upper()}{reason[1:]}")
     return InvalidInput(name, f"Invalid {name}: {allowed}")
 
 
-def one_of(choices: Iterable[StrEnum]) -> str:
-    """Say which values are allowed: "Must be `a`, `b`, or `c`"."""
-    names = [f"`{choice}`" for choice in choices]
-    return f"Must be {', '.join(names[:-1])}, or {names[-1]}"
+def _allowed(kind: Any) -> str | None:
+    """Return what a kind of field accepts: what stands in its annotation, or the names of a closed set."""
+    if isinstance(kind, Allowed):
+        return kind.sentence
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return one_of(kind)
+    return one_of(get_args(kind)) if get_origin(kind) is Literal else _first_allowed(get_args(kind))
 
 
-_UNIT = "Must be 0.0–1.0"
-_NAMES = f"Must be a list of names of 1–{MAX_NAME} characters each"
-_COUNT = "Must be a whole number from 0 to 2147483647"
-_MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
-_ALLOWED: Final = {
-    "confidence": _UNIT,
-    "importance": _UNIT,
-    "trust": _UNIT,
-    "min_confidence": _UNIT,
-    "min_score": _UNIT,
-    "threshold": "Must be -1.0–1.0",
-    "scope": one_of(Scope),
-    "fact_type": one_of(FactType),
-    "type": one_of(Observation),
-    "concept": one_of(Concept),
-    "concepts": one_of(Concept),
-    "sensitivity": one_of(Sensitivity),
-    "source": one_of(Source),
-    "profile": one_of(Profile),
-    "order": one_of(Order),
-    "team": f"Must be 1–{MAX_CALLER} characters without `/`",
-    "limit": f"Must be a whole number from 1 to {MAX_LIMIT}",
-    "max_entries": f"Must be a whole number from 1 to {MAX_LIMIT}",
-    "at_least": f"Must be a whole number from 2 to {MAX_LIMIT}",
-    "max_tokens": f"Must be a whole number from {MIN_TOKENS} to {MAX_TOKENS}",
-    "older_than_days": "Must be a number of days above 0 and at most 36500",
-    "ttl_days": "Must be a number of days above 0 and at most 36500",
-    "position": _COUNT,
-    "discovery_tokens": _COUNT,
-    "offset": _COUNT,
-    "tags": _NAMES,
-    "files_read": _NAMES,
-    "files_modified": _NAMES,
-    "observed_at": _MOMENT,
-    "as_of": _MOMENT,
-    "valid_from": _MOMENT,
-    "valid_to": _MOMENT,
-    "since": _MOMENT,
-    "until": _MOMENT,
-}
+def _first_allowed(kinds: Iterable[Any]) -> str | None:
+    return next(filter(None, map(_allowed, kinds)), None)
 
 
-_ALLOWED_OF: Final = {
+_ALLOWED_BY_ERROR: Final = {
     "bool_parsing": "Must be `true` or `false`",
     "bool_type": "Must be `true` or `false`",
     "tuple_type": "Must be a list",
     "string_type": "Must be a string",
     "string_too_short": "Must hold some text",
 }
-_TOO_MUCH: Final = {
+_TOO_LONG: Final = {
     "string_too_long": "Must have at most {max_length} characters",
     "too_long": "Must have at most {max_length} entries",
 }
@@ -281,14 +291,41 @@ _TOO_MUCH: Final = {
 class Request(BaseModel):
     """A checked, frozen request; building one with bad input raises `InvalidInput`.
 
-    `allowed` says of fields that take something else here than in other requests what that is.
+    A field's description starts with a short sentence for language models; people also read the rest. A field that a
+    subclass declares again keeps its description.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-    allowed: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **data: Any) -> None:
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise explain(error, type(self).allowed) from None
+            raise explain(error, type(self).model_fields) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        parents = [base.model_fields for base in cls.__mro__[1:] if issubclass(base, BaseModel)]
+        for name, field in cls.model_fields.items():
+            if field.description is None:
+                field.description = next((one[name].description for one in parents if name in one), None)
+
+
+R = TypeVar("R", bound=Request)
+
+
+def with_optional_fields(declared: type[BaseModel], *, without: Collection[str] = ()) -> Callable[[type[R]], type[R]]:
+    """Add the fields of `declared` to a request, each optional, but those `without` and those the request declares."""
+    hints = get_type_hints(declared, include_extras=True)
+
+    def widened(request: type[R]) -> type[R]:
+        added: dict[str, Any] = {
+            name: (hints[name] | None, Field(default=None, description=field.description))
+            for name, field in declared.model_fields.items()
+            if name not in without and name not in request.model_fields
+        }
+        return create_model(
+            request.__name__, __base__=request, __module__=request.__module__, __doc__=request.__doc__, **added
+        )
+
+    return widened

@@ -1,151 +1,246 @@
-"""The commands that look after a store: reindex, backup and restore. They own no rule, only what is asked and shown."""
+"""The commands that maintain a store and its daemon."""
 
 from __future__ import annotations
 
+import platform
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import recollect
+from recollect.domain import Check
+from recollect.doors import render
 from recollect.doors.daemon import launch
-from recollect.doors.daemon.client import Client, Gone
-from recollect.doors.ending import write_json
-from recollect.errors import DaemonUnreachable, relayed
-from recollect.settings import Settings
+from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.doors.exit_codes import write_json
+from recollect.doors.operations import opened
+from recollect.doors.options import Json
+from recollect.doors.render import err, out
+from recollect.doors.serializers import public_json
+from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
+from recollect.settings import Settings, unknown_variables
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
-_Told = Callable[[int, int], None]
+_Report = Callable[[int, int], None]
+
+_LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
 _ATTEMPTS = 6
-_PAUSE = 0.2  # seconds between two looks at the daemon's progress
+_PAUSE = 0.2  # seconds between two questions for the daemon's progress
+
+cli = typer.Typer()
 
 
-def register(cli: typer.Typer, settings: Callable[[], Settings]) -> None:
-    """Add the commands to `cli`; `settings` tells those of the run."""
-    _register_reindex(cli, settings)
-    _register_backup(cli, settings)
+@cli.command()
+def reindex(
+    ctx: typer.Context,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Embed everything anew and build every index, even for the same model.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Move the store to this embedding model. Default: the configured one.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring every index up to date, or move the store to another embedding model while recall goes on.
+
+    With the store's own model only what is missing or damaged is built. Run it again after an interruption: it
+    continues where it stopped.
+    """
+    settings: Settings = ctx.obj
+    wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
+    with _progress(hidden=as_json) as report:
+        count = _reindex(wanted, report, everything=everything)
+    sentences = [f"{count} memories are indexed with {wanted.model}."]
+    if wanted.model != settings.model:
+        sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
+    _show({"memories": count}, as_json, *sentences)
 
 
-def _register_reindex(cli: typer.Typer, settings: Callable[[], Settings]) -> None:
-    @cli.command()
-    def reindex(
-        everything: Annotated[
-            bool, typer.Option("--all", help="Embed everything anew and build every index, even for the same model.")
-        ] = False,
-        model: Annotated[
-            str | None, typer.Option(help="Move the store to this embedding model. Default: the configured one.")
-        ] = None,
-        as_json: Json = False,
-    ) -> None:
-        """Bring every index up to date, or move the store to another embedding model while recall goes on.
-
-        With the store's own model only what is missing or damaged is built. When it was interrupted, run it again:
-        it goes on where it was.
-        """
-        wanted = settings() if model is None else Settings(**(settings().model_dump() | {"model": model}))
-        with _bar(hidden=as_json) as told:
-            count = _reindex(wanted, told, everything=everything)
-        _show({"memories": count}, as_json, f"{count} memories are indexed with {wanted.model}.")
-        if wanted.model != settings().model and not as_json:
-            _say(f"From now on set RECOLLECT_MODEL={wanted.model}: this store answers no other model.")
+@cli.command()
+def backup(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy the whole store into one file, as of one instant, while others may write."""
+    manifest = recollect.backup(file, ctx.obj, force=force)
+    message = f"{file}: {_counts(manifest.counts)}, {manifest.size / 1e6:.1f} MB."
+    _show(asdict(manifest) | {"file": str(file)}, as_json, message)
 
 
-def _register_backup(cli: typer.Typer, settings: Callable[[], Settings]) -> None:
-    @cli.command()
-    def backup(
-        file: Annotated[Path, typer.Argument(help="The file to write.")],
-        force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Copy the whole store into one file, as of one instant; others may go on writing."""
-        manifest = recollect.backup(file, settings(), force=force)
-        held = ", ".join(f"{count} {name}" for name, count in _counts(manifest.counts).items())
-        _show(asdict(manifest) | {"file": str(file)}, as_json, f"{file}: {held}, {manifest.size / 1e6:.1f} MB.")
-
-    @cli.command()
-    def restore(
-        file: Annotated[Path, typer.Argument(help="A file that `recollect backup` wrote.")],
-        force: Annotated[
-            bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")
-        ] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Bring a store back from a backup, once every byte of it has been checked."""
-        restored = recollect.restore(file, settings(), force=force, free=lambda: launch.stop(settings()))
-        held = ", ".join(f"{count} {name}" for name, count in _counts(restored.manifest.counts).items())
-        body = asdict(restored.manifest) | {"kept": str(restored.kept) if restored.kept else None}
-        _show(body, as_json, f"Restored from {restored.manifest.made_at}: {held}.")
-        if restored.kept and not as_json:
-            _say(f"The database that was there is kept as {restored.kept}.")
+@cli.command()
+def restore(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file that `recollect backup` wrote.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Restore a store from a backup, once every byte of it has been checked."""
+    restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
+    sentences = [f"Restored from {restored.manifest.made_at}: {_counts(restored.manifest.counts)}."]
+    if restored.kept:
+        sentences.append(f"The previous database is kept as {restored.kept}.")
+    kept = {"kept": str(restored.kept) if restored.kept else None}
+    _show(asdict(restored.manifest) | kept, as_json, *sentences)
 
 
-def _reindex(settings: Settings, told: _Told, *, everything: bool) -> int:
+@cli.command()
+def doctor(ctx: typer.Context, as_json: Json = False) -> None:
+    """Check the store, the model, the indexes and the versions, and say what to do about each problem."""
+    checks = _diagnose(ctx.obj)
+    _show(public_json(list[Check], checks)["checks"], as_json, show=lambda: render.checks(checks))
+    if not all(one.well for one in checks):
+        raise typer.Exit(1)
+
+
+@cli.command()
+def status(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show who owns the store, since when, and how much memory it uses."""
+    client = launch.running(ctx.obj)
+    if client is not None:
+        with closing(client):
+            body = {"running": True} | client.post("/status", {})
+        _show(body, as_json, show=lambda: render.status(body))
+    else:
+        owner = launch.owner_role(ctx.obj.folder)
+        _show(
+            {"running": False},
+            as_json,
+            "No memory daemon is running." + (f" The store is held by `{owner}`." if owner else ""),
+        )
+
+
+@cli.command()
+def stop(ctx: typer.Context, as_json: Json = False) -> None:
+    """Stop the daemon; the next command starts it again."""
+    stopped = launch.stop(ctx.obj)
+    _show(
+        {"stopped": stopped}, as_json, "The memory daemon has stopped." if stopped else "No memory daemon was running."
+    )
+
+
+@cli.command()
+def serve(
+    ctx: typer.Context,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Also listen here on loopback: MCP over HTTP at `/mcp`.")
+    ] = None,
+) -> None:
+    """Run the daemon in the foreground. It owns the store and serves every other process of yours."""
+    daemon = import_module("recollect.doors.daemon.main")
+    daemon.log_to_file(ctx.obj)
+    ready = f"Serving {ctx.obj.folder}; log: {launch.log_file(ctx.obj)}"
+    daemon.serve(ctx.obj, port, lambda: err.print(ready, highlight=False, markup=False, soft_wrap=True))
+
+
+@cli.command()
+def mcp(
+    ctx: typer.Context,
+    toolset: Annotated[
+        list[str] | None, typer.Option(help="Tools to offer: memory (default), store, dual or more; repeat it.")
+    ] = None,
+) -> None:
+    """Serve the `memory` tool, or other tools, to an MCP client over stdin and stdout."""
+    door = import_module("recollect.doors.mcp")  # the SDK takes half a second to import
+    door.serve(ctx.obj, toolset or ())
+
+
+def _diagnose(settings: Settings) -> list[Check]:
+    """Return the report, one check for each part; also when the store cannot be opened."""
+    checks = [_versions(), _settings(settings)]
+    try:
+        with opened(settings, model=False) as run:
+            return [*checks, Check("store", True, str(settings.folder)), *run("doctor")]
+    except StoreOwned as error:
+        advice = "Wait until that process ends, or end it; one process at a time can open the store."
+        return [*checks, Check("store", False, str(error), advice)]
+    except RecollectError as error:
+        return [*checks, Check("store", False, str(error), "Fix this, then run `recollect doctor`.")]
+
+
+def _versions() -> Check:
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    own = f"recollect {version('recollect')}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return Check("versions", True, f"{own}, {libraries}")
+
+
+def _settings(settings: Settings) -> Check:
+    caller = settings.caller
+    seen = f"user {caller.user}, team {caller.team}, project {caller.project}; secrets: {settings.on_secret}"
+    if unknown := unknown_variables():
+        return Check("settings", False, f"unknown: {', '.join(unknown)}", "Check the spelling: README lists them all.")
+    return Check("settings", True, seen)
+
+
+def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
     """Let the daemon do it where one runs, so that recall goes on; else open the store here.
 
-    A daemon that goes while it is asked has ended or has died; whatever is left is done by asking again.
+    When the daemon ends or dies meanwhile, ask again: what it has built is kept.
     """
     for attempt in range(_ATTEMPTS):
         client = launch.running(settings) if settings.daemon else None
         if client is None:
             with recollect.open_app(settings, wait=False, background=False, other_model=True) as app:
-                return recollect.reindex(app, told, everything=everything)
+                return recollect.reindex(app, report, everything=everything)
         try:
-            return _watched(client, settings, told, everything=everything)
-        except Gone:
+            return _follow(client, settings, report, everything=everything)
+        except DaemonGone:
             time.sleep(_PAUSE * attempt)
         finally:
             client.close()
-    raise DaemonUnreachable("The memory daemon was lost again and again while it worked; see its log.")
+    raise DaemonUnreachable("The connection to the memory daemon was lost several times; see its log.")
 
 
-def _watched(client: Client, settings: Settings, told: _Told, *, everything: bool) -> int:
+def _follow(client: Client, settings: Settings, report: _Report, *, everything: bool) -> int:
+    """Start a reindex in the daemon and report its progress until it ends; return the number of memories."""
     models_dir = settings.models_dir and str(settings.models_dir.expanduser().absolute())
-    course = client.post("/reindex", {"model": settings.model, "models_dir": models_dir, "everything": everything})
-    while course["state"] == "running":
-        told(course["done"], course["total"])
+    job = client.post("/reindex", {"model": settings.model, "models_dir": models_dir, "everything": everything})
+    while job["state"] == "running":
+        report(job["done"], job["total"])
         time.sleep(_PAUSE)
-        course = client.post("/progress", {})
-    if course["state"] != "done":
-        raise relayed(course["error"], course["message"])
-    told(course["total"], course["total"])
-    return int(course["total"])
+        job = client.post("/progress", {})
+    if job["state"] != "done":
+        raise relayed(job["error"], job["message"])
+    report(job["total"], job["total"])
+    return int(job["total"])
 
 
-def _counts(counts: dict[str, int]) -> dict[str, int]:
-    return {name.replace("journal", "journal lines"): count for name, count in counts.items()}
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name.replace('journal', 'journal lines')}" for name, count in counts.items())
 
 
 @contextmanager
-def _bar(*, hidden: bool) -> Iterator[_Told]:
-    """Give what draws a bar from the first time it is told something, so that an earlier error stands alone."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), disable=hidden)
+def _progress(*, hidden: bool) -> Iterator[_Report]:
+    """Yield what draws a progress bar once it is called, so that an earlier error stands alone."""
+    bar = render.progress_bar(disable=hidden)
     task = bar.add_task("Embedding", total=None)
 
-    def told(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         bar.start()
         bar.update(task, completed=done, total=total)
 
     try:
-        yield told
+        yield report
     finally:
         if bar.live.is_started:
             bar.stop()
 
 
-def _show(body: dict[str, Any], as_json: bool, otherwise: str) -> None:
+def _show(body: Any, as_json: bool, *sentences: str, show: Callable[[], None] = lambda: None) -> None:
     if as_json:
         write_json(body)
-    else:
-        _say(otherwise)
-
-
-def _say(sentence: str) -> None:
-    Console(soft_wrap=True).print(sentence, markup=False, highlight=False)
+        return
+    show()
+    for sentence in sentences:
+        out.print(sentence, markup=False, highlight=False, soft_wrap=True)

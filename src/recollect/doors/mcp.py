@@ -1,4 +1,4 @@
-"""The MCP door over stdio: answers `initialize` and `tools/list` at once, opens the store meanwhile.
+"""The MCP server over stdio: answers `initialize` and `tools/list` at once, and opens the store meanwhile.
 
 Standard output belongs to the protocol: the transport points file descriptor 1 at standard error before
 anything heavy is imported.
@@ -7,6 +7,7 @@ anything heavy is imported.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -20,10 +21,13 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+import recollect
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.memory_tool import Answer
+from recollect.doors.daemon.remote import DaemonConnection
+from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import RecollectError
 from recollect.ports import App
+from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -33,34 +37,38 @@ INSTRUCTIONS = (
 )
 
 
+Run = Callable[[str, dict[str, Any], Callable[[str], None]], ToolAnswer]
+"""Runs one call of a tool by name; the last argument is called with what the call waits for."""
+
+
 class Backend(Protocol):
-    """Whoever runs the calls of tools; `said` hears what a call is waiting for."""
+    """What runs tool calls for one caller; `report` is called with what a call waits for."""
 
-    def begin(self) -> None:
-        """Get ready in the background."""
+    def start(self) -> None:
+        """Prepare in the background."""
 
-    def tool(self, name: str, arguments: dict[str, Any], said: Callable[[str], None]) -> Answer:
+    def tool(self, name: str, arguments: dict[str, Any], report: Callable[[str], None]) -> ToolAnswer:
         """Run one call of the tool of that name."""
 
     def close(self) -> None:
-        """Let go of whatever was opened."""
+        """Close what was opened."""
 
 
 class InProcess:
-    """A store of this very process, opened in the background; whoever needs it first waits for it."""
+    """A store that this process opens in the background; the first call waits for it."""
 
-    def __init__(self, open_store: Callable[[], App]) -> None:
-        self._open = open_store
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._lock = threading.Lock()
         self._app: App | None = None
 
-    def begin(self) -> None:
-        """Open the store in a thread of its own; a failure shows when the store is asked for."""
-        threading.Thread(target=self._quietly, name="recollect-opening", daemon=True).start()
+    def start(self) -> None:
+        """Open the store in a thread; a failure shows in the first call."""
+        threading.Thread(target=self._open_in_background, name="recollect-opening", daemon=True).start()
 
-    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None]) -> Answer:
-        """Run one call of a tool, opening the store when nobody has or when it failed before."""
-        return toolsets.call(self._opened(), name, arguments)
+    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None]) -> ToolAnswer:
+        """Run one call of a tool, opening the store if it is not open."""
+        return toolsets.call(self._opened(), name, arguments, self._settings.caller)
 
     def close(self) -> None:
         """Close the store if it is open."""
@@ -72,29 +80,29 @@ class InProcess:
     def _opened(self) -> App:
         with self._lock:
             if self._app is None:
-                self._app = self._open()
+                self._app = recollect.open_app(self._settings, wait=False)
             return self._app
 
-    def _quietly(self) -> None:
+    def _open_in_background(self) -> None:
         try:
             self._opened()
         except RecollectError as error:
             log.warning("%s", error)
 
 
-def listed(name: str) -> types.Tool:
+def mcp_tool(name: str) -> types.Tool:
     """Return a tool as MCP lists it."""
     return _memory() if name == memory_tool.NAME else _projected(toolsets.TOOLS[name])
 
 
-def build(backend: Backend, sets: Sequence[str] = toolsets.DEFAULT) -> Server[Any]:
-    """Return the MCP server of these toolsets over `backend`.
+def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) -> Server[Any]:
+    """Return the MCP server of these toolsets; `run_of` is given the HTTP request, if any, and returns what runs calls.
 
-    A client over HTTP may ask for others in the address: `?toolset=store`, repeated for more than one.
+    A client over HTTP may ask for other toolsets in the address: `?toolset=store`, repeated for more than one.
     """
 
     async def list_tools(context: Any, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[listed(name) for name in _offered(context, sets)])
+        return types.ListToolsResult(tools=[mcp_tool(name) for name in _offered(context, sets)])
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         names = _offered(context, sets)
@@ -102,10 +110,10 @@ def build(backend: Backend, sets: Sequence[str] = toolsets.DEFAULT) -> Server[An
             allowed = ", ".join(f"`{name}`" for name in names)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: `{params.name}`. Allowed: {allowed}")
 
-        def said(what: str) -> None:
+        def report(what: str) -> None:
             from_thread.run(context.session.report_progress, 0.0, None, what)
 
-        return _result(await run_sync(_call, backend, params.name, params.arguments or {}, said))
+        return _result(await run_sync(_call, run_of(context.request), params.name, params.arguments or {}, report))
 
     return Server(
         "recollect",
@@ -116,13 +124,19 @@ def build(backend: Backend, sets: Sequence[str] = toolsets.DEFAULT) -> Server[An
     )
 
 
-def serve(backend: Backend, sets: Sequence[str] = toolsets.DEFAULT) -> None:
-    """Serve the tools of these sets over stdin and stdout until the client goes."""
+def serve(settings: Settings, names: Sequence[str] = ()) -> None:
+    """Serve the tools of these sets over stdin and stdout until the client goes; raise `InvalidInput` for unknown sets.
+
+    It is a client of the daemon, or without one opens the store in this process.
+    """
+    sets = toolsets.check_names(names)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
+    backend: Backend = DaemonConnection(settings) if settings.daemon else InProcess(settings)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            server = build(backend, sets)
-            backend.begin()
+            server = build(lambda _: backend.tool, sets)
+            backend.start()
             await server.run(reading, writing, server.create_initialization_options())
 
     try:
@@ -137,7 +151,7 @@ def _memory() -> types.Tool:
         title=memory_tool.TITLE,
         description=memory_tool.DESCRIPTION,
         input_schema=memory_tool.INPUT_SCHEMA,
-        output_schema=memory_tool.OUTPUT_SCHEMA,
+        output_schema=memory_tool.output_schema(),
         annotations=types.ToolAnnotations(
             read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
         ),
@@ -163,18 +177,18 @@ def _offered(context: Any, sets: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the tools that this client is offered."""
     asked = context.request.query_params.getlist("toolset") if context.request is not None else []
     try:
-        return toolsets.offered(toolsets.chosen(asked or sets))
+        return toolsets.tool_names(toolsets.check_names(asked or sets))
     except RecollectError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
 
 
-def _call(backend: Backend, name: str, arguments: dict[str, Any], said: Callable[[str], None]) -> Answer:
+def _call(run: Run, name: str, arguments: dict[str, Any], report: Callable[[str], None]) -> ToolAnswer:
     try:
-        return backend.tool(name, arguments, said)
+        return run(name, arguments, report)
     except RecollectError as error:
         return memory_tool.failure(error)
 
 
-def _result(answer: Answer) -> types.CallToolResult:
+def _result(answer: ToolAnswer) -> types.CallToolResult:
     content = [types.TextContent(type="text", text=text) for text in answer.texts]
     return types.CallToolResult(content=list(content), structured_content=answer.structured, is_error=answer.failed)

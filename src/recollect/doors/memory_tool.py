@@ -1,19 +1,21 @@
 """The one tool `memory`: its flat schema, and how a call of it becomes an operation and an answer.
 
 Knows nothing of transports: MCP over stdio and over HTTP, in-process or through the daemon, hand it
-arguments and get back an `Answer`.
+arguments and get back a `ToolAnswer`.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from recollect.domain import MAX_LIMIT, Caller, FactType, Outcome, Recalled, Scope
-from recollect.doors.shape import outcome_json, recalled_json
+from recollect.domain import MAX_LIMIT, Caller, FactType, Failure, Outcome, Recalled, Scope
+from recollect.doors.operations import perform
+from recollect.doors.schema import Schema, answer_schema
+from recollect.doors.serializers import public_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
-from recollect.operations.table import perform
 from recollect.ports import App
 
 NAME = "memory"
@@ -26,7 +28,7 @@ DESCRIPTION = (
 
 _REQUIRED = {"remember": "content", "recall": "query", "forget": "id"}
 _TAKES = {
-    "remember": ("content", "key", "fact_type", "category", "confidence", "scope"),
+    "remember": ("content", "key", "fact_type", "category", "confidence", "scope", "id", "supersedes"),
     "recall": ("query", "limit", "fact_type", "category", "scope"),
     "forget": ("id", "scope"),
 }
@@ -51,28 +53,27 @@ INPUT_SCHEMA: dict[str, Any] = {
         },
         "query": {"type": "string", "description": "recall: what you want to know; a question or key words"},
         "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "recall: default 10"},
-        "id": {"type": "string", "description": "forget: the memory's id"},
+        "id": {
+            "type": "string",
+            "description": "forget: the memory's id. remember: memory this is a new version of",
+        },
+        "supersedes": {"type": "string", "description": "remember: id of a memory that this one replaces and hides"},
     },
     "required": ["action"],
     "additionalProperties": False,
 }
 
-OUTPUT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "message": {"type": "string"},
-        "id": {"type": "string"},
-        "outcome": {"type": "string"},
-        "memories": {"type": "array", "items": {"type": "object"}},
-        "notes": {"type": "array", "items": {"type": "string"}},
-        "error": {"type": "string"},
-    },
-    "required": ["message"],
-}
+_ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "error")
+
+
+@cache
+def output_schema() -> Schema:
+    """Return the schema of what a call answers as an object: a write, the memories that were found, or a failure."""
+    return answer_schema([public_schema(kind) for kind in (Outcome, Recalled, Failure)], _ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a call gives back: texts for the model to read, the same as one JSON object, and whether it failed."""
 
     texts: tuple[str, ...]
@@ -80,8 +81,8 @@ class Answer:
     failed: bool = False
 
 
-def call(app: App, arguments: dict[str, Any], caller: Caller | None = None, request_id: str = "") -> Answer:
-    """Run one call of the tool; whatever is wrong with it comes back as a plain sentence."""
+def call(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
+    """Run one call of the tool; return an error as an answer with its message."""
     try:
         action, fields = parse(arguments)
         result = perform(app, action, fields, caller, request_id)
@@ -101,32 +102,33 @@ def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
     if (needed := _REQUIRED[action]) not in given:
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
-    return action, {name: identified(name, given[name]) for name in _TAKES[action] if name in given}
+    return action, {name: id_as_text(name, given[name]) for name in _TAKES[action] if name in given}
 
 
-def failure(error: RecollectError) -> Answer:
-    """Return an error as an answer: its sentence, and its kind for machines."""
-    return Answer((str(error),), {"message": str(error), "error": type(error).__name__}, failed=True)
+def failure(error: RecollectError) -> ToolAnswer:
+    """Return an error as an answer: its message, and its kind for programs."""
+    body = public_json(Failure, Failure(str(error), type(error).__name__))
+    return ToolAnswer((str(error),), body, failed=True)
 
 
-def recalled(found: Recalled) -> Answer:
-    """Return what was recalled as an array for the model to read, and what is to be said beside it."""
-    body = recalled_json(found)
+def recalled(found: Recalled) -> ToolAnswer:
+    """Return what was recalled as an array for the model to read, and the notes."""
+    body = public_json(Recalled, found)
     array = json.dumps(body["memories"], ensure_ascii=False)
-    said = () if found.hits else (found.message,)
-    return Answer((array, *said, *found.notes), body)
+    message = () if found.hits else (found.message,)
+    return ToolAnswer((array, *message, *found.notes), body)
 
 
-def identified(name: str, value: Any) -> Any:
-    """Return an id that came as a number as the text it stands for, and anything else as it is."""
+def id_as_text(name: str, value: Any) -> Any:
+    """Return an id that came as a number as text, and any other value as it is."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if name in ("id", "memory_id") and is_number else value
+    return str(value) if name in ("id", "memory_id", "supersedes") and is_number else value
 
 
 def blank(value: object) -> bool:
-    """Say whether an argument is as good as absent."""
+    """Return whether an argument counts as absent."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _written(outcome: Outcome) -> Answer:
-    return Answer((outcome.message, *outcome.notes), outcome_json(outcome))
+def _written(outcome: Outcome) -> ToolAnswer:
+    return ToolAnswer(outcome.sentences("`supersedes`"), public_json(Outcome, outcome))

@@ -1,117 +1,125 @@
-"""The options that several commands share, each explained once; what a command does with them is its own affair."""
+"""Makes arguments and options from the fields of a request: their types, choices, defaults and help texts."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, cast
+from enum import StrEnum
+from types import NoneType
+from typing import Annotated, Any, Final, cast, get_args, get_origin
 
 import typer
+from pydantic.fields import FieldInfo
 
-from recollect.domain import Scope
+from recollect.domain import Filters, Request, Update
+from recollect.doors.schema import default_of
+
+Given = dict[str, Any]
+"""The fields of a request that somebody typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")]
-Where = Annotated[Scope | None, typer.Option(help="Only in this scope; default: everywhere you may see.")]
-Shared = Annotated[Scope, typer.Option(help="Who shares it.")]
-Most = Annotated[int, typer.Option(help="At most so many, 1-100.")]
-Skipped = Annotated[int, typer.Option(help="Skip so many, which an earlier page has shown.")]
 
-FactType = Annotated[str | None, typer.Option(help="Kind of knowledge, such as decision or preference.")]
-Category = Annotated[str | None, typer.Option(help="Free-form group.")]
-Type = Annotated[str | None, typer.Option(help="Kind of observation, such as bugfix or discovery.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only what carries this tag; repeat it to ask for more.")]
-Concepts = Annotated[
-    list[str] | None, typer.Option("--concept", help="Only what carries this concept, such as gotcha; repeat it too.")
-]
-Entity = Annotated[str | None, typer.Option(help="Only what names this person, file, address or ticket.")]
-ItsProject = Annotated[
-    str | None, typer.Option("--project-field", help="Only what says this in its own field `project`.")
-]
-Session = Annotated[str | None, typer.Option("--session", help="Only what was written in the session with this id.")]
-File = Annotated[
-    str | None, typer.Option(help="Only what read or modified this file: a path, the end of one, or a folder.")
-]
-Since = Annotated[
-    str | None, typer.Option(help="Only what happened then or later: a day, or a time in ISO 8601; UTC unless it says.")
-]
-Until = Annotated[str | None, typer.Option(help="Only what happened then or earlier; a day counts to its end.")]
-Level = Annotated[
-    str | None, typer.Option(help="Only public, private (with --private) or secret (with --secret) memories.")
-]
-Private = Annotated[bool, typer.Option("--private", help="Also private memories.")]
-Secret = Annotated[bool, typer.Option("--secret", help="Also secret memories.")]
-Superseded = Annotated[bool, typer.Option("--superseded", help="Also what a later memory has put right or condensed.")]
+_OPTIONS: Final = {
+    "allow_private": "--private",
+    "allow_secret": "--secret",
+    "concepts": "--concept",
+    "files_modified": "--file-modified",
+    "files_read": "--file-read",
+    "memory_id": "--memory",
+    "project": "--project-field",
+    "session_id": "--session",
+    "tags": "--tag",
+    "valid_from": "--from",
+    "valid_to": "--to",
+}
+"""The fields whose options have other names; `--project` before the command is the caller's."""
 
-Key = Annotated[str | None, typer.Option(help="Unique name: the same key again updates that memory.")]
-Confidence = Annotated[float | None, typer.Option(help="How sure it is, 0.0-1.0; default 0.5.")]
-Importance = Annotated[float | None, typer.Option(help="How much it matters, 0.0-1.0; default 0.5.")]
-Trust = Annotated[float | None, typer.Option(help="How far its source is trusted, 0.0-1.0; default 0.5.")]
-Sensitivity = Annotated[str | None, typer.Option(help="Who may read it back: public (default), private or secret.")]
-Title = Annotated[str | None, typer.Option(help="Heading; made from the content when absent.")]
-Subtitle = Annotated[str | None, typer.Option(help="Second heading of one line.")]
-Lifetime = Annotated[float | None, typer.Option("--ttl-days", help="Expires after so many days.")]
-Tagged = Annotated[list[str] | None, typer.Option("--tag", help="A label of it; repeat it for more.")]
-About = Annotated[list[str] | None, typer.Option("--concept", help="What it is about, such as gotcha; repeat it too.")]
-FilesRead = Annotated[list[str] | None, typer.Option("--file-read", help="A file that was read for it; repeat it.")]
-FilesModified = Annotated[
-    list[str] | None, typer.Option("--file-modified", help="A file that was modified with it; repeat it.")
-]
-OfSession = Annotated[str | None, typer.Option("--session", help="Id of the session it comes from.")]
-OfProject = Annotated[str | None, typer.Option("--project-field", help="Its own field `project`.")]
-Cost = Annotated[int | None, typer.Option("--discovery-tokens", help="How many tokens it took to find out.")]
-Observed = Annotated[str | None, typer.Option("--observed-at", help="When it happened: a day, or a time in ISO 8601.")]
-Speaker = Annotated[str | None, typer.Option(help="Who said or did it.")]
+_MOST_CHOICES: Final = 5
+"""Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
 
-def typed_or_piped(text: str) -> str:
-    """Return a text as it was typed, or for `-` what standard input holds; nothing where that is closed."""
-    return text if text != "-" else sys.stdin.read() if sys.stdin is not None else ""
+def from_fields(
+    request: type[Request], positional: str = "", without: str = ""
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each field of a request, and hand it what was typed as `given`.
 
-
-def _filters(
-    scope: Where = None,
-    fact_type: FactType = None,
-    category: Category = None,
-    type: Type = None,
-    tags: Tags = None,
-    concepts: Concepts = None,
-    entity: Entity = None,
-    project: ItsProject = None,
-    session_id: Session = None,
-    file: File = None,
-    since: Since = None,
-    until: Until = None,
-    allow_private: Private = False,
-    allow_secret: Secret = False,
-    sensitivity: Level = None,
-    superseded: Superseded = False,
-) -> None:
-    """Narrow a list: the signature is all that counts here."""
-
-
-def filtered(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option that narrows a list, but those named, and hand them to it as `filters`."""
+    Required fields and the `positional` one are arguments. Filters stand in a panel of their own. The command keeps its
+    own parameters; its `as_json`, if any, is `--json`.
+    """
+    fields = {name: field for name, field in request.model_fields.items() if name not in without.split()}
+    arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
+    filters = Filters.model_fields if issubclass(request, Filters) else {}
+    options = {
+        name: _option(name, one, "Filters" if name in filters else None)
+        for name, one in fields.items()
+        if name not in arguments
+    }
+    added = arguments | options
 
     def widened(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
-        del own["filters"]
-        added = dict(inspect.signature(_filters, eval_str=True).parameters)
-        added = {name: one for name, one in added.items() if name not in without}
-        last = {"as_json": own.pop("as_json")}
+        own.pop("given")
+        last = [own.pop(name).replace(annotation=Json) for name in ("as_json",) if name in own]
+        whole = [*added.values(), *own.values(), *last]
 
-        def run(**given: Any) -> None:
-            filters = {name: given.pop(name) for name in added}
-            command(**given, filters={name: value for name, value in filters.items() if value not in (None, False, [])})
+        def run(**typed: Any) -> None:
+            values = {name: _value(request, name, typed.pop(name)) for name in added}
+            command(given={name: value for name, value in values.items() if value is not None}, **typed)
 
-        whole = own | added | last
         known = cast(Any, run)
         known.__name__, known.__doc__ = command.__name__, command.__doc__
-        known.__signature__ = inspect.Signature(
-            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in whole.values()]
-        )
-        known.__annotations__ = {name: one.annotation for name, one in whole.items()}
+        known.__signature__ = inspect.Signature([one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in whole])
+        known.__annotations__ = {one.name: one.annotation for one in whole}
         return run
 
     return widened
+
+
+def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
+    annotation = Annotated[kind, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
+    about = typer.Argument(metavar="ID" if name == "id" else None, help=_help(field))
+    if field.is_required():
+        return _parameter(name, str, about, inspect.Parameter.empty)
+    return _parameter(name, str | None, about, None)
+
+
+def _option(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
+    kind = _plain_type(field.annotation)
+    called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    about = typer.Option(called, help=_help(field), case_sensitive=False, rich_help_panel=panel)
+    if kind is bool:
+        return _parameter(name, bool, about, False)
+    if kind is tuple:
+        kind = list[str]
+    elif kind not in (int, float) and not (issubclass(kind, StrEnum) and len(kind) <= _MOST_CHOICES):
+        kind = str
+    return _parameter(name, kind | None, about, None)
+
+
+def _help(field: FieldInfo) -> str:
+    repeated = "; repeat it for more" if _plain_type(field.annotation) is tuple else ""
+    return f"{field.description}{repeated}{default_of(field)}."
+
+
+def _plain_type(annotation: Any) -> Any:
+    """Return a type without its constraints, its alternative `None` and its members: `tuple` for a list of names."""
+    while (origin := get_origin(annotation)) not in (None, tuple):
+        annotation = next(one for one in get_args(annotation) if one is not NoneType)
+    return origin or annotation
+
+
+def _value(request: type[Request], name: str, typed: Any) -> Any:
+    """Return the value of a field, None where nothing was typed.
+
+    A content that is `-` comes from standard input; in an update an empty text takes every label of a list away.
+    """
+    if typed is None or typed is False or typed == []:
+        return None
+    if name == "content" and typed == "-":
+        return sys.stdin.read() if sys.stdin is not None else ""
+    return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from recollect.domain import Request
 
 Schema = dict[str, Any]
@@ -19,36 +21,69 @@ _HUGE = 10_000  # a bound beyond it only keeps a number storable
 
 def input_schema(
     request: type[Request],
-    said: Mapping[str, str],
+    names: Sequence[str],
     only: Mapping[str, Sequence[str]] | None = None,
-    told: Sequence[str] = (),
+    unlisted: Sequence[str] = (),
 ) -> Schema:
-    """Return the schema of those fields of `request` that `said` describes, in that order.
+    """Return the schema of these fields of `request`, in that order; one that is marked with `*` is described.
 
-    `only` narrows the choices of a field to those a caller may make here; those of fields `told` of elsewhere are left
-    out.
+    `only` narrows the choices of a field; those of `unlisted` fields, which the request checks, are left out.
     """
     whole = request.model_json_schema()
     kinds = whole.get("$defs", {})
-    properties = {name: _flat(whole["properties"][name], kinds) for name in said}
-    for name, choices in (only or {}).items():
-        properties[name]["enum"] = [str(choice) for choice in choices]
-    for name in told:
-        for one in (properties[name], properties[name].get("items", {})):
-            one.pop("enum", None)
-    for name, words in said.items():
-        if words:
-            properties[name]["description"] = words
-    required = [name for name in whole.get("required", ()) if name in said]
+    properties: dict[str, Schema] = {}
+    for name, _, _ in (name.partition("*") for name in names):
+        properties[name] = _flat(whole["properties"][name], kinds)
+        if name in (only or {}):
+            properties[name]["enum"] = [str(choice) for choice in (only or {})[name]]
+        if name in unlisted:
+            for one in (properties[name], properties[name].get("items", {})):
+                one.pop("enum", None)
+        if f"{name}*" in names:
+            properties[name]["description"] = first_sentence(request.model_fields[name])
+    required = [name for name in whole.get("required", ()) if name in properties]
     needed = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
 
 
-def _flat(one: Schema, kinds: Schema) -> Schema:
+def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
+    """Return the schema of an object that is one of several, as far as it has these properties: their types alone.
+
+    What none of them can do without is required.
+    """
+    known = {
+        name: _types(one, whole.get("$defs", {})) for whole in several for name, one in whole["properties"].items()
+    }
+    required = [name for name in names if all(name in whole.get("required", ()) for whole in several)]
+    return {"type": "object", "properties": {name: known[name] for name in names}, "required": required}
+
+
+def first_sentence(field: FieldInfo) -> str:
+    """Return what a model is told of a field: the first sentence of its description, and its default."""
+    return (field.description or "").partition(". ")[0] + default_of(field)
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return what a field is when it is not given, in words to put behind its description."""
+    value = field.default
+    if field.is_required() or value in (None, False, (), ""):
+        return ""
+    return f" (default {value:g})" if isinstance(value, float) else f" (default {value})"
+
+
+def _resolved(one: Schema, kinds: Schema) -> Schema:
     if "anyOf" in one:
         one = next(branch for branch in one["anyOf"] if branch.get("type") != "null")
-    if "$ref" in one:
-        one = kinds[one["$ref"].rpartition("/")[2]]
+    return _resolved(kinds[one["$ref"].rpartition("/")[2]], kinds) if "$ref" in one else one
+
+
+def _types(one: Schema, kinds: Schema) -> Schema:
+    one = _resolved(one, kinds)
+    return {"type": one["type"]} | ({"items": _types(one["items"], kinds)} if "items" in one else {})
+
+
+def _flat(one: Schema, kinds: Schema) -> Schema:
+    one = _resolved(one, kinds)
     flat: Schema = {"type": one["type"]}
     if "enum" in one:
         flat["enum"] = list(one["enum"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.domain import Asked, Signals
+from recollect.domain import QuerySignals, Signals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,18 +37,18 @@ class LearnedFusion:
         given = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))
         self._networks = {name: Network.read(given[name]) for name in ("fused", "words")}
 
-    def matches(self, found: Mapping[int, Signals], asked: Asked) -> dict[int, float]:
+    def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
         """Return for each candidate 0–1: about how often such a candidate answers such a query.
 
         A query of at most three words that a memory holds is never called irrelevant.
         """
         if not found:
             return {}
-        network = self._networks["fused" if asked.semantic else "words"]
-        scores = network.scores(features(list(found.values()), asked, network.names))
+        network = self._networks["fused" if query.semantic else "words"]
+        scores = network.scores(features(list(found.values()), query, network.names))
         odds = 1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0)))
         return {
-            number: max(float(match), _named(one, asked, float(match)))
+            number: max(float(match), _named(one, query, float(match)))
             for (number, one), match in zip(found.items(), odds, strict=True)
         }
 
@@ -85,13 +85,13 @@ class Network:
         return np.asarray(total, dtype=np.float32)
 
 
-def features(found: Sequence[Signals], asked: Asked, names: Sequence[str]) -> NDArray[np.float32]:
+def features(found: Sequence[Signals], query: QuerySignals, names: Sequence[str]) -> NDArray[np.float32]:
     """Return float32[n, f]: the features `names` of each candidate, many of them relative to the other candidates."""
-    columns = _lexical(found, asked) | _surface(found) | (_semantic(found) if asked.semantic else {})
+    columns = _lexical(found, query) | _surface(found) | (_semantic(found) if query.semantic else {})
     return np.stack([columns[name] for name in names], axis=1)
 
 
-def _lexical(found: Sequence[Signals], asked: Asked) -> dict[str, Column]:
+def _lexical(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]:
     bm25 = _column(found, lambda one: one.bm25)
     before, after = _column(found, lambda one: one.before.bm25), _column(found, lambda one: one.after.bm25)
     held = _column(found, lambda one: max(one.coverage, one.fuzzy))
@@ -109,22 +109,22 @@ def _lexical(found: Sequence[Signals], asked: Asked) -> dict[str, Column]:
         "phrase": _column(found, lambda one: one.phrase),
         "best_bm25": _every(found, best / (best + _HALF)),
         "best_held": _every(found, float(held.max())),
-        "words": _every(found, min(asked.words, 12) / 12),
-        "unknown": _every(found, asked.unknown),
-        "rarest": _every(found, asked.rarest / 7),
+        "words": _every(found, min(query.words, 12) / 12),
+        "unknown": _every(found, query.unknown),
+        "rarest": _every(found, query.rarest / 7),
     }
 
 
 def _surface(found: Sequence[Signals]) -> dict[str, Column]:
-    spoken = _column(found, lambda one: one.spoken)
+    named = _column(found, lambda one: one.speaker_named)
     return {
-        "spoken": spoken,
-        "not_spoken": (1 - spoken) * float(spoken.any()),
-        "dated": _column(found, lambda one: one.dated),
-        "timed": _column(found, lambda one: one.timed),
-        "counted": _column(found, lambda one: one.counted),
-        "asking": _column(found, lambda one: one.asking),
-        "asked": _column(found, lambda one: one.asked),
+        "speaker_named": named,
+        "speaker_not_named": (1 - named) * float(named.any()),
+        "date_match": _column(found, lambda one: one.date_match),
+        "time_match": _column(found, lambda one: one.time_match),
+        "number_match": _column(found, lambda one: one.number_match),
+        "questions": _column(found, lambda one: one.questions),
+        "questions_before": _column(found, lambda one: one.questions_before),
         "in_session": _column(found, lambda one: one.in_session),
         "length": (np.log1p(_column(found, lambda one: one.length)) - 5) / 3,
     }
@@ -134,8 +134,8 @@ def _semantic(found: Sequence[Signals]) -> dict[str, Column]:
     cosine = np.maximum(_column(found, lambda one: one.cosine), 0)
     before = np.maximum(_column(found, lambda one: one.before.cosine), 0)
     after = np.maximum(_column(found, lambda one: one.after.cosine), 0)
-    late = _column(found, lambda one: _guessed(one) if one.late is None else one.late)
-    rare = _column(found, lambda one: _guessed(one) if one.rare is None else one.rare)
+    late = _column(found, lambda one: _estimated(one) if one.late is None else one.late)
+    rare = _column(found, lambda one: _estimated(one) if one.rare is None else one.rare)
     usual = min(_usual(cosine, _UNRELATED), _NEAR)
     return {
         "cosine": cosine,
@@ -156,8 +156,8 @@ def _semantic(found: Sequence[Signals]) -> dict[str, Column]:
     }
 
 
-def _guessed(one: Signals) -> float:
-    """Guess the late interaction of a memory whose tokens are not stored yet: about linear in its cosine."""
+def _estimated(one: Signals) -> float:
+    """Estimate the late interaction of a memory whose tokens are not stored yet: about linear in its cosine."""
     return 0.1 + 0.61 * max(one.cosine, 0.0)
 
 
@@ -171,9 +171,9 @@ def _usual(values: Column, unrelated: float) -> float:
     return float(ordered.sum() + (_CROWD - 1 - len(ordered)) * unrelated) / (_CROWD - 1)
 
 
-def _named(one: Signals, asked: Asked, match: float) -> float:
+def _named(one: Signals, query: QuerySignals, match: float) -> float:
     held = max(one.coverage, one.fuzzy)
-    return held**4 * (0.5 + 0.5 * match) if asked.words <= _NAMING else 0.0
+    return held**4 * (0.5 + 0.5 * match) if query.words <= _NAMING else 0.0
 
 
 def _column(found: Sequence[Signals], value: Callable[[Signals], float]) -> Column:

@@ -16,15 +16,14 @@ import numpy as np
 from recollect.engines.embedding.cards import roots
 from recollect.engines.embedding.tokens import plain
 from recollect.engines.embedding.weights import hub_folder
+from recollect.engines.loading import LazyModel
 from recollect.engines.opening import open_cross_encoder
-from recollect.engines.warmup import BackgroundWarmup
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.engines.opening import CrossEncoder
-    from recollect.ports import Warmup
 
 _BATCH: Final = 8
 _LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
@@ -47,18 +46,18 @@ class _Loaded(NamedTuple):
     limit: int
 
 
-class CrossEncoderRerank:
+class CrossEncoderRerank(LazyModel):
     """The `Rerank` capability; loads at the first need and may be used by many threads at once."""
 
+    kind = "reranker"
+
     def __init__(self, model: str, top: int, models_dir: Path | None = None, *, patience: float = _PATIENCE) -> None:
+        super().__init__()
         self._name = model
         self._top = top
         self._models_dir = models_dir
         self._patience = patience
-        self._loaded: _Loaded | None = None
-        self._loading = Lock()
         self._scoring = Lock()  # the library truncates by changing the tokenizer's state
-        self._warmup = BackgroundWarmup(self, what="reranker")
 
     @property
     def model(self) -> str:
@@ -69,35 +68,6 @@ class CrossEncoderRerank:
     def top(self) -> int:
         """Return how many of the best matches it may be asked about at once."""
         return self._top
-
-    @property
-    def ready(self) -> bool:
-        """Say whether the model is loaded, so that `scores` answers at once."""
-        return self._loaded is not None
-
-    @property
-    def failure(self) -> str:
-        """Return why the model could not be loaded in the background, or an empty string."""
-        return self._warmup.failure
-
-    def start(self, after: Warmup | None = None) -> None:
-        """Begin loading in the background; `after`, which nobody should have to wait longer for, has a head start."""
-        self._warmup.start(after)
-
-    def stop(self) -> None:
-        """Wait a moment for the loading under way, if any."""
-        self._warmup.stop()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait at most so long for the loading under way, if any, to end; say whether it has."""
-        return self._warmup.wait(seconds)
-
-    def warm(self) -> None:
-        """Load the model and wait for it; does nothing when it is loaded.
-
-        Raises `ModelUnusable` when there is no such model, or it cannot be loaded; the next call tries again.
-        """
-        self._model()
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return how relevant each of `texts` is to `query`, 0–1, in their order; a pair is cut at the model's limit.
@@ -128,11 +98,8 @@ class CrossEncoderRerank:
         return [float(score) for score in scores]
 
     def _model(self) -> _Loaded:
-        if self._loaded is None:
-            with self._loading:
-                if self._loaded is None:
-                    self._loaded = self._load()
-        return self._loaded
+        loaded: _Loaded = self._get()
+        return loaded
 
     def _load(self) -> _Loaded:
         model = open_cross_encoder(self._folder())

@@ -1,7 +1,7 @@
-"""The gate that every write passes: `clear` looks for secrets in every text of a noun and refuses or redacts them.
+"""The gate that every write passes: `clear` scans every string of a request and refuses or redacts secrets.
 
-`Cleared` is the proof of it, and only `clear` makes one; the store accepts nothing else. The gate never keeps, logs or
-repeats the value of a secret.
+Only `clear` makes a `Cleared`, and the store accepts nothing else. The gate never keeps, logs or repeats the value of
+a secret.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from recollect.domain import OnSecret
 from recollect.errors import SecretFound
+from recollect.gate.cross_field import secrets_in
 from recollect.gate.redaction import masked, redacted
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.together import secrets_in
 
 __all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
 
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Cleared(Generic[T_co]):
-    """A noun in which the gate found no secret, or none any more; a copy is the same object, pickling is refused."""
+    """A request without secrets, as the gate returned it; a copy is the same object, pickling is refused."""
 
     __slots__ = ("_value",)
     _value: T_co
@@ -63,7 +63,7 @@ class Cleared(Generic[T_co]):
 
     @property
     def value(self) -> T_co:
-        """Return the noun."""
+        """Return the request."""
         return self._value
 
 
@@ -71,10 +71,11 @@ _ONLY_CLEAR: Final = "Cleared is made by recollect.gate.clear() only"
 
 
 def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:
-    """Return the noun as cleared, or raise `SecretFound`; with `REDACT`, put `[redacted: kind]` for each secret.
+    """Return the request as cleared, or raise `SecretFound`; with `REDACT`, write `[redacted: kind]` for each secret.
 
-    Every string is scanned, in nested nouns, sequences, mappings and their keys too. The error names the first field
-    that holds a secret and the kinds found there. A value that cannot be scanned, such as bytes, raises `TypeError`.
+    Every string is scanned, those of nested models, sequences, mappings and their keys too. The error names the first
+    field that holds a secret and the kinds found there. A value that cannot be scanned, such as bytes, raises
+    `TypeError`.
     """
     if on_secret is OnSecret.REDACT:
         noun = redacted(noun)

@@ -1,6 +1,6 @@
-"""The table of tokens that can be told by their shape: one row a kind, with literals that must stand in the text first.
+"""The table of tokens with a known format: one row a kind, with literals of which one must stand in the text.
 
-Each pattern is linear in the text. Values that only a name or a sentence gives away are found in `named.py`.
+Each pattern is linear in the text. Values that only a label gives away are found in `keyword_context.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.gate import looks
+from recollect.gate import heuristics
 
 _LEFT: Final = r"(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))"
 _RIGHT: Final = r"(?![A-Za-z0-9])"
@@ -20,7 +20,7 @@ _RIGHT: Final = r"(?![A-Za-z0-9])"
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """One kind of secret: lower-case literals of which one must be present, the pattern, and a last look at a match."""
+    """One kind of secret: lower-case literals of which one must be present, the pattern, and a check of the match."""
 
     kind: str
     hints: tuple[str, ...]
@@ -33,21 +33,21 @@ def secret_of(match: re.Match[str]) -> str:
     return match["s"] if "s" in match.re.groupindex else match[0]
 
 
-def _genuine(match: re.Match[str]) -> bool:
-    return looks.genuine(secret_of(match))
+def _real_token(match: re.Match[str]) -> bool:
+    return heuristics.real_token(secret_of(match))
 
 
 def _mixed(match: re.Match[str]) -> bool:
     value = secret_of(match)
-    return looks.genuine(value) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return heuristics.real_token(value) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
 
 
 def _not_words(match: re.Match[str]) -> bool:
     value = secret_of(match)
-    return not looks.stand_in(value) and not looks.wordy(value)
+    return not heuristics.placeholder(value) and not heuristics.made_of_words(value)
 
 
-def _row(kind: str, hints: str, pattern: str, check: Callable[[re.Match[str]], bool] = _genuine) -> Detector:
+def _row(kind: str, hints: str, pattern: str, check: Callable[[re.Match[str]], bool] = _real_token) -> Detector:
     return Detector(kind, tuple(hints.split()), re.compile(pattern), check)
 
 
@@ -63,17 +63,17 @@ _HASH_NEAR: Final = re.compile(
 
 def _aws_secret(match: re.Match[str]) -> bool:
     near = match.string[max(0, match.start() - 80) : match.start()]
-    return looks.strong(match[0]) and bool(_AWS_NEAR.search(near)) and not _HASH_NEAR.search(near)
+    return heuristics.high_entropy(match[0]) and bool(_AWS_NEAR.search(near)) and not _HASH_NEAR.search(near)
 
 
 def _near_a_name(match: re.Match[str]) -> bool:
     near = match.string[max(0, match.start() - 48) : match.start()].rpartition("\n")[2]
-    return bool(_KEY_NEAR.search(near)) and not _HASH_NEAR.search(near) and looks.strong(match[0])
+    return bool(_KEY_NEAR.search(near)) and not _HASH_NEAR.search(near) and heuristics.high_entropy(match[0])
 
 
 def _cloudflare(match: re.Match[str]) -> bool:
     near = match.string[max(0, match.start() - 80) : match.start()].lower()
-    return ("cloudflare" in near or "cf_" in near) and looks.strong(match[0])
+    return ("cloudflare" in near or "cf_" in near) and heuristics.high_entropy(match[0])
 
 
 _DEV_WORDS: Final = re.compile(
@@ -90,7 +90,7 @@ _DEV_HOSTS: Final = re.compile(
 
 def _url_password(match: re.Match[str]) -> bool:
     value = match["s"]
-    if looks.stand_in(value) or _PORT.match(value):
+    if heuristics.placeholder(value) or _PORT.match(value):
         return False
     if _DEV_WORDS.fullmatch(value) or value == match["user"]:
         return not (_DEV_USERS.fullmatch(match["user"]) or _DEV_HOSTS.match(match["host"]))
@@ -108,7 +108,7 @@ def _login_in_base64(match: re.Match[str]) -> bool:
 
 def _user_password(match: re.Match[str]) -> bool:
     value = match["s"]
-    return not looks.stand_in(value) and not _DEV_WORDS.fullmatch(value)
+    return not heuristics.placeholder(value) and not _DEV_WORDS.fullmatch(value)
 
 
 DETECTORS: Final[tuple[Detector, ...]] = (
@@ -247,14 +247,14 @@ DETECTORS: Final[tuple[Detector, ...]] = (
         "Bearer token",
         "bearer",
         r"(?i)\bbearer[ \t:]{1,8}[\"'`]?(?P<s>[A-Za-z0-9_\-.~+/]{12,}={0,2})",
-        lambda match: looks.key(match["s"]),
+        lambda match: heuristics.key(match["s"]),
     ),
     _row(
         "Session cookie",
         "cookie",
         r"(?i)\bcookie[\"']?[ \t]{0,4}[:=][^\n]{0,120}?(?:sess(?:ion)?(?:_?id)?|sid|auth|token)="
         r"(?P<s>[A-Za-z0-9%_\-.+/]{16,})",
-        lambda match: looks.key(match["s"]),
+        lambda match: heuristics.key(match["s"]),
     ),
     _row(
         "Authorization header",

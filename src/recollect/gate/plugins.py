@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from recollect.gate import looks
+from recollect.gate import heuristics
 
 # Entropy, public addresses and basic auth raise alarms on ordinary notes; OpenAI's and npm's patterns are quadratic.
 # `detectors.py` has stricter or linear ones for all of them.
@@ -108,14 +108,14 @@ def library(text: str) -> Iterator[tuple[str, int, int]]:
         piece = _GAP.sub(lambda gap: "\0" * len(gap[0]), window)  # several patterns are cubic in a run of spaces
         for kind, plugin in _plugins():
             values = list(plugin.analyze_string(piece))
-            if not values or (kind in _LOOSE and not any(looks.key(value.strip(' "=:')) for value in values)):
+            if not values or (kind in _LOOSE and not any(heuristics.key(value.strip(' "=:')) for value in values)):
                 continue
             last = 0
             for start, end in _spans(plugin, piece):
                 if offset + end <= last:
                     continue
                 first, last = _widened(text, offset + start, offset + end)
-                if looks.genuine(text[first:last]):
+                if heuristics.real_token(text[first:last]):
                     yield kind, first, last
         if _NAMED.search(piece):
             yield from _keywords(text, offset, piece)
@@ -130,7 +130,7 @@ def _keywords(text: str, offset: int, piece: str) -> Iterator[tuple[str, int, in
                 place = text.find(value, at, at + len(line))
                 if (
                     place >= 0
-                    and looks.key(value)
+                    and heuristics.key(value)
                     and not set(value) & set(" \t,;")
                     and _SUFFIX.search(text, at, place)
                 ):

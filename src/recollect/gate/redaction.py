@@ -1,6 +1,6 @@
-"""Puts `[redacted: kind]` in the place of each secret of a noun, wherever in the noun its value stands.
+"""Replaces each secret by `[redacted: kind]`, in every field of a request where its value stands.
 
-It works in rounds until a scan finds nothing, so that what it returns always passes the gate.
+It repeats until a scan finds nothing, so that what it returns always passes the gate.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.domain import explain
 from recollect.errors import InvalidInput
-from recollect.gate.scanner import Finding, reveal, scan
-from recollect.gate.texts import parts
-from recollect.gate.together import secrets_in
+from recollect.gate.cross_field import secrets_in
+from recollect.gate.scanner import Finding, normalized, scan
+from recollect.gate.walk import parts
 
 _T = TypeVar("_T", bound=BaseModel)
 _ROUNDS: Final = 4
@@ -24,7 +24,7 @@ _LINE: Final = 16
 
 
 def redacted(noun: _T) -> _T:
-    """Return the noun without its secrets; the same noun where there are none."""
+    """Return the request without its secrets; the same object where there are none."""
     for attempt in range(_ROUNDS + 1):
         secrets = [(text, findings) for _, text, findings in secrets_in(noun)]
         if not secrets:
@@ -32,14 +32,14 @@ def redacted(noun: _T) -> _T:
         values = _values(secrets)
         kinds = {text: findings[0].kind for text, findings in secrets}
         if attempt < _ROUNDS:
-            noun = _rebuilt(noun, lambda text, values=values: _cover(text, values))  # type: ignore[misc]
+            noun = _rebuild(noun, lambda text, values=values: _cover(text, values))  # type: ignore[misc]
         else:
-            noun = _rebuilt(noun, lambda text, kinds=kinds: _mark(kinds[text]) if text in kinds else text)  # type: ignore[misc]
+            noun = _rebuild(noun, lambda text, kinds=kinds: _mark(kinds[text]) if text in kinds else text)  # type: ignore[misc]
     return noun
 
 
 def masked(text: str) -> str:
-    """Return one text without its secrets; for what is made of a text before the gate sees that."""
+    """Return one text without its secrets; for what is derived from a text before the gate sees it."""
     findings = scan(text)
     return _cover(text, _values([(text, findings)])) if findings else text
 
@@ -49,12 +49,12 @@ def _mark(kind: str) -> str:
 
 
 def _values(found: Iterable[tuple[str, list[Finding]]]) -> dict[str, str]:
-    """Return each secret's value, as it stands and made plain, with its kind; long lines of a block also alone."""
+    """Return each secret's value, as written and normalized, with its kind; long lines of a block also alone."""
     values: dict[str, str] = {}
     for text, findings in found:
         for finding in findings:
             value = text[finding.start : finding.end]
-            for form in (value, reveal(value)[0]):
+            for form in (value, normalized(value)[0]):
                 lines = [line for line in form.splitlines() if len(line) >= _LINE]
                 for piece in (form, *lines):
                     values.setdefault(piece.strip(), finding.kind)
@@ -64,7 +64,7 @@ def _values(found: Iterable[tuple[str, list[Finding]]]) -> dict[str, str]:
 
 def _cover(text: str, values: dict[str, str]) -> str:
     spans = scan(text)
-    plain, origin = reveal(text)
+    plain, origin = normalized(text)
     for value, kind in values.items():
         spans += [Finding(start, end, kind) for start, end in _places(text, value)]
         if origin:
@@ -79,15 +79,15 @@ def _cover(text: str, values: dict[str, str]) -> str:
 
 
 def _places(text: str, value: str) -> list[tuple[int, int]]:
-    """Return where a value stands; a short one only where it is a word of its own."""
+    """Return where a value stands; a short one only where it is a whole word."""
     pattern = re.escape(value)
     if len(value) < _LONG:
         pattern = rf"(?<!\w){pattern}(?!\w)"
     return [match.span() for match in re.finditer(pattern, text)]
 
 
-def _rebuilt(noun: _T, change: Callable[[str], str]) -> _T:
-    """Build the noun anew; a field that the marks made too long is cut to the length it had."""
+def _rebuild(noun: _T, change: Callable[[str], str]) -> _T:
+    """Build the request again; a field that the marks made too long is cut to the length it had."""
     data = parts(noun, change)
     short = parts(noun, lambda text: text if change(text) == text else change(text)[: len(text)])
     cut: set[str] = set()
@@ -97,7 +97,7 @@ def _rebuilt(noun: _T, change: Callable[[str], str]) -> _T:
         except InvalidInput as error:
             field = error.field
         except ValidationError as error:
-            field = explain(error).field
+            field = explain(error, type(noun).model_fields).field
         if field in cut or field not in data:
             raise InvalidInput(field, f"Invalid {field}: cannot be redacted; leave the secret out")
         cut.add(field)

@@ -1,7 +1,7 @@
-"""Finds secrets in one text: own detectors, names and sentences, private keys, and detect-secrets' plugins together.
+"""Finds secrets in one text, with our detectors, labels and sentences, private keys, and detect-secrets' plugins.
 
-It looks through zero-width characters, full-width letters, escapes, base64 and hexadecimal, and its findings are places
-in the text as it was given.
+Zero-width characters, full-width letters, escapes, base64 and hexadecimal hide nothing. Findings are character offsets
+into the text as it was given.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.gate.blocks import private_keys
+from recollect.gate.decoding import encoded_texts, unescaped
 from recollect.gate.detectors import DETECTORS
-from recollect.gate.named import HINTS, named
+from recollect.gate.keyword_context import HINTS, labelled
 from recollect.gate.plugins import library
-from recollect.gate.unpacking import packed, unescaped
+from recollect.gate.private_keys import private_keys
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
@@ -27,7 +27,7 @@ _HINTED = tuple((hint, number) for number, detector in enumerate(DETECTORS) for 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """Where a secret lies in a text and of what kind it is; never its value."""
+    """Where a secret starts and ends in a text, and of what kind it is; never its value."""
 
     start: int
     end: int
@@ -35,37 +35,37 @@ class Finding:
 
 
 def scan(text: str) -> list[Finding]:
-    """Return what looks secret in `text`, in order; findings that overlap are one, named by the surest detector."""
+    """Return the secrets in `text`, in order; findings that overlap are one, of the most precise detector's kind."""
     found = [Finding(start, end, kind) for kind, start, end in _find(text)]
-    plain, origin = reveal(text)
+    plain, origin = normalized(text)
     if origin:
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
     spelt, origin = unescaped(text)
     if origin:
         found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
-    for first, last, inside in packed(text):
+    for first, last, inside in encoded_texts(text):
         found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
     return _merge(found)
 
 
-def reveal(text: str) -> tuple[str, list[int]]:
-    """Return the text without invisible characters and with compatible letters made plain, and each one's origin.
+def normalized(text: str) -> tuple[str, list[int]]:
+    """Return the text in NFKC without invisible characters, and the offset that each character had.
 
-    The origins are empty where the text is already plain.
+    The offsets are empty where the text does not change.
     """
     if not _UNUSUAL.search(text):
         return text, []
     pieces: list[str] = []
     origin: list[int] = []
     for place, char in enumerate(text):
-        shown = char if char.isascii() and (char.isprintable() or char.isspace()) else _shown(char)
+        shown = char if char.isascii() and (char.isprintable() or char.isspace()) else _normalized_character(char)
         pieces.append(shown)
         origin.extend([place] * len(shown))
     plain = "".join(pieces)
     return (text, []) if plain == text else (plain, origin)
 
 
-def _shown(char: str) -> str:
+def _normalized_character(char: str) -> str:
     if char.isspace():
         return " " if unicodedata.category(char) == "Zs" else char
     if char in _FILLERS or unicodedata.category(char) in _INVISIBLE:
@@ -75,7 +75,7 @@ def _shown(char: str) -> str:
 
 
 def _find(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end; the surest detectors come first."""
+    """Yield kind, start and end; the most precise detectors come first."""
     lowered = text.lower()
     if "private key" in lowered or "putty" in lowered:
         for start, end in private_keys(text):
@@ -86,7 +86,7 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
             if detector.check(match):
                 yield detector.kind, *match.span("s" if "s" in match.re.groupindex else 0)
     if any(hint in lowered for hint in HINTS):
-        yield from named(text)
+        yield from labelled(text)
     yield from library(text)
 
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from recollect.policy.chunk import chunk
+from recollect.policy.text.chunk import chunk
 from recollect.ports import Chunk, Embedder, Records
 
 _RESERVED = 2  # the model's own tokens at either end
 _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it
 _OVERLAP = 16
-_READ = 32  # the tokens' float rows of more chunks than this never lie in memory at once
+_READ = 16  # chunks in one call of the model: more take no less time each, and their tokens' rows more memory
 _BATCH = 64
 
 
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
     """Cut `content` into stretches that say about one thing each, below the model's token limit, and read each."""
-    spans = spans_of(embedder, content)
-    found: list[Chunk] = []
-    for first in range(0, len(spans), _READ):
-        some = spans[first : first + _READ]
-        readings = embedder.read([content[start:end] for start, end in some])
-        found += [Chunk(*span, one.vector, one.signs) for span, one in zip(some, readings, strict=True)]
-    return tuple(found)
+    return chunks_of_each(embedder, [content])[0]
+
+
+def chunks_of_each(embedder: Embedder, contents: Sequence[str]) -> list[tuple[Chunk, ...]]:
+    """Do so for many contents: stretches of one length are read together, since each costs what the longest does."""
+    pieces = [(number, *span) for number, content in enumerate(contents) for span in spans_of(embedder, content)]
+    pieces.sort(key=lambda piece: piece[2] - piece[1])
+    found: list[list[Chunk]] = [[] for _ in contents]
+    for first in range(0, len(pieces), _READ):
+        some = pieces[first : first + _READ]
+        readings = embedder.read([contents[number][start:end] for number, start, end in some])
+        for (number, start, end), one in zip(some, readings, strict=True):
+            found[number].append(Chunk(start, end, one.vector, one.signs))
+    return [tuple(sorted(chunks, key=lambda chunk: chunk.start)) for chunks in found]
 
 
 def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
@@ -35,7 +42,7 @@ def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bo
     """Embed what was written while the model was not ready, as long as `more`, told each count done, says so."""
     while waiting := records.unembedded(_BATCH):
         for one in waiting:
-            records.attach(one, chunks_of(embedder, one.content))
+            records.store_vectors(one, chunks_of(embedder, one.content))
         if not more(len(waiting)):
             break
 

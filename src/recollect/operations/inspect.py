@@ -1,25 +1,30 @@
-"""Look without touching: the history of a memory, and the health of the store with its model."""
+"""Reports: the history of a memory, what the caller's namespaces hold, and the health of the store."""
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Get, Inspect, JournalEntry
+from recollect.domain import Caller, Check, Get, Inspect, JournalEntry, ReadAccess, Stats, View
 from recollect.errors import RecollectError
-from recollect.operations.view import levels, number_of
-from recollect.ports import App, Check
+from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.ports import App
 
 
-def history(app: App, request: Get, caller: Caller | None = None) -> list[JournalEntry]:
-    """Return the journal of one memory, forgotten ones too, oldest first; empty where the caller sees none.
+def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
+    """Return the journal of one memory, oldest line first, also after it was forgotten.
 
-    What is of a level that is not let in has no history either.
+    It is empty for a memory that the caller may not see.
     """
-    caller = caller or app.caller
-    memory_id = number_of(request.id)
-    return app.records.history(memory_id, caller.namespaces(), levels(request)) if memory_id else []
+    memory_id = parse_id(request.id)
+    return app.records.history(memory_id, caller.namespaces(), allowed_levels(request)) if memory_id else []
 
 
-def doctor(app: App, _: Inspect, __: Caller | None = None) -> list[Check]:
-    """Return what was found in every part of the store, and whether its models can be loaded."""
+def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
+    """Count what the caller's namespaces hold, by scope, kind and state."""
+    namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
+    return app.records.stats(View(namespaces, app.clock(), allowed_levels(request)))
+
+
+def doctor(app: App, _request: Inspect, _caller: Caller) -> list[Check]:
+    """Check every part of the store, and whether its models can be loaded."""
     return [*app.checks(), _model(app), *_rerank(app)]
 
 
@@ -27,7 +32,7 @@ def _model(app: App) -> Check:
     try:
         app.embedder.warm()
     except RecollectError as error:
-        return Check("model", False, str(error), "Recall answers by words meanwhile.")
+        return Check("model", False, str(error), "Until then recall searches by words only.")
     card = app.embedder.card
     return Check("model", True, f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens")
 
@@ -39,6 +44,6 @@ def _rerank(app: App) -> list[Check]:
     try:
         rerank.warm()
     except RecollectError as error:
-        advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; recall answers without it meanwhile."
+        advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
         return [Check("reranker", False, str(error), advice)]
     return [Check("reranker", True, f"{rerank.model}, looks at the best {rerank.top}")]

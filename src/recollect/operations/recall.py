@@ -1,77 +1,49 @@
-"""Recall: search by meaning, by word and by typo, fuse, load what the caller may see, rank and explain."""
+"""Recall: search, fuse, rank what the caller may see, explain every score, and keep to a budget of tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from recollect.domain import Caller, Hit, Query, Recalled, Signals, Standing, View, found
-from recollect.operations.dual import dual
-from recollect.operations.evidence import gather
-from recollect.operations.rerank import passages, reranked
-from recollect.operations.usage import used
-from recollect.operations.view import view_of
-from recollect.policy import rank
+from recollect.domain import Caller, Index, IndexLine, Query, Recalled, View, found_message
+from recollect.operations.access_counts import count_use
+from recollect.operations.query.ranking import Ranked, ranking_of
+from recollect.operations.visibility import view_of
+from recollect.policy import budget
+from recollect.policy.text import layers
 from recollect.ports import App
 
-_FAR = 0.25  # of the floor
+ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."
 
 
-def recall(app: App, query: Query, caller: Caller | None = None) -> Recalled:
+def recall(app: App, query: Query, caller: Caller) -> Recalled:
     """Return the memories that answer `query`, best first, each with its score explained part by part.
 
     Below the model card's floor the answer is "Nothing relevant found." A query with filters and a `min_score` of
     0 has no floor: it asks for whatever passes, the best first. Whatever could not be searched is said in the
     notes; it is never an error.
     """
-    caller = caller or app.caller
     view = view_of(app, query, caller)
-    evidence = gather(app, query, view)
-    matches = app.fusion.matches(evidence.found, evidence.asked)
-    matches, said = reranked(app, query.query, matches, passages(app, view, evidence.vector))
-    ranked = _ranked(app, query, view, evidence.standings, matches)
-    hits = _loaded(app, view, ranked[: query.limit], evidence.found)
-    recalled = Recalled(tuple(hits), found(len(hits)), (*evidence.notes, *said))
+    ranking = ranking_of(app, query, view)
+    recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
     if query.max_tokens is not None:
-        recalled = dual(app, recalled, {number: -score for score, _, number, _ in ranked}, view, query.max_tokens)
-    used(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
+        recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
+    count_use(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 
 
-def _ranked(
-    app: App,
-    query: Query,
-    view: View,
-    standings: Sequence[Standing],
-    matches: dict[int, float],
-) -> list[tuple[float, float, int, dict[str, float]]]:
-    """Rank the candidates; where even the best match is below the model's floor, there is none.
+def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view: View, max_tokens: int) -> Recalled:
+    """Return an index of all `ranked` memories and the details that fit, within `max_tokens`.
 
-    An index is of all that matches, so there each must be above the floor itself; elsewhere one far below it is left
-    out, unless the query has no `min_score`: it would be there for its age and importance alone.
+    The hits are the candidates for details; of the others nothing but the abstract is read. Where the model's
+    tokenizer is not loaded yet, the tokens are estimated and a note says so.
     """
-    floor = 0.0 if _unfloored(query, view) else app.embedder.card.floor
-    if max(matches.values(), default=0.0) < floor:
-        return []
-    weights = rank.PROFILES[query.profile]
-    least = floor if query.max_tokens is not None else floor * _FAR if query.min_score else 0.0
-    ranked: list[tuple[float, float, int, dict[str, float]]] = []
-    for one in standings:
-        score, parts = rank.weigh(one, matches[one.id], weights, view.now)
-        if score >= query.min_score and matches[one.id] >= least:
-            ranked.append((-score, -matches[one.id], one.id, parts))
-    return sorted(ranked, key=lambda found: found[:3])
-
-
-def _unfloored(query: Query, view: View) -> bool:
-    return view.filtered and query.min_score == 0.0
-
-
-def _loaded(
-    app: App, view: View, best: Sequence[tuple[float, float, int, dict[str, float]]], signals: dict[int, Signals]
-) -> list[Hit]:
-    memories = app.records.load([number for _, _, number, _ in best], view)
-    return [
-        Hit(memories[number], -match, -score, parts, signals[number])
-        for score, match, number, parts in best
-        if number in memories
-    ]
+    abstracts = app.records.abstracts([one.id for one in ranked], view)
+    lines = tuple(
+        IndexLine(one.id, layers.one_line(abstracts[one.id]), one.score) for one in ranked if one.id in abstracts
+    )
+    counter = app.embedder.counter()
+    notes = recalled.notes if counter else (ESTIMATED, *recalled.notes)
+    index = Index(lines, omitted=len(lines), unlisted=0)
+    whole = replace(recalled, message=found_message(len(lines)), notes=notes, index=index)
+    return budget.within(whole, max_tokens, counter or budget.estimate)

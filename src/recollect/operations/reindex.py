@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
-from recollect.policy.entities import entities
-from recollect.policy.names import words_of
-from recollect.policy.terms import worded
+from recollect.policy.text.entities import entities
+from recollect.policy.text.speaker_names import words_of
+from recollect.policy.text.terms import keywords_and_words
 from recollect.ports import App, Chunk, Embedder
 
 _BATCH = 16  # memories read and stored at once: what a kill costs, and how long a writer may wait
@@ -41,24 +41,24 @@ def reindex(
     if stamps_of(target) == stamps_of(app.embedder):
         target = app.embedder
     target.warm()
-    app.text.rebuild(worded)
+    app.text.rebuild(keywords_and_words)
     app.records.recount(words_of)
-    app.records.name_entities(entities)
-    if everything or not app.beside.serves(stamps_of(target)):
+    app.records.replace_entities(entities)
+    if everything or not app.shadow_index.serves(stamps_of(target)):
         total = _move(app, target, progress)
     else:
         total = _complete(app, progress)
-    app.vectors.mend()
+    app.vectors.repair()
     return total
 
 
 def _move(app: App, target: Embedder, progress: _Progress) -> int:
     """Build everything beside, then switch; whatever was written meanwhile is caught up with."""
     read = partial(chunks_of, target)
-    app.beside.begin(stamps_of(target))
+    app.shadow_index.begin(stamps_of(target))
     total = _fill(app, read, progress)
-    app.beside.index(lambda: progress(total, total))
-    while not app.beside.switch(read):
+    app.shadow_index.index(lambda: progress(total, total))
+    while not app.shadow_index.switch(read):
         total = _fill(app, read, progress)
     return total
 
@@ -66,20 +66,20 @@ def _move(app: App, target: Embedder, progress: _Progress) -> int:
 def _fill(app: App, read: Callable[[str], tuple[Chunk, ...]], progress: _Progress) -> int:
     """Read whatever is missing beside, until nothing is; return how many memories there are."""
     while True:
-        done, total = app.beside.counts()
+        done, total = app.shadow_index.counts()
         progress(done, total)
         if done >= total:
             return total
         after = 0
-        while waiting := app.beside.missing(after, _BATCH):
-            app.beside.put([(one, read(one.content)) for one in waiting])
+        while waiting := app.shadow_index.missing(after, _BATCH):
+            app.shadow_index.put([(one, read(one.content)) for one in waiting])
             after, done = waiting[-1].id, done + len(waiting)
             progress(min(done, total), total)
 
 
 def _complete(app: App, progress: _Progress) -> int:
     """Embed what has no vectors yet."""
-    waiting, total = app.records.queue_unread(app.embedder.card.dimensions)
+    waiting, total = app.records.queue_unembedded(app.embedder.card.dimensions)
     done = total - waiting
     progress(done, total)
 

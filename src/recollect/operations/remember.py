@@ -2,109 +2,170 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from recollect.domain import Caller, Done, Draft, Memory, Outcome
-from recollect.errors import InvalidInput, SecretFound
-from recollect.operations import twins
-from recollect.operations.entry import MASKED, Ready, entry_of, passed, ready
-from recollect.operations.forget import over_hidden
-from recollect.policy.reconcile import Action, Decision, decide
+from recollect.domain import Caller, Draft, Memory, Outcome, Sensitivity, WriteStatus
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.operations import duplicates
+from recollect.operations.prepare_write import (
+    MASKED,
+    PreparedDraft,
+    clear_or_journal,
+    earlier_answer,
+    entry_for,
+    evict_surplus,
+    prepare,
+    prepare_revival,
+    refuse_taken_key,
+)
+from recollect.operations.visibility import parse_id
+from recollect.policy.reconcile import Action, decide, expired
 from recollect.ports import App, Writing
 
-_APART = " `restore` takes it apart again."
 
+def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to it.
 
-def remember(app: App, draft: Draft, caller: Caller | None = None, *, request_id: str = "") -> Outcome:
-    """Store `draft` in the one namespace of its scope; durable in SQL when this returns.
+    A known `key` updates that memory; the same content again refreshes it and raises its confidence. With `id` the
+    draft is the new version of that memory, and the earlier text is kept as a hidden memory. With `supersedes` it is a
+    memory of its own, and the named one is hidden. The notes say what became of it, and `restore` undoes that.
 
-    A known key updates that memory; the same content again refreshes it and raises its confidence. Fields that were
-    not given keep what they had. What resembles a memory may be taken into it, or put it right: the notes say so, and
-    `restore` undoes it. A `request_id` seen before gives its first answer again and changes nothing. Raises
-    `SecretFound` when the gate refuses; then nothing is written.
+    A `request_id` seen before gives its first answer again and changes nothing. Raises `SecretFound` when the gate
+    refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's; then
+    nothing is written.
     """
-    caller = caller or app.caller
-    namespace = caller.namespace(draft.scope)
-    one = ready(app, passed(app, draft, namespace, caller))
-    judged, whole = _planned(app, one, namespace, caller)
-    notes = (MASKED,) if one.draft != draft else ()
-    with app.records.writing(namespace, caller.user) as transaction:
-        if (before := transaction.answered(request_id)) is not None:
+    namespace = _namespace(app, draft, caller)
+    cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller)
+    if namespace is None:
+        if (before := earlier_answer(app, caller, request_id)) is not None:
             return before
-        same_key = transaction.by_key(one.draft.key) if one.draft.key else None
-        decision = decide(one.draft, one.content_hash, same_key, transaction.by_hash(one.content_hash))
-        if decision.action is Action.INSERT:
-            decision = _still(transaction, judged)
-        outcome = _written(app, transaction, one, whole, decision, caller)
-        evicted = make_room(app, transaction, int(outcome.id))
-        told = (note.removesuffix(_APART) if evicted else note for note in outcome.notes)
-        outcome = replace(outcome, notes=(*notes, *told))
-        transaction.answer(request_id, outcome)
+        raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
+    one = prepare(app, cleared)
+    near = duplicates.cosines(app, one, namespace)
+    plan = _planned(app, one, namespace, near, caller)
+    evicted = 0
+    with app.records.writing(namespace, caller.user) as transaction:
+        outcome = transaction.previous_outcome(request_id)
+        if outcome is None:
+            outcome, kept = _written(app, transaction, one, plan, caller.user)
+            evicted = evict_surplus(app, transaction, int(outcome.id))
+            masked = (MASKED,) if one.draft != draft else ()
+            hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
+            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden))
+            transaction.record_outcome(request_id, outcome)
     if evicted:
-        app.later(app.text.scrub)
-    return outcome
+        app.run_later(app.text.purge_deleted)
+    return replace(outcome, near=duplicates.named(app, one.draft, namespace, near, outcome))
 
 
-def make_room(app: App, transaction: Writing, newest: int) -> int:
-    """Evict what is least worth keeping beyond `max_memories`, never the newest; return how many went."""
-    if not app.keeping.max_memories:
-        return 0
-    return sum(transaction.delete(one, "evict") for one in transaction.surplus(app.keeping.max_memories, newest))
+_Kept = tuple[tuple[int, str], ...]
+"""The hidden memories that keep a text, and what is said of each while it is there."""
 
 
-def _planned(app: App, one: Ready, namespace: str, caller: Caller) -> tuple[Decision, Ready | None]:
-    """Return what becomes of a draft beside its twins, and what a merge or a refresh would write then.
+def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
+    """Return where to write: where the memory lies that the draft names, else the namespace of its scope."""
+    named = draft.id or draft.supersedes
+    if named is None:
+        return caller.namespace(draft.scope)
+    number = parse_id(named)
+    scope = draft.scope if "scope" in draft.model_fields_set else None
+    return app.records.namespace_of(number, caller.namespaces(scope)) if number else None
 
-    That is a new draft, which passes the gate again. Where there can be none, the memory stays by itself.
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which memory a draft joins because of what it resembles, and the whole text that is written over that one."""
+
+    action: Action
+    old: Memory
+    whole: PreparedDraft
+
+
+def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
+    """Return what to write over the memory that the draft joins, or None where it joins none.
+
+    That is a new draft, which passes the gate again; where the gate or the limits refuse it, the draft joins none.
     """
-    judged = twins.judged(app, one, namespace)
-    if judged.old is None or judged.action is Action.SUPERSEDE:
-        return judged, None
-    making = twins.joined if judged.action is Action.MERGE else twins.again
+    if one.draft.id or one.draft.supersedes:
+        return None
+    decision = duplicates.decide_by_likeness(app, one, namespace, near)
+    if decision.old is None:
+        return None
+    make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
     try:
-        whole = passed(app, making(judged.old, one.draft), namespace, caller)
+        whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller)
     except (SecretFound, InvalidInput):
-        return Decision(Action.INSERT), None
-    return judged, ready(app, whole, judged.old)
-
-
-def _still(transaction: Writing, judged: Decision) -> Decision:
-    """Return the judgement where the memory it is about is still what was looked at."""
-    if judged.old is None:
-        return judged
-    now = transaction.by_id(judged.old.id)
-    return judged if now is not None and _unread(now) == _unread(judged.old) else Decision(Action.INSERT)
-
-
-def _unread(memory: Memory) -> Memory:
-    """Return the memory without what reading it changes."""
-    return replace(memory, accessed_count=0, recalled_count=0, last_accessed_at=None, expires_at=None)
+        return None
+    return _Plan(decision.action, decision.old, prepare(app, whole, decision.old))
 
 
 def _written(
-    app: App, transaction: Writing, one: Ready, whole: Ready | None, decision: Decision, caller: Caller
-) -> Outcome:
-    now, rule = app.clock(), app.keeping.retention
-    old = decision.old
-    if old is None or decision.action is Action.SUPERSEDE:
-        new = transaction.insert(entry_of(one, None, caller.user, now, rule))
-        if old is None:
-            return Outcome(Done.STORED, str(new))
-        transaction.supersede(old.id, by=new)
-        return Outcome(Done.STORED, str(new), (f"It puts right memory {old.id}, which leaves recall.",))
-    said_alike = whole is not None and old.content_hash != one.content_hash and decision.action is not Action.UPDATE
-    if not said_alike or whole is None:
-        seen = one if old.deleted_at is None else over_hidden(app, one, old)
-        transaction.update(old, entry_of(seen, old, caller.user, now, rule), decision.action)
-        return Outcome(Done.UPDATED, str(old.id), _back(old))
-    if decision.action is Action.MERGE:
-        transaction.archive(old)
-        transaction.insert(entry_of(one, None, caller.user, now, rule), merged_into=old.id)
-    transaction.update(old, entry_of(whole, old, caller.user, now, rule), decision.action)
-    if decision.action is Action.MERGE:
-        return Outcome(Done.MERGED, str(old.id), (f"Memory {old.id} says it too now.{_APART}",))
-    return Outcome(Done.UPDATED, str(old.id), (f"Memory {old.id} says so already.",))
+    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, author: str
+) -> tuple[Outcome, _Kept]:
+    """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory."""
+    draft = one.draft
+    named = _named(app, transaction, draft)
+    known = transaction.by_key(draft.key) if draft.key else None
+    if named is not None and draft.id:
+        refuse_taken_key(transaction, draft.key, named.id, app.clock())
+        known = named
+    decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash))
+    kept: _Kept = ()
+    if decision.old is not None:
+        replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
+        kept = _archived(transaction, decision.old) if replaced else ()
+        outcome = _updated(app, transaction, one, decision.action, decision.old, author)
+    elif plan is not None and _is_unchanged(transaction, plan.old):
+        outcome, kept = _joined(app, transaction, one, plan, author)
+    else:
+        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+    if named is None or str(named.id) == outcome.id:
+        return outcome, kept
+    transaction.supersede(named.id, by=int(outcome.id))
+    note = f"Replaces memory {named.id}, which is now hidden."
+    return replace(outcome, notes=(*outcome.notes, note)), kept
 
 
-def _back(old: Memory) -> tuple[str, ...]:
-    return (f"It is current again; memory {old.superseded_by} had put it right.",) if old.superseded_by else ()
+def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
+    """Return the memory that the draft replaces; raise `NotFound` for one that not everybody in the namespace sees."""
+    named = draft.id or draft.supersedes
+    if named is None:
+        return None
+    old = transaction.by_id(parse_id(named) or 0)
+    if old is None or expired(old, app.clock()) or old.merged_into or old.sensitivity is not Sensitivity.PUBLIC:
+        raise NotFound(f"Memory {named} not found.")
+    return old
+
+
+def _archived(transaction: Writing, old: Memory) -> _Kept:
+    """Keep the present text of a memory as a hidden one."""
+    kept = transaction.archive(old)
+    return ((kept, f"The earlier text is kept as memory {kept}, which is hidden."),)
+
+
+def _updated(app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, author: str) -> Outcome:
+    """Write the draft over a memory, which is current from now on, whatever hid it before."""
+    seen = one if old.deleted_at is None else prepare_revival(app, one, old)
+    transaction.update(old, entry_for(app, seen, old, author), action)
+    back = f"It is current again; memory {old.superseded_by} had replaced it."
+    return Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
+
+
+def _is_unchanged(transaction: Writing, old: Memory) -> bool:
+    """Say whether a memory is still what it was when it was looked at, but for what reading it changes."""
+    names = ("accessed_count", "recalled_count", "last_accessed_at", "expires_at")
+    now = transaction.by_id(old.id)
+    return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
+
+
+def _joined(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, author: str) -> tuple[Outcome, _Kept]:
+    """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
+    old, entry = plan.old, entry_for(app, plan.whole, plan.old, author)
+    if plan.action is not Action.MERGE:
+        transaction.update(old, entry, plan.action)
+        return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
+    transaction.archive(old)
+    part = transaction.insert(entry_for(app, one, None, author), merged_into=old.id)
+    transaction.update(old, entry, plan.action)
+    kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
+    return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

@@ -1,4 +1,4 @@
-"""Rescan: today's detectors over what is stored, hidden memories included. It tells of secrets, never their values."""
+"""Rescan: today's secret detectors over what is stored, hidden memories included. Never returns a secret's value."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from recollect.domain import Caller, Exposed, Fact, Memory, OnFound, OnSecret, Rescan, Rescanned, StoreFact
+from recollect.domain import Caller, Fact, Memory, OnFound, OnSecret, Rescan, Rescanned, StoredSecret, StoreFact
 from recollect.gate import clear, secrets_in
-from recollect.operations.entry import entry_of, ready
-from recollect.operations.forget import draft_of
+from recollect.operations.prepare_write import draft_of, entry_for, prepare
 from recollect.ports import App, Writing
 
 _PAGE = 200
@@ -20,63 +19,62 @@ _PARTS = ("subject", "predicate", "object")
 def rescan(
     app: App,
     request: Rescan,
-    caller: Caller | None = None,
+    caller: Caller,
     *,
     request_id: str = "",
     progress: Callable[[int], None] = lambda _: None,
 ) -> Rescanned:
-    """Look through the caller's namespaces and report, redact, or quarantine; a second time finds what is left.
+    """Search the caller's namespaces for secrets, and report, redact or quarantine what holds one.
 
-    `progress` is told how many memories and facts have been looked at. What is in quarantine comes back with `restore`
-    only when the gate finds nothing in it any more.
+    `progress` gets the number of memories and facts scanned so far. `restore` brings a memory back from quarantine
+    only when the gate finds no secret in it any more.
     """
-    del request_id  # doing it again is no different
-    caller = caller or app.caller
+    del request_id  # a second rescan finds what is left
     scanned, changed = 0, 0
-    exposed: list[Exposed] = []
-    for namespace in app.records.existing(caller.namespaces(request.scope)):
+    exposed: list[StoredSecret] = []
+    for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
         for visit in (_memories, _facts):
             for looked, found, done in visit(app, request.on_found, namespace, caller):
                 scanned, changed = scanned + looked, changed + done
                 exposed += found
                 progress(scanned)
     if changed:
-        app.later(app.vectors.sync)
-        app.later(app.text.scrub)
+        app.run_later(app.vectors.sync)
+        app.run_later(app.text.purge_deleted)
     return Rescanned(scanned, tuple(exposed), changed)
 
 
-def _memories(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[Exposed], int]]:
+def _memories(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[StoredSecret], int]]:
     last = 0
     while True:
         with app.records.writing(namespace, caller.user) as transaction:
-            page = transaction.every(last, _PAGE)
+            page = transaction.page(last, _PAGE)
             found = {one.id: _exposed("memory", one.id, draft_of(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
-                _treat(app, transaction, one, rule, caller)
+                _apply(app, transaction, one, rule, caller)
         yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
         if len(page) < _PAGE:
             return
         last = page[-1].id
 
 
-def _treat(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
+def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
     if rule is OnFound.QUARANTINE:
         transaction.quarantine(old.id)
     elif rule is OnFound.REDACT:
-        one = ready(app, clear(draft_of(old), OnSecret.REDACT), old)
-        entry = entry_of(one, old, caller.user, app.clock(), app.keeping.retention)
+        one = prepare(app, clear(draft_of(old), OnSecret.REDACT), old)
+        entry = entry_for(app, one, old, caller.user)
         entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
         transaction.update(old, entry, "redact", revive=False)
-        transaction.leave_no_trace()
+        transaction.request_purge()
 
 
-def _facts(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[Exposed], int]]:
+def _facts(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[StoredSecret], int]]:
     last = 0
     while True:
         with app.records.writing(namespace, caller.user) as transaction:
-            page = transaction.every_fact(last, _PAGE)
+            page = transaction.fact_page(last, _PAGE)
             found = {one.id: _exposed("fact", one.id, _triple(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
@@ -95,6 +93,6 @@ def _triple(fact: Fact) -> StoreFact:
     return StoreFact(subject=fact.subject, predicate=fact.predicate, object=fact.object)
 
 
-def _exposed(what: str, number: int, noun: BaseModel) -> Sequence[Exposed]:
+def _exposed(what: str, number: int, noun: BaseModel) -> Sequence[StoredSecret]:
     secrets = ((field, tuple(dict.fromkeys(one.kind for one in findings))) for field, _, findings in secrets_in(noun))
-    return [Exposed(what, number, field, kinds) for field, kinds in secrets]
+    return [StoredSecret(what, number, field, kinds) for field, kinds in secrets]

@@ -1,132 +1,97 @@
-"""The table of operations: each verb once. Every door is a projection of it."""
+"""The operations of the core: each verb once. `doors/operations.py` puts them together with those of `transfer`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
-from recollect.domain import (
-    ByConcept,
-    ByFile,
-    Caller,
-    Draft,
-    ExportPage,
-    FactQuery,
-    FactsFound,
-    FindSimilar,
-    Forget,
-    ForPrompt,
-    Get,
-    ImportBatch,
-    Imported,
-    Inspect,
-    JournalEntry,
-    Listed,
-    Listing,
-    Memory,
-    MemoryRecall,
-    MemoryRemember,
-    MemoryStore,
-    Outcome,
-    Page,
-    Prompt,
-    Purge,
-    Purged,
-    Query,
-    Recalled,
-    Request,
-    Rescan,
-    Rescanned,
-    Restore,
-    Seen,
-    Similar,
-    SoftForget,
-    Stats,
-    StoreFact,
-    Summarize,
-    Summarized,
-    Timeline,
-    Update,
-)
-from recollect.operations.dialects import memory_recall, memory_remember, memory_store
-from recollect.operations.exchange.exporting import export_page
-from recollect.operations.exchange.importing import import_batch
+from recollect.domain import Request
+from recollect.operations.aliases import memory_recall, memory_remember, memory_store
 from recollect.operations.facts import forget_fact, query_facts, store_fact
-from recollect.operations.forget import forget, memory_forget, restore_memory
-from recollect.operations.get import get_memory, update_memory
-from recollect.operations.inspect import doctor, history
+from recollect.operations.forget import forget, memory_forget
+from recollect.operations.get import get_memory
+from recollect.operations.inspect import doctor, history, stats
 from recollect.operations.listing import (
-    find_similar,
     get_timeline,
     list_memories,
     search_by_concept,
     search_by_file,
-    stats,
 )
 from recollect.operations.prompt import format_for_prompt
+from recollect.operations.purge import purge_expired
 from recollect.operations.recall import recall
 from recollect.operations.remember import remember
 from recollect.operations.rescan import rescan
-from recollect.operations.retention import purge_expired, summarize_old
-from recollect.ports import App, Check
+from recollect.operations.restore import restore_memory
+from recollect.operations.similar import find_similar
+from recollect.operations.summarize import summarize_old
+from recollect.operations.update import update_memory
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One verb: its name, what it takes and gives, the function `(app, request, caller)`, what it does to the store.
+    """One verb: its name, the function `(app, request, caller)` that runs it, and what it does to the store.
 
-    A function that `writes` also takes `request_id`, under which a retry gets the first answer again. A `destructive`
+    A function that writes also takes `request_id`, under which a retry gets the first answer again. A `destructive`
     one takes something away, an `idempotent` one does no more when it is called again with the same arguments.
     """
 
     name: str
-    request: type[Request]
-    answer: Any
     run: Callable[..., Any]
-    writes: bool
     destructive: bool = False
     idempotent: bool = False
 
+    @property
+    def request(self) -> type[Request]:
+        """Return the type of the request, as the function declares it."""
+        request: type[Request] = list(_types(self.run).values())[1]
+        return request
 
-TABLE = (
-    Operation("remember", Draft, Outcome, remember, writes=True),
-    Operation("recall", Query, Recalled, recall, writes=False),
-    Operation("forget", Forget, Outcome, forget, writes=True, destructive=True, idempotent=True),
-    Operation("store_memory", Draft, Outcome, remember, writes=True),
-    Operation("search_memories", Query, Recalled, recall, writes=False),
-    Operation("list_memories", Listing, Listed, list_memories, writes=False),
-    Operation("get_memory", Get, Memory, get_memory, writes=False),
-    Operation("update_memory", Update, Outcome, update_memory, writes=True, destructive=True, idempotent=True),
-    Operation("delete_memory", Forget, Outcome, forget, writes=True, destructive=True, idempotent=True),
-    Operation("search_by_file", ByFile, Listed, search_by_file, writes=False),
-    Operation("search_by_concept", ByConcept, Listed, search_by_concept, writes=False),
-    Operation("get_timeline", Timeline, Listed, get_timeline, writes=False),
-    Operation("store_fact", StoreFact, Outcome, store_fact, writes=True),
-    Operation("query_facts", FactQuery, FactsFound, query_facts, writes=False),
-    Operation("forget_fact", Forget, Outcome, forget_fact, writes=True, destructive=True, idempotent=True),
-    Operation("purge_expired", Purge, Purged, purge_expired, writes=True, destructive=True, idempotent=True),
-    Operation("summarize_old", Summarize, Summarized, summarize_old, writes=True, idempotent=True),
-    Operation("memory_store", MemoryStore, Outcome, memory_store, writes=True),
-    Operation("memory_recall", MemoryRecall, Recalled, memory_recall, writes=False),
-    Operation("memory_forget", SoftForget, Outcome, memory_forget, writes=True, destructive=True, idempotent=True),
-    Operation("memory_remember", MemoryRemember, Outcome, memory_remember, writes=True),
-    Operation("restore", Restore, Outcome, restore_memory, writes=True, idempotent=True),
-    Operation("find_similar", FindSimilar, list[Similar], find_similar, writes=False),
-    Operation("format_for_prompt", ForPrompt, Prompt, format_for_prompt, writes=False),
-    Operation("history", Get, list[JournalEntry], history, writes=False),
-    Operation("rescan", Rescan, Rescanned, rescan, writes=True, destructive=True, idempotent=True),
-    Operation("stats", Seen, Stats, stats, writes=False),
-    Operation("import_batch", ImportBatch, Imported, import_batch, writes=True, destructive=True, idempotent=True),
-    Operation("export_page", ExportPage, Page, export_page, writes=False),
-    Operation("doctor", Inspect, list[Check], doctor, writes=False),
+    @property
+    def answer(self) -> Any:
+        """Return the type of the answer, as the function declares it."""
+        return _types(self.run)["return"]
+
+    @property
+    def writes(self) -> bool:
+        """Say whether it changes the store."""
+        return "request_id" in _types(self.run)
+
+
+@cache
+def _types(function: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(function)
+
+
+CORE = (
+    Operation("remember", remember),
+    Operation("recall", recall),
+    Operation("forget", forget, destructive=True, idempotent=True),
+    Operation("store_memory", remember),
+    Operation("search_memories", recall),
+    Operation("list_memories", list_memories),
+    Operation("get_memory", get_memory),
+    Operation("update_memory", update_memory, destructive=True, idempotent=True),
+    Operation("delete_memory", forget, destructive=True, idempotent=True),
+    Operation("search_by_file", search_by_file),
+    Operation("search_by_concept", search_by_concept),
+    Operation("get_timeline", get_timeline),
+    Operation("store_fact", store_fact),
+    Operation("query_facts", query_facts),
+    Operation("forget_fact", forget_fact, destructive=True, idempotent=True),
+    Operation("purge_expired", purge_expired, destructive=True, idempotent=True),
+    Operation("summarize_old", summarize_old, idempotent=True),
+    Operation("memory_store", memory_store),
+    Operation("memory_recall", memory_recall),
+    Operation("memory_forget", memory_forget, destructive=True, idempotent=True),
+    Operation("memory_remember", memory_remember),
+    Operation("restore", restore_memory, idempotent=True),
+    Operation("find_similar", find_similar),
+    Operation("format_for_prompt", format_for_prompt),
+    Operation("history", history),
+    Operation("rescan", rescan, destructive=True, idempotent=True),
+    Operation("stats", stats),
+    Operation("doctor", doctor),
 )
-
-BY_NAME = {operation.name: operation for operation in TABLE}
-
-
-def perform(app: App, name: str, fields: dict[str, Any], caller: Caller | None, request_id: str = "") -> Any:
-    """Check the fields, then run the operation; this is the one way from any door to any verb."""
-    operation = BY_NAME[name]
-    request = operation.request(**fields)
-    return operation.run(app, request, caller, **({"request_id": request_id} if operation.writes else {}))

@@ -1,19 +1,19 @@
 """The dual response: which index lines and which details an answer of so many tokens holds.
 
-Here is also the one shape of such an answer, because what is counted must be what a door prints. Nothing is
-loaded, and nothing is ranked anew.
+What is counted is what a door prints. Nothing is loaded, and nothing is ranked anew.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
-from recollect.domain import FactType, Hit, Index, IndexLine, Layer, Recalled, Scope
-from recollect.policy.layers import shortened
+from recollect.domain import Hit, Index, IndexLine, Layer, Recalled
+from recollect.policy.text.layers import shortened
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 
@@ -31,15 +31,22 @@ def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     deepest layer that fits. A hit that does not fit at all makes room for a later, smaller one. Notes may take
     half of what the bare answer leaves.
     """
-    lines = whole.index.lines if whole.index else ()
-    room = _Room(max_tokens - count(printed(answer_json(_cut(whole, (), (), ())))), count)
+    matches = whole.index.lines if whole.index else ()
+
+    def cut(lines: Sequence[IndexLine], hits: Sequence[Hit], notes: Sequence[str]) -> Recalled:
+        index = Index(tuple(lines), omitted=len(matches) - len(hits), unlisted=len(matches) - len(lines))
+        return replace(whole, hits=tuple(hits), notes=tuple(notes), index=index)
+
+    room = _Room(max_tokens - count(printed(cut((), (), ()).public())), count)
     reserve = room.left // 2
-    notes = tuple(note for note in whole.notes if room.take({"notes": [note]}, reserve))
-    listed = _listed((_brief(line, count) for line in lines), room)
-    shown = [_deepest(hit, listed, room) for hit in whole.hits if hit.memory.id in listed]
-    answer = _cut(whole, tuple(listed.values()), tuple(hit for hit in shown if hit), notes)
-    while count(printed(answer_json(answer))) > max_tokens and (shorter := _shorter(whole, answer)) is not None:
-        answer = shorter  # a tokenizer may find more tokens in the whole than in its pieces
+    notes = [note for note in whole.notes if room.take({"notes": [note]}, reserve)]
+    # Whoever is not listed is no better than who is: the first line that does not fit is the end.
+    lines = list(takewhile(lambda line: room.take(line.public()), (_brief(line, count) for line in matches)))
+    listed = {line.id: line.abstract for line in lines}
+    shown = (_deepest(hit, listed[hit.memory.id], room) for hit in whole.hits if hit.memory.id in listed)
+    hits = [hit for hit in shown if hit]
+    while count(printed((answer := cut(lines, hits, notes)).public())) > max_tokens and (hits or lines or notes):
+        (hits or lines or notes).pop()  # a tokenizer may find more tokens in the whole than in its pieces
     return answer
 
 
@@ -51,42 +58,6 @@ def estimate(text: str) -> int:
 def printed(body: Any) -> str:
     """Return a JSON value as an answer with a budget prints it: on one line, without a space too many."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-
-
-def answer_json(recalled: Recalled) -> dict[str, Any]:
-    """Return the whole answer: message, index, details, how many matches have no details, how many no line either."""
-    index = recalled.index or Index((), 0, 0)
-    body: dict[str, Any] = {
-        "message": recalled.message,
-        "index": [line_json(line) for line in index.lines],
-        "details": [detail_json(hit) for hit in recalled.hits],
-        "omitted": index.omitted,
-        "unlisted": index.unlisted,
-    }
-    return body | ({"notes": list(recalled.notes)} if recalled.notes else {})
-
-
-def line_json(line: IndexLine) -> dict[str, Any]:
-    """Return one line of the index."""
-    return {"id": str(line.id), "score": round(line.score, 2), "abstract": line.abstract}
-
-
-def detail_json(hit: Hit) -> dict[str, Any]:
-    """Return one hit in detail: its text under the name of its layer, and the labels that say something."""
-    memory = hit.memory
-    optional = {
-        "fact_type": "" if memory.fact_type is FactType.GENERAL else str(memory.fact_type),
-        "scope": "" if memory.scope is Scope.PROJECT else str(memory.scope),
-        "key": memory.key,
-        "category": memory.category,
-        "tags": list(memory.tags),
-    }
-    return {
-        "id": str(memory.id),
-        str(hit.layer): hit.text,
-        **{name: value for name, value in optional.items() if value},
-        "updated_at": memory.updated_at.date().isoformat(),
-    }
 
 
 def _most(piece: str) -> int:
@@ -125,40 +96,14 @@ def _brief(line: IndexLine, count: Count) -> IndexLine:
     return replace(line, abstract=abstract)
 
 
-def _listed(lines: Iterable[IndexLine], room: _Room) -> dict[int, IndexLine]:
-    """Return the lines up to the first that does not fit: whoever is not listed is no better than who is."""
-    listed: dict[int, IndexLine] = {}
-    for line in lines:
-        if not room.take(line_json(line)):
-            break
-        listed[line.id] = line
-    return listed
-
-
-def _deepest(hit: Hit, listed: dict[int, IndexLine], room: _Room) -> Hit | None:
-    """Return the hit at the deepest layer that fits, unless that would say again what its index line says."""
-    known = {"", listed[hit.memory.id].abstract}
+def _deepest(hit: Hit, line: str, room: _Room) -> Hit | None:
+    """Return the hit at the deepest layer that fits, unless that would say again what its `line` in the index says."""
+    known = {"", line}
     for layer in _DEEPEST_FIRST:
         shown = replace(hit, layer=layer)
         if layer is not Layer.CONTENT and shown.text in known:
             continue
-        if room.take(detail_json(shown)):
+        if room.take(shown.detail()):
             return shown
         known.add(shown.text)
     return None
-
-
-def _cut(whole: Recalled, lines: tuple[IndexLine, ...], hits: tuple[Hit, ...], notes: tuple[str, ...]) -> Recalled:
-    total = len(whole.index.lines) if whole.index else 0
-    index = Index(lines, omitted=total - len(hits), unlisted=total - len(lines))
-    return replace(whole, hits=hits, notes=notes, index=index)
-
-
-def _shorter(whole: Recalled, answer: Recalled) -> Recalled | None:
-    """Return the answer without its last detail, else its last line, else its last note; None when it is bare."""
-    lines = answer.index.lines if answer.index else ()
-    if answer.hits:
-        return _cut(whole, lines, answer.hits[:-1], answer.notes)
-    if lines:
-        return _cut(whole, lines[:-1], (), answer.notes)
-    return _cut(whole, (), (), answer.notes[:-1]) if answer.notes else None

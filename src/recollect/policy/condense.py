@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.domain import MAX_CONTENT, Memory
-from recollect.policy.layers import one_line
+from recollect.policy.text.layers import one_line
 
 
 def condensed(category: str | None, memories: Sequence[Memory]) -> str:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from recollect.domain import Memory
-from recollect.policy.layers import one_line
+from recollect.policy.text.layers import one_line
 
 _OPEN = "<memories>"
 _CLOSE = "</memories>"
@@ -40,7 +40,12 @@ def fenced(memories: Sequence[Memory], max_tokens: int, count: Callable[[str], i
 def _line(memory: Memory) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     said = one_line(memory.abstract or memory.content)
-    return _unframed(_visible(f"- [{memory.id}] ({memory.fact_type}, {day}) {said}"))
+    return harmless(f"- [{memory.id}] ({memory.fact_type}, {day}) {said}")
+
+
+def harmless(line: str) -> str:
+    """Return a line without invisible characters and without what may be read as a frame of the conversation."""
+    return _unframed(_visible(line))
 
 
 def _visible(text: str) -> str:

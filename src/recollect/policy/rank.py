@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.domain import POLICIES, Memory, Profile, Standing
+from recollect.domain import POLICIES, Memory, Profile, RankingRow
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)
@@ -47,18 +47,20 @@ def coverage(weights: Mapping[str, float], held: Collection[str]) -> float:
     return sum(weight for word, weight in weights.items() if word in held) / total if total else 0.0
 
 
-def recency(memory: Standing | Memory, now: datetime) -> float:
+def recency(memory: RankingRow | Memory, now: datetime) -> float:
     """Return 1 for a memory written now, falling by half with each half-life of its kind (21 days mostly)."""
     age = max((now - memory.updated_at).total_seconds(), 0.0) / _DAY
     return float(0.5 ** (age / POLICIES[memory.fact_type].half_life))
 
 
-def frequency(memory: Standing | Memory) -> float:
+def frequency(memory: RankingRow | Memory) -> float:
     """Return 0–1: how often a memory was used, on a logarithmic scale that is full at twenty uses."""
     return min(math.log1p(memory.accessed_count + memory.recalled_count) / _OFTEN, 1.0)
 
 
-def weigh(memory: Standing | Memory, matched: float, weights: Weights, now: datetime) -> tuple[float, dict[str, float]]:
+def weigh(
+    memory: RankingRow | Memory, matched: float, weights: Weights, now: datetime
+) -> tuple[float, dict[str, float]]:
     """Return the score (0–1) and what each part gave to it; the parts sum to the score."""
     parts = {
         "match": weights.match * matched,

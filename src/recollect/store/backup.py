@@ -27,10 +27,11 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, RecollectError, StoreUnusable
-from recollect.store import journal, rows, stamps
-from recollect.store.database import Database, open_file
-from recollect.store.migrations import HEAD, revision
-from recollect.store.owner import own
+from recollect.store import journal
+from recollect.store.sql import store_metadata, tables
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.migrations import HEAD, revision
+from recollect.store.store_lock import own
 
 DATABASE = "memory.db"
 MANIFEST = "manifest.json"
@@ -39,7 +40,7 @@ FORMAT = 1
 
 _PIECE = 1 << 20
 _LARGEST_MANIFEST = 1 << 16
-_COUNTED = {"memories": rows.memory, "vectors": rows.vector, "journal": rows.journal}
+_COUNTED = {"memories": tables.memory, "vectors": tables.vector, "journal": tables.journal}
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError)
 
 
@@ -80,7 +81,7 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
         raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
     if not source.is_file():
         raise StoreUnusable(f"There is no store in {folder}.")
-    with _plainly(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
+    with _as_store_error(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
         copy = scratch / DATABASE
         _copy(source, copy)
         manifest = _describe(copy)
@@ -102,7 +103,7 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
     """
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")
-    with _plainly(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
+    with _as_store_error(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
         fresh = scratch / DATABASE
         manifest = _unpack(file, fresh)
         _verify(file, fresh, manifest)
@@ -142,7 +143,7 @@ def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
             name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for name, table in _COUNTED.items()
         }
-        return revision(database) or "", stamps.model_of(stamps.read(connection)), counts
+        return revision(database) or "", store_metadata.model_of(store_metadata.read(connection)), counts
 
 
 def _pack(file: Path, copy: Path, manifest: Manifest) -> None:
@@ -198,15 +199,19 @@ def _transfer(source: IO[bytes], copy: IO[bytes], most: int) -> tuple[str, int]:
 
 def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
     """Look at every page, every line of the journal, and whether the database is what the manifest says."""
-    if manifest.schema > HEAD:
-        raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
+    if manifest.schema != HEAD:
+        raise InvalidInput(
+            "file",
+            f"The backup {file} has schema {manifest.schema}, and this version of Recollect knows schema {HEAD} only: "
+            "restore it with the version that made it.",
+        )
     try:
         with _opened(copy) as database, database.reading() as connection:
             verdict = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
             if verdict != "ok":
                 raise _damaged(file, f"its database is not whole: {verdict}")
-            if (line := journal.first_broken(connection)) is not None:
-                raise _damaged(file, f"line {line} of its journal was tampered with")
+            for name, line in journal.broken(connection).items():
+                raise _damaged(file, f"line {line} of {name} in its journal was tampered with")
             if _contents(database) != (manifest.schema, manifest.model, manifest.counts):
                 raise _damaged(file, "its database has another schema, model or counts than its manifest says")
     except DatabaseError as error:
@@ -214,7 +219,7 @@ def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
 
 
 def _check_free(folder: Path, *, force: bool) -> bool:
-    """Say whether something must be kept aside; refuse to do so unless told to."""
+    """Say whether something must be kept aside; refuse to do so unless `force` is given."""
     used = _used(folder / DATABASE)
     if used and not force:
         raise InvalidInput("force", f"The store in {folder} is not empty; --force keeps it aside and replaces it.")
@@ -227,8 +232,8 @@ def _used(database: Path) -> bool:
         return False
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True, timeout=30)) as live:
-            tables = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            wanted = {table.name for table in _COUNTED.values()} & tables
+            found = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            wanted = {table.name for table in _COUNTED.values()} & found
             used = any(live.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in wanted)  # noqa: S608 - our own names
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.DatabaseError:
@@ -285,7 +290,7 @@ def _scratch(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _plainly(what: str) -> Iterator[None]:
+def _as_store_error(what: str) -> Iterator[None]:
     try:
         yield
     except RecollectError:

@@ -13,17 +13,17 @@ from recollect.doors.daemon.runtime import Runtime
 from recollect.errors import DaemonUnreachable, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
-_HELLO = 5.0  # seconds in which a daemon that is well says who it is
-_DOUBT = 20.0  # seconds without an answer after which it is asked whether it is still well
+_PING = 5.0  # seconds in which a healthy daemon answers a ping
+_SILENCE = 20.0  # seconds without an answer after which the daemon is pinged
 _UNAUTHORIZED = 401
 
 
-class Gone(DaemonUnreachable):
-    """The daemon did not answer: it is not there any more, went while it was asked, or hangs."""
+class DaemonGone(DaemonUnreachable):
+    """The daemon did not answer: it has ended, ended during the request, or is blocked."""
 
 
-class Refused(Gone):
-    """Whoever listens there does not know the token: another daemon has taken this one's place."""
+class TokenRejected(DaemonGone):
+    """The process that listens there rejects the token: another daemon has replaced this one."""
 
 
 class _SocketConnection(http.client.HTTPConnection):
@@ -47,14 +47,14 @@ class Client:
         self._idle: deque[http.client.HTTPConnection] = deque()
         self._closed = False
 
-    def hello(self) -> dict[str, Any]:
-        """Ask who is there; raise `Gone` when nobody says so within a few seconds."""
-        return self._exchange("/hello", {}, _HELLO, busy=False)
+    def ping(self) -> dict[str, Any]:
+        """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds."""
+        return self._exchange("/ping", {}, _PING, busy=False)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request and return the answer, however long the daemon works on it.
 
-        Raises the error that the daemon reports, or `Gone` when it is not there to answer.
+        Raises the error that the daemon reports, or `DaemonGone`.
         """
         return self._exchange(path, body, _TRANSFER, busy=True)
 
@@ -73,30 +73,30 @@ class Client:
             response = connection.getresponse()
             payload = json.loads(response.read())
             if not isinstance(payload, dict):
-                raise ValueError("the answer is no object")
+                raise ValueError("the answer is not an object")
         except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
             connection.close()
-            said = f"{type(error).__name__}: {error}"
-            raise Gone(f"The memory daemon (process {self.runtime.pid}) did not answer ({said}).") from None
+            reason = f"{type(error).__name__}: {error}"
+            raise DaemonGone(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
         self._keep(connection)
         if response.status == _UNAUTHORIZED:
-            raise Refused(f"The memory daemon that listens there now is not process {self.runtime.pid}.")
+            raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         if response.status >= http.client.BAD_REQUEST:
             raise relayed(str(payload.get("error")), str(payload.get("message")))
         return payload
 
     def _await(self, connection: http.client.HTTPConnection, *, busy: bool) -> None:
-        """Wait for the first byte of the answer: a daemon that is busy may take its time, one that hangs may not."""
+        """Wait for the first byte of the answer; a `busy` daemon may take any time as long as it answers pings."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.sock, selectors.EVENT_READ)
-            while not selector.select(_DOUBT if busy else _HELLO):
+            while not selector.select(_SILENCE if busy else _PING):
                 if not busy:
-                    raise TimeoutError("it hangs")
-                asking = Client(self.runtime)
+                    raise TimeoutError(f"No response within {_PING:.0f} s.")
+                other = Client(self.runtime)
                 try:
-                    asking.hello()
+                    other.ping()
                 finally:
-                    asking.close()
+                    other.close()
 
     def _take(self, timeout: float) -> http.client.HTTPConnection:
         try:

@@ -1,4 +1,4 @@
-"""Find the daemon of a store, or start it: whoever comes first starts it, everybody else waits for it."""
+"""Find the daemon of a store, or start it: the first client starts it, all others wait for it."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, Gone, Refused
+from recollect.doors.daemon.client import Client, DaemonGone, TokenRejected
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings
-from recollect.store import owner
+from recollect.store import store_lock
 
-_PATIENCE = 60.0  # seconds to come up: a first start prepares the model, on a busy machine
-_COURTESY = 5.0  # seconds for another process that owns the store to be done
+_START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
+_OWNER_TIMEOUT = 5.0  # seconds to wait for another process that owns the store
 _PAUSE = 0.05
-_DEATHS = 3
+_MAX_CRASHES = 3
 _FAILED = "recollect-failed: "
 
 
 @dataclass(frozen=True, slots=True)
 class _Obstacle:
-    """Why a held store cannot be talked to: an error when it is still so after `patience` seconds."""
+    """Why the owner of a store cannot be reached: an error after `timeout` seconds of the same."""
 
     error: RecollectError
-    patience: float
+    timeout: float
 
 
-class _Died(DaemonUnreachable):
-    """A starting daemon was killed, so that it could not say why."""
+class _Crashed(DaemonUnreachable):
+    """A starting daemon ended without reporting why."""
 
 
 def running(settings: Settings) -> Client | None:
-    """Return a client of the store's daemon when there is one; one that is coming up or going is waited for.
+    """Return a client of the store's daemon if one runs; wait for one that is starting or ending.
 
-    A stale runtime file counts as none, and so does an owner that is no daemon. Raises `DaemonUnreachable` when a
-    daemon holds the store but does not answer.
+    Another owner of the store counts as none. Raises `DaemonUnreachable` when a daemon holds the store but does not
+    answer.
     """
-    end = time.monotonic() + _COURTESY
-    while isinstance(seen := _look(settings.folder), _Obstacle):
+    end = time.monotonic() + _OWNER_TIMEOUT
+    while isinstance(seen := _probe(settings.folder), _Obstacle):
         if not isinstance(seen.error, DaemonUnreachable):
             return None
         if time.monotonic() > end:
@@ -55,44 +55,54 @@ def running(settings: Settings) -> Client | None:
     return seen
 
 
-def ensure(settings: Settings, said: Callable[[str], None] = lambda _: None) -> Client:
+def is_running(settings: Settings) -> bool:
+    """Return whether the store has a daemon; raise what `running` raises."""
+    client = running(settings)
+    if client is not None:
+        client.close()
+    return client is not None
+
+
+def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -> Client:
     """Return a client of the store's daemon, starting it when it is absent or older than this client.
 
-    `said` hears what is being waited for. Raises `DaemonUnreachable` with the reason when it does not come up,
-    or the error that kept it from opening the store.
+    `report` is called with what is waited for. Raises `DaemonUnreachable` when it does not start, or the error that
+    kept it from opening the store.
     """
-    end = time.monotonic() + _PATIENCE
-    since, before, deaths = time.monotonic(), "", 0
+    end = time.monotonic() + _START_TIMEOUT
+    unchanged_since, obstacle, crashes = time.monotonic(), "", 0
     while time.monotonic() < end:
-        seen = _look(settings.folder)
+        seen = _probe(settings.folder)
         if isinstance(seen, _Obstacle):
-            if str(seen.error) != before:
-                since, before = time.monotonic(), str(seen.error)
-            if time.monotonic() - since > seen.patience:
+            if str(seen.error) != obstacle:
+                unchanged_since, obstacle = time.monotonic(), str(seen.error)
+            if time.monotonic() - unchanged_since > seen.timeout:
                 raise seen.error
         elif seen is not None and not _outdated(seen):
             return seen
         else:
-            said("Starting the memory daemon.")
+            if seen is not None:
+                seen.close()
+            report("Starting the memory daemon.")
             try:
-                if (client := _started(settings, end)) is not None:
+                if (client := _start_once(settings, end)) is not None:
                     return client
-            except _Died:
-                deaths += 1
-                if deaths == _DEATHS:
+            except _Crashed:
+                crashes += 1
+                if crashes == _MAX_CRASHES:
                     raise
         time.sleep(_PAUSE)
-    if before:
-        raise DaemonUnreachable(before)
-    raise DaemonUnreachable(f"The memory daemon did not come up in {_PATIENCE:.0f} seconds; see {log_file(settings)}.")
+    if obstacle:
+        raise DaemonUnreachable(obstacle)
+    raise DaemonUnreachable(f"The memory daemon did not start within {_START_TIMEOUT:.0f} s; see {log_file(settings)}.")
 
 
 def stop(settings: Settings) -> bool:
-    """Ask the daemon to finish and wait until it has; say whether there was one."""
+    """Stop the daemon and wait for its end; return whether one was running."""
     client = running(settings)
     if client is None:
         return False
-    _finish(settings, client)
+    _shut_down(settings, client)
     return True
 
 
@@ -102,71 +112,71 @@ def log_file(settings: Settings) -> Path:
 
 
 def report_failure(error: Exception) -> str:
-    """Return the line by which a daemon that cannot start tells its parent why."""
+    """Return the line with which a daemon that cannot start reports why."""
     return f"{_FAILED}{type(error).__name__}: {error}"
 
 
 def owner_role(folder: Path) -> str:
-    """Return what the owner of the store calls itself, or an empty string when nobody owns it."""
-    return owner.role_of(folder) if owner.held(folder) else ""
+    """Return the role of the store's owner, or an empty string without one."""
+    return store_lock.role_of(folder) if store_lock.held(folder) else ""
 
 
-def _look(folder: Path) -> Client | _Obstacle | None:
-    """Return the daemon that answers, or what stands in the way of talking to it or of starting one."""
+def _probe(folder: Path) -> Client | _Obstacle | None:
+    """Return the daemon that answers, or why there is none and none can be started."""
     refused = False
     try:
-        client = _answering(folder)
-    except Refused:
+        client = _connect(folder)
+    except TokenRejected:
         client, refused = None, True
-    if client is not None or not owner.held(folder):
+    if client is not None or not store_lock.held(folder):
         return client
-    who = owner.owner_of(folder)
-    if owner.role_of(folder) not in ("", runtime.ROLE):
-        return _Obstacle(owner.owned(folder), _COURTESY)
+    who = store_lock.owner_of(folder)
+    if store_lock.role_of(folder) not in ("", runtime.ROLE):
+        return _Obstacle(store_lock.owned(folder), _OWNER_TIMEOUT)
     if refused:
         path = folder / runtime.NAME
-        error = DaemonUnreachable(f"The memory daemon, {who}, does not know the token in {path}; end that process.")
-        return _Obstacle(error, _COURTESY)
+        error = DaemonUnreachable(f"The memory daemon, {who}, rejects the token in {path}; end that process.")
+        return _Obstacle(error, _OWNER_TIMEOUT)
     message = f"The memory daemon, {who}, holds the store in {folder} but does not answer; see its log, or end it."
-    return _Obstacle(DaemonUnreachable(message), _PATIENCE)
+    return _Obstacle(DaemonUnreachable(message), _START_TIMEOUT)
 
 
-def _answering(folder: Path) -> Client | None:
+def _connect(folder: Path) -> Client | None:
     found = runtime.read(folder)
     if found is None:
         return None
-    # A port that its daemon has left may be anybody's by now; a socket in the data folder may not.
-    if not found.socket and (owner.pid_of(folder) != found.pid or not owner.held(folder)):
+    # Another program may use the port of a daemon that has ended; a socket in the data folder is ours.
+    if not found.socket and (store_lock.pid_of(folder) != found.pid or not store_lock.held(folder)):
         return None
     client = Client(found)
     try:
-        client.hello()
-    except Refused:
+        client.ping()
+    except TokenRejected:
         client.close()
         raise
-    except Gone:
+    except DaemonGone:
         client.close()
         return None
     return client
 
 
-def _finish(settings: Settings, client: Client) -> None:
+def _shut_down(settings: Settings, client: Client) -> None:
     try:
         client.post("/stop", {})
-    except Gone:
-        pass  # somebody else was quicker; wait for the end all the same
+    except DaemonGone:
+        pass  # it is ending already; wait for that
     finally:
         client.close()
-    pid, end = client.runtime.pid, time.monotonic() + _PATIENCE
+    pid, end = client.runtime.pid, time.monotonic() + _START_TIMEOUT
     while time.monotonic() < end:
-        if not owner.held(settings.folder) or owner.pid_of(settings.folder) not in (pid, None):
+        if not store_lock.held(settings.folder) or store_lock.pid_of(settings.folder) not in (pid, None):
             return
         time.sleep(_PAUSE)
     raise DaemonUnreachable(f"The memory daemon (process {pid}) does not stop; see {log_file(settings)}, or end it.")
 
 
 def _outdated(client: Client) -> bool:
-    """Say whether the daemon must make way for this version; a newer daemon that speaks our protocol is welcome."""
+    """Return whether the daemon is older than this client; one that is newer must speak the same protocol."""
     theirs, ours = _number(client.runtime.version), _number(version("recollect"))
     if theirs > ours and client.runtime.protocol != runtime.PROTOCOL:
         client.close()
@@ -181,20 +191,20 @@ def _number(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
-def _started(settings: Settings, end: float) -> Client | None:
-    """Start the daemon unless another process is just doing so; None when it is worth looking again."""
+def _start_once(settings: Settings, end: float) -> Client | None:
+    """Start the daemon unless another process is doing so; return None when the caller should look again."""
     folder = settings.folder
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(folder / "starting.lock", timeout=0, is_singleton=False):
-            seen = _look(folder)
+            seen = _probe(folder)
             if isinstance(seen, _Obstacle):
                 return None
             if seen is not None:
                 if not _outdated(seen):
                     return seen
-                _finish(settings, seen)
-            return _start(settings, end)
+                _shut_down(settings, seen)
+            return _spawn(settings, end)
     except Timeout:
         return None
     except RecollectError:
@@ -203,23 +213,23 @@ def _started(settings: Settings, end: float) -> Client | None:
         raise StoreUnusable(f"The data folder {folder} cannot be written: {error.strerror or error}.") from None
 
 
-def _start(settings: Settings, end: float) -> Client | None:
-    """Start the daemon as a process of its own and wait until it answers; None when another one won the race."""
+def _spawn(settings: Settings, end: float) -> Client | None:
+    """Start the daemon as a process and wait until it answers; return None when another one was faster."""
     errors = settings.folder / "logs" / "daemon.start"
     errors.parent.mkdir(exist_ok=True, mode=0o700)
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "recollect.doors.daemon.main", _arguments(settings)],
+            [sys.executable, "-P", "-m", "recollect.doors.daemon.main", _settings_json(settings)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
             cwd=settings.folder,
             **_detached(),
         )
-    # Whoever started it collects it when it ends, lest a client that lives on keeps a zombie.
+    # Wait for its end, so that a client that outlives it keeps no zombie.
     threading.Thread(target=process.wait, name="recollect-daemon-end", daemon=True).start()
     while time.monotonic() < end:
-        seen = _look(settings.folder)
+        seen = _probe(settings.folder)
         if seen is not None and not isinstance(seen, _Obstacle):
             return seen
         if process.poll() is not None:
@@ -231,11 +241,7 @@ def _start(settings: Settings, end: float) -> Client | None:
 
 
 def _check_failure(errors: Path, code: int, settings: Settings) -> None:
-    """Raise what kept the daemon from starting.
-
-    Nothing did where another process owns the store, or where it came up and had nothing to do before anybody asked:
-    the caller looks again.
-    """
+    """Raise the error that kept the daemon from starting; there is none where another process owns the store."""
     if code == 0:
         return
     text = errors.read_text(encoding="utf-8", errors="replace")
@@ -245,13 +251,13 @@ def _check_failure(errors: Path, code: int, settings: Settings) -> None:
             if kind == "StoreOwned":
                 return
             raise relayed(kind, message)
-    if code == StoreUnusable.exit_code:  # on a full disk it could not even write why
+    if code == StoreUnusable.exit_code:  # on a full disk it cannot write why
         raise StoreUnusable(f"The data folder {settings.folder} cannot be used: it may be full.")
-    raise _Died(f"The memory daemon ended while it was starting (exit status {code}); see {errors}.")
+    raise _Crashed(f"The memory daemon ended while it was starting (exit status {code}); see {errors}.")
 
 
-def _arguments(settings: Settings) -> str:
-    """Return the settings for a process that works in another folder."""
+def _settings_json(settings: Settings) -> str:
+    """Return the settings with absolute paths, for a process that works in another folder."""
     paths = {"home": settings.folder, "cache_dir": settings.caches}
     if settings.models_dir is not None:
         paths["models_dir"] = settings.models_dir.expanduser().absolute()
@@ -259,7 +265,7 @@ def _arguments(settings: Settings) -> str:
 
 
 def _detached() -> dict[str, Any]:
-    """Return how a process is started so that it outlives the one that started it."""
+    """Return the options by which a process outlives the one that started it."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}

@@ -1,4 +1,4 @@
-"""The daemon's life: own the store, listen, publish where, serve until idle or told to stop, leave nothing behind."""
+"""The daemon process: open the store, listen, publish the address, serve until idle or stopped, clean up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.guard import plain
+from recollect.doors.daemon.auth import to_recollect_error
 from recollect.doors.daemon.launch import log_file, report_failure
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.daemon.server import Daemon
@@ -33,44 +33,44 @@ log = logging.getLogger(__name__)
 
 _SOCKET = "daemon.sock"
 _LONGEST_SOCKET = 100  # bytes: sockaddr_un holds 104 on macOS, 108 on Linux
-_LOOKS = 40
-_LOOK = 1.0  # seconds
-_SOON = 0.02
+_CHECKS_WHILE_IDLE = 40
+_CHECK = 1.0  # seconds
+_START_PAUSE = 0.02
 _BACKLOG = 128
-_LAST = 15.0  # seconds for closing the store
+_CLOSE_TIMEOUT = 15.0  # seconds
 _KEEP_ALIVE = 3600
 
 
-def serve(settings: Settings, port: int | None = None, said: Callable[[], None] = lambda: None) -> None:
-    """Own the store and serve it until nobody has wanted anything for `idle_minutes`, or until stopped.
+def serve(settings: Settings, port: int | None = None, ready: Callable[[], None] = lambda: None) -> None:
+    """Own the store and serve it until no request has come for `idle_minutes`, or until stopped.
 
-    With a `port` it also listens there on loopback, for MCP clients that speak HTTP; `said` is called once it owns the
+    With a `port` it also listens there on loopback, for MCP clients that speak HTTP; `ready` is called once it owns the
     store and listens. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch`, `ModelUnusable`, or `DaemonUnreachable`
     when the port is taken.
     """
-    with ExitStack() as undo:
+    with ExitStack() as cleanup:
         try:
-            app = undo.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
+            app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
             listeners = _listeners(settings.folder, port)
-            about = _about(settings.folder, listeners)
-            undo.callback(_withdraw, settings.folder, about)
-            about.write(settings.folder)
+            published = _runtime(settings.folder, listeners)
+            cleanup.callback(_unpublish, settings.folder, published)
+            published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
-            raise plain(error) from None
+            raise to_recollect_error(error) from None
         server = uvicorn.Server(_configuration())
-        _end_on_signals(server)
-        daemon = Daemon(app, about, settings.model, lambda: setattr(server, "should_exit", True))
+        _stop_on_signals(server)
+        daemon = Daemon(app, published, settings.model, lambda: setattr(server, "should_exit", True))
         server.config.app = daemon.application()
-        log.info("serving as process %d", about.pid)
-        undo.callback(daemon.close)
-        said()
+        log.info("serving as process %d", published.pid)
+        cleanup.callback(daemon.close)
+        ready()
         anyio.run(_serve, server, listeners, daemon, settings)
-        _withdraw(settings.folder, about)
-        last = threading.Timer(_LAST, _break_off)
-        last.daemon = True
-        last.start()
-    last.cancel()
-    log.info("gone")
+        _unpublish(settings.folder, published)
+        timer = threading.Timer(_CLOSE_TIMEOUT, _force_exit)
+        timer.daemon = True
+        timer.start()
+    timer.cancel()
+    log.info("stopped")
 
 
 async def _serve(server: uvicorn.Server, listeners: list[socket.socket], daemon: Daemon, settings: Settings) -> None:
@@ -81,41 +81,41 @@ async def _serve(server: uvicorn.Server, listeners: list[socket.socket], daemon:
 
 
 async def _watch(server: uvicorn.Server, daemon: Daemon, settings: Settings) -> None:
-    """End the server when nobody has wanted anything for a while, or when nobody could find it any more."""
+    """Stop the server after `idle_minutes` without a request, or when clients cannot find it any more."""
     while not (server.started or server.should_exit):
-        await anyio.sleep(_SOON)
-    daemon.activity.begin()
+        await anyio.sleep(_START_PAUSE)
+    daemon.activity.reset()
     idle = settings.idle_minutes * 60
     while daemon.idle_seconds < idle:
-        if not _findable(settings.folder, daemon.runtime):
-            log.warning("the runtime file or the socket was taken away; ending, so that another daemon can come")
+        if not _is_published(settings.folder, daemon.runtime):
+            log.warning("the runtime file or the socket was removed; stopping, so that another daemon can start")
             break
-        await anyio.sleep(min(max(idle / _LOOKS, 0.05), _LOOK))
+        await anyio.sleep(min(max(idle / _CHECKS_WHILE_IDLE, 0.05), _CHECK))
     else:
-        log.info("nobody came for %.0f seconds", idle)
+        log.info("no request for %.0f seconds", idle)
     server.should_exit = True
 
 
-def _findable(folder: Path, about: Runtime) -> bool:
-    return runtime.published_by(folder, about.pid) and (not about.socket or Path(about.socket).exists())
+def _is_published(folder: Path, published: Runtime) -> bool:
+    return runtime.published_by(folder, published.pid) and (not published.socket or Path(published.socket).exists())
 
 
-def _withdraw(folder: Path, about: Runtime) -> None:
-    """Leave nothing behind that points here, unless another daemon has put its own there already."""
-    if about.socket and runtime.published_by(folder, about.pid):
-        Path(about.socket).unlink(missing_ok=True)
-    runtime.remove(folder, about.pid)
+def _unpublish(folder: Path, published: Runtime) -> None:
+    """Remove the socket and the runtime file, unless another daemon has written its own already."""
+    if published.socket and runtime.published_by(folder, published.pid):
+        Path(published.socket).unlink(missing_ok=True)
+    runtime.remove(folder, published.pid)
 
 
-def _break_off() -> None:
-    """End at once: whatever still goes on, such as preparing a model, may be cut off anywhere without loss."""
-    log.warning("closing the store took more than %.0f seconds; broken off", _LAST)
+def _force_exit() -> None:
+    """End the process at once; what still runs, such as preparing a model, can be interrupted without loss."""
+    log.warning("closing the store took more than %.0f seconds; process ended", _CLOSE_TIMEOUT)
     logging.shutdown()
     os._exit(0)
 
 
-def _end_on_signals(server: uvicorn.Server) -> None:
-    """Make a polite signal an orderly end: uvicorn raises it again afterwards, and must find it harmless then."""
+def _stop_on_signals(server: uvicorn.Server) -> None:
+    """Stop in order on SIGINT and SIGTERM; uvicorn raises the signal again afterwards, and finds this handler."""
 
     def finish(*_: object) -> None:
         server.should_exit = True
@@ -126,7 +126,7 @@ def _end_on_signals(server: uvicorn.Server) -> None:
 
 def _configuration() -> uvicorn.Config:
     return uvicorn.Config(
-        app=_unset,
+        app=_not_built,
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -137,12 +137,12 @@ def _configuration() -> uvicorn.Config:
     )
 
 
-async def _unset(*_: object) -> None:
-    """Stand in for the application until it is built around the server that it can stop."""
+async def _not_built(*_: object) -> None:
+    """Take the place of the application until it is built, which needs the server."""
 
 
 def _listeners(folder: Path, port: int | None) -> list[socket.socket]:
-    """Listen on a Unix socket in the data folder, or on a free loopback port where that cannot be; and on `port`."""
+    """Listen on a Unix socket in the data folder, else on a free loopback port; and on `port` if given."""
     unix = _unix(folder / _SOCKET)
     if unix is not None:
         return [unix, *([_loopback(port)] if port is not None else [])]
@@ -154,9 +154,9 @@ def _unix(path: Path) -> socket.socket | None:
         return None
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        path.unlink(missing_ok=True)  # only the owner of the store comes here, so nobody can be listening on it
+        path.unlink(missing_ok=True)  # this process owns the store, so no other listens on it
         listener.bind(str(path))
-        path.chmod(0o600)  # before anybody can connect
+        path.chmod(0o600)  # before clients can connect
         listener.listen(_BACKLOG)
     except OSError as error:  # a file system without sockets, or something in the way
         log.warning("no Unix socket at %s: %s", path, error)
@@ -181,7 +181,7 @@ def _loopback(port: int) -> socket.socket:
     return listener
 
 
-def _about(folder: Path, listeners: list[socket.socket]) -> Runtime:
+def _runtime(folder: Path, listeners: list[socket.socket]) -> Runtime:
     unix = [one for one in listeners if one.family != socket.AF_INET]
     ports = [one.getsockname()[1] for one in listeners if one.family == socket.AF_INET]
     return Runtime(
@@ -202,26 +202,26 @@ def log_to_file(settings: Settings) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
     except OSError as error:
-        raise plain(error) from None
+        raise to_recollect_error(error) from None
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(handlers=[handler], level=logging.INFO, format=form)
-    logging.raiseExceptions = False  # a full disk shall not fill the error stream as well
+    logging.raiseExceptions = False  # on a full disk
     for chatty in ("alembic", "uvicorn.error", "mcp", "sse_starlette"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def main() -> None:
-    """Run as a process of its own, with the settings of whoever started it as the one argument."""
+    """Run the daemon with the settings in the first argument."""
     settings = Settings.model_validate_json(sys.argv[1])
     try:
         log_to_file(settings)
         serve(settings)
     except RecollectError as error:
-        _tell(report_failure(error))
+        _write_error(report_failure(error))
         sys.exit(error.exit_code)
 
 
-def _tell(why: str) -> None:
+def _write_error(why: str) -> None:
     try:
         sys.stderr.write(why + "\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The runtime file: where the daemon of a store listens, and the token that opens it. For its owner's eyes only."""
+"""The runtime file: the address of a store's daemon and its token, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from recollect.errors import DaemonUnreachable
 
 NAME = "daemon.json"
 ROLE = "recollect serve"
-"""What a daemon calls itself as the owner of a store."""
+"""The role under which a daemon owns a store."""
 PROTOCOL = 1
-"""Changes when an older client could no longer understand the daemon."""
+"""Changes when older clients cannot talk to the daemon any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a client must know: a Unix socket or a loopback port, the token, and who is there since when."""
+    """What a client must know: a Unix socket or a loopback port, the token, and the process and its start."""
 
     pid: int
     version: str
@@ -31,7 +31,7 @@ class Runtime:
     since: str
 
     def write(self, folder: Path) -> None:
-        """Publish atomically, readable by nobody else from the first byte."""
+        """Write the file atomically, readable by its owner only from the first byte."""
         new = folder / f"{NAME}.{self.pid}"
         new.unlink(missing_ok=True)
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -41,9 +41,9 @@ class Runtime:
 
 
 def read(folder: Path) -> Runtime | None:
-    """Return the runtime file's content, or None when there is none that makes sense.
+    """Return the runtime file's content, or None without a valid one.
 
-    Raises `DaemonUnreachable` when others could have read or written it: its token is then no secret.
+    Raises `DaemonUnreachable` when other users can read or write it: its token is then no secret.
     """
     path = folder / NAME
     try:
@@ -55,14 +55,14 @@ def read(folder: Path) -> Runtime | None:
         raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
     if os.name == "posix" and (about.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or about.st_uid != os.getuid()):
         raise DaemonUnreachable(
-            f"{path} is not safe: others can read or write it, or it belongs to another user. "
+            f"{path} is not safe: other users can read or write it, or it belongs to another user. "
             "Stop the daemon with its owner's `recollect stop` and delete the file."
         )
     return _parsed(content)
 
 
 def published_by(folder: Path, pid: int) -> bool:
-    """Say whether the file is there and is the one that `pid` published."""
+    """Return whether the file exists and was written by `pid`."""
     try:
         found = _parsed((folder / NAME).read_bytes())
     except OSError:
@@ -71,11 +71,11 @@ def published_by(folder: Path, pid: int) -> bool:
 
 
 def remove(folder: Path, pid: int) -> None:
-    """Take the file away when it is still the one that `pid` published."""
+    """Remove the file if it was written by `pid`."""
     if published_by(folder, pid):
         try:
             (folder / NAME).unlink()
-        except OSError:  # the folder became read-only: readers find nobody behind the file
+        except OSError:  # the folder became read-only: clients find no process behind the file
             return
 
 

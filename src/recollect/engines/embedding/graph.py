@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from recollect.engines.embedding.weights import WEIGHTS
 from recollect.errors import ModelUnusable
@@ -28,7 +30,6 @@ _OPSET: Final = 20
 _IR_VERSION: Final = 9  # opset 20's own; readable by every onnxruntime we allow
 _FLOAT: Final = 1  # onnx.TensorProto.FLOAT and INT64, spelt out so that onnx is not imported for them
 _INT64: Final = 7
-_DTYPES: Final = {"F32": "<f4", "F16": "<f2", "I64": "<i8"}
 
 
 def draw(folder: Path, pooling: str) -> ModelProto:
@@ -44,7 +45,7 @@ def draw(folder: Path, pooling: str) -> ModelProto:
     if pooling not in POOLINGS:
         raise ModelUnusable(f"The pooling `{pooling}` cannot be exported; known are {', '.join(POOLINGS)}.")
     try:
-        bert = _Bert(config, read_safetensors(folder / WEIGHTS))
+        bert = _Bert(config, _read_weights(folder / WEIGHTS))
         bert.draw(pooling)
         model = helper.make_model(bert.graph(), opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
         checker.check_model(model)
@@ -53,21 +54,11 @@ def draw(folder: Path, pooling: str) -> ModelProto:
     return model
 
 
-def read_safetensors(path: Path) -> dict[str, Array]:
-    """Map tensor names to read-only arrays over the file; raises `ModelUnusable` when it is not safetensors."""
+def _read_weights(path: Path) -> dict[str, Array]:
     try:
-        data = np.memmap(path, dtype=np.uint8, mode="r")
-        start = 8 + int(np.frombuffer(data[:8], dtype="<u8")[0])
-        header: dict[str, Any] = json.loads(bytes(data[8:start]))
-        header.pop("__metadata__", None)
-        return {name: _tensor(data[start:], entry) for name, entry in header.items()}
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        return dict(load_file(path))
+    except (OSError, SafetensorError) as error:
         raise ModelUnusable(f"{path} cannot be read as safetensors: {error}.") from error
-
-
-def _tensor(data: Array, entry: dict[str, Any]) -> Array:
-    begin, end = entry["data_offsets"]
-    return np.frombuffer(data[begin:end], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
 
 
 def _read_config(path: Path) -> dict[str, Any]:

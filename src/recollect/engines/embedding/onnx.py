@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
@@ -13,14 +12,15 @@ import numpy as np
 from recollect.domain import ModelCard
 from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
-from recollect.engines.embedding.reading import make_reading
+from recollect.engines.embedding.token_embeddings import make_reading
 from recollect.engines.embedding.tokens import Tokens
+from recollect.engines.loading import LazyModel
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
 
-    from recollect.ports import Matrix, Reading
+    from recollect.ports import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone
@@ -31,35 +31,24 @@ class _Loaded(NamedTuple):
     tokens: Tokens
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(LazyModel):
     """Embeds on the CPU; loads at the first need and may be used by many threads at once."""
+
+    kind = "embedding model"
 
     def __init__(
         self, card: ModelCard, models_dir: Path | None, cache_dir: Path, *, threads: int | None = None
     ) -> None:
+        super().__init__()
         self._card = card
         self._models_dir = models_dir
         self._cache_dir = cache_dir
         self._threads = threads or min(_MOST_THREADS, os.cpu_count() or 1)
-        self._loaded: _Loaded | None = None
-        self._loading = Lock()
 
     @property
     def card(self) -> ModelCard:
         """Return the model's card; loads nothing."""
         return self._card
-
-    @property
-    def ready(self) -> bool:
-        """Say whether the model is loaded, so that `embed` answers at once."""
-        return self._loaded is not None
-
-    def warm(self) -> None:
-        """Load the model and wait for it; does nothing when it is loaded.
-
-        Raises `ModelUnusable` when the weights are absent, altered or cannot be loaded; the next call tries again.
-        """
-        self._model()
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
         """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
@@ -73,7 +62,7 @@ class OnnxEmbedder:
             rows[batch] = _run(model.session, [ids[index] for index in batch], SENTENCE)[0]
         return rows
 
-    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]:
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
 
         A text is cut at the card's `max_tokens`.
@@ -84,7 +73,7 @@ class OnnxEmbedder:
         model = self._model()
         tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
         ids = [one.ids for one in tokenized]
-        found: dict[int, Reading] = {}
+        found: dict[int, TokenEmbeddings] = {}
         for batch in _batches(ids):
             vectors, hidden = _run(model.session, [ids[index] for index in batch], SENTENCE, TOKENS)
             for index, vector, states in zip(batch, vectors, hidden, strict=True):
@@ -100,17 +89,14 @@ class OnnxEmbedder:
 
         Loads no weights and waits for nobody who does.
         """
-        if self._loaded is not None:
-            return self._loaded.tokens.count
+        if self.ready:
+            return self._model().tokens.count
         folder = find_export(self._card, self._cache_dir)
         return None if folder is None else Tokens.read(folder / TOKENIZER).count
 
     def _model(self) -> _Loaded:
-        if self._loaded is None:
-            with self._loading:
-                if self._loaded is None:
-                    self._loaded = self._load()
-        return self._loaded
+        loaded: _Loaded = self._get()
+        return loaded
 
     def _load(self) -> _Loaded:
         folder = open_export(self._card, self._models_dir, self._cache_dir)

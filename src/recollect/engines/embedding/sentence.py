@@ -13,15 +13,16 @@ import numpy as np
 
 from recollect.domain import ModelCard
 from recollect.engines.embedding.cards import find_card
-from recollect.engines.embedding.reading import make_reading
+from recollect.engines.embedding.token_embeddings import make_reading
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
 from recollect.engines.embedding.weights import WEIGHTS, check_weights, file_hash, find_weights, hub_folder
+from recollect.engines.loading import LazyModel
 from recollect.engines.opening import open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.engines.opening import SentenceTransformer
-    from recollect.ports import Matrix, Reading
+    from recollect.ports import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _LEAST: Final = 1e-12
@@ -34,33 +35,22 @@ class _Loaded(NamedTuple):
     card: ModelCard
 
 
-class SentenceTransformersEmbedder:
+class SentenceTransformersEmbedder(LazyModel):
     """Embeds with a model that has no ONNX card; loads at the first need and may be used by many threads at once."""
 
+    kind = "embedding model"
+
     def __init__(self, model: str, models_dir: Path | None = None) -> None:
+        super().__init__()
         self._name = model
         self._models_dir = models_dir
         self._card = find_card(model, models_dir)
-        self._loaded: _Loaded | None = None
-        self._loading = Lock()
         self._encoding = Lock()  # the library truncates by changing the tokenizer's state
 
     @property
     def card(self) -> ModelCard:
         """Return the written card; a model without one is loaded to learn its card, which takes seconds."""
         return self._card or self._model().card
-
-    @property
-    def ready(self) -> bool:
-        """Say whether the model is loaded, so that `embed` answers at once."""
-        return self._loaded is not None
-
-    def warm(self) -> None:
-        """Load the model and wait for it; does nothing when it is loaded.
-
-        Raises `ModelUnusable` when there is no such model, or it cannot be loaded; the next call tries again.
-        """
-        self._model()
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
         """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
@@ -80,7 +70,7 @@ class SentenceTransformersEmbedder:
             )
         return np.asarray(rows, dtype=np.float32)
 
-    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[Reading]:
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
 
         A text is cut at the card's `max_tokens`. A model without token embeddings, or one that cuts words otherwise
@@ -91,7 +81,7 @@ class SentenceTransformersEmbedder:
         prompt = loaded.card.query_prompt if kind == "query" else loaded.card.document_prompt
         tokenized = loaded.tokens.tokenized(texts, loaded.card.max_tokens, prompt)
         by_length = sorted(range(len(texts)), key=lambda index: len(tokenized[index].ids))
-        found: dict[int, Reading] = {}
+        found: dict[int, TokenEmbeddings] = {}
         for start in range(0, len(by_length), _BATCH):
             batch = by_length[start : start + _BATCH]
             with self._encoding:
@@ -111,14 +101,11 @@ class SentenceTransformersEmbedder:
 
     def counter(self) -> Callable[[str], int] | None:
         """Return what counts the tokens of a text, or None while the model is not loaded."""
-        return None if self._loaded is None else self._loaded.tokens.count
+        return self._model().tokens.count if self.ready else None
 
     def _model(self) -> _Loaded:
-        if self._loaded is None:
-            with self._loading:
-                if self._loaded is None:
-                    self._loaded = self._load()
-        return self._loaded
+        loaded: _Loaded = self._get()
+        return loaded
 
     def _load(self) -> _Loaded:
         folder = self._folder()
@@ -141,7 +128,7 @@ class SentenceTransformersEmbedder:
         return hub_folder(self._name)
 
 
-def _reading(features: dict[str, Any], tokenized: Tokenized) -> Reading:
+def _reading(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:
     sentence = _array(features["sentence_embedding"])
     vector = sentence / max(float(np.linalg.norm(sentence)), _LEAST)
     if not {"token_embeddings", "attention_mask", "input_ids"} <= features.keys():

@@ -1,0 +1,156 @@
+"""Endurance at full size: kill writers, crowd a daemon and kill it, kill moves to another model, until time is up.
+
+The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+TESTS = Path(__file__).parents[1] / "tests"
+sys.path[:0] = [str(TESTS / "e2e"), str(TESTS)]
+
+from crowd import Crowd, check_crowd  # noqa: E402 - they are no package
+from daemons import Place, open_place  # noqa: E402
+from kills import kill_writers  # noqa: E402
+from moves import kill_movers, make_stage  # noqa: E402
+
+WRITERS, MOVES, MEMORIES = 24, 2, 120
+AGENTS, CALLS, KILLS = 20, 100, 3
+
+
+@dataclass
+class Clock:
+    """How long there is, how long this round may begin new work, and the bar that shows it."""
+
+    seconds: float
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.end = self.round_end = time.monotonic() + self.seconds
+        self._bar = self.progress.add_task("", total=self.seconds)
+
+    def begin(self, name: str, share: float) -> None:
+        """Begin a round that has a share of all the time."""
+        self.round_end = min(self.end, time.monotonic() + self.seconds * share)
+        self.progress.update(self._bar, description=name)
+
+    def left(self) -> bool:
+        """Say whether any time is left, and show it."""
+        left = max(0.0, self.end - time.monotonic())
+        self.progress.update(self._bar, completed=self.seconds - left)
+        return left > 0
+
+    def seeds(self, chance: random.Random, most: int) -> Iterator[int]:
+        """Yield seeds while the round has time, and at least one."""
+        for number in range(most):
+            if (self.left() and time.monotonic() < self.round_end) or not number:
+                yield chance.randrange(10**9)
+
+
+@dataclass
+class Told:
+    """What came of one kind of endurance."""
+
+    rounds: int = 0
+    kills: int = 0
+    seconds: float = 0.0
+    failure: str = ""
+
+
+def writers(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Kill owners of a store in mid-write."""
+    return kill_writers(place.settings, place.environment, clock.seeds(chance, WRITERS)).kills
+
+
+def crowd(place: Place, clock: Clock, _: random.Random) -> int:
+    """Let twenty agents share a daemon that is killed under them."""
+    agents = Crowd(AGENTS, CALLS, KILLS, clock.round_end)
+    check_crowd(place.changed(daemon=True), agents)
+    return len(agents.killed)
+
+
+def moves(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Kill moves of a store to another model."""
+    stage = make_stage(place.settings, place.environment, place.home.parent / "models", MEMORIES)
+    return kill_movers(stage, clock.seeds(chance, MOVES))
+
+
+KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {"writers": writers, "moves": moves, "crowd": crowd}
+
+
+def main() -> int:
+    """Run rounds in turn until the time is up or one fails; return the exit code."""
+    given = _arguments()
+    chance, console = random.Random(given.seed), Console()
+    told = {name: Told() for name in given.only or KINDS}
+    folder = Path(tempfile.mkdtemp(prefix="recollect-soak-"))
+    console.print(f"seed {given.seed}")
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+        clock = Clock(given.minutes * 60, progress)
+        while clock.left() and not any(one.failure for one in told.values()):
+            name = min(told, key=lambda one: told[one].seconds)
+            clock.begin(f"{name}, round {told[name].rounds + 1}", 1 / len(told))
+            _one_round(folder, name, clock, chance, told[name])
+    return _summed_up(console, told, folder)
+
+
+def _one_round(folder: Path, name: str, clock: Clock, chance: random.Random, told: Told) -> None:
+    """Run one round in a folder of its own, which is kept when it fails."""
+    home = folder / f"{name}-{told.rounds}" / "home"
+    began = time.monotonic()
+    with ExitStack() as undo:
+        place = open_place(home, folder / "cache", undo, daemon=False)
+        try:
+            told.kills += KINDS[name](place, clock, chance)
+        except (AssertionError, OSError, RuntimeError, ExceptionGroup):
+            told.failure = traceback.format_exc()
+    told.rounds += 1
+    told.seconds += time.monotonic() - began
+    if not told.failure:
+        shutil.rmtree(home.parent, ignore_errors=True)
+
+
+def _summed_up(console: Console, told: dict[str, Told], folder: Path) -> int:
+    table = Table()
+    for name in ("kind", "rounds", "kills", "minutes", ""):
+        table.add_column(name, justify="left" if name in ("kind", "") else "right")
+    for name, one in told.items():
+        verdict = "failed" if one.failure else "held" if one.rounds else "no time"
+        table.add_row(name, str(one.rounds), str(one.kills), f"{one.seconds / 60:.1f}", verdict)
+    console.print(table)
+    failures = [one.failure for one in told.values() if one.failure]
+    for failure in failures:
+        console.print(failure, markup=False, highlight=False)
+    if failures:
+        console.print(f"The stores are kept in {folder}.")
+        return 1
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0, help="after so long finish what is begun; default 10")
+    parser.add_argument("--only", action="append", choices=KINDS, help="this kind alone; repeat it for more")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)), help="of every chance taken")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

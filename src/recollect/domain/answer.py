@@ -1,0 +1,113 @@
+"""What all answers share: their two forms as JSON, and the JSON schema of what doors show.
+
+Both forms are made from the fields. What doors show leaves out empty fields and those that only programs need. A dump
+with `round_trip=True` has every field, so that a client can build the same answer again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final, TypeVar, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
+
+LAZY: Final = ConfigDict(defer_build=True)
+"""The configuration of an answer: its checks are made when they are first needed."""
+_FIRST: Final = ("message", "id")
+
+Id = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class DescribedBy:
+    """Gives what a serializer makes by hand the JSON schema of a type, or of some of its fields with some added."""
+
+    def __init__(
+        self, kind: Any, names: Collection[str] = (), optional: Collection[str] = (), **added: Mapping[str, str]
+    ) -> None:
+        self._kind = kind
+        self._names = {*names, *optional}
+        self._optional = optional
+        self._added = added
+
+    def __get_pydantic_json_schema__(self, _: Any, handler: GetJsonSchemaHandler) -> Any:
+        whole = TypeAdapter(self._kind).core_schema
+        body = handler(core_schema.definitions_schema(whole, []))  # bare it would lose its own description
+        if not self._names:
+            return body
+        whole = reduced(handler.resolve_ref_schema(body), self._names)
+        required = [name for name in whole["required"] if name not in self._optional]
+        return whole | {"properties": whole["properties"] | self._added, "required": [*required, *self._added]}
+
+
+def reduced(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the JSON schema of an object with some of its properties."""
+    properties = {name: one for name, one in body["properties"].items() if name in names}
+    return body | {"properties": properties, "required": [name for name in body.get("required", ()) if name in names]}
+
+
+class Answer:
+    """What all answers share: the form that doors show, and its JSON schema.
+
+    `internal` fields are not shown, nor optional ones that are empty. A list of answers is shown as an object that has
+    it under the name `plural`.
+    """
+
+    internal: ClassVar[frozenset[str]] = frozenset()
+    plural: ClassVar[str] = ""
+    __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
+
+    def public(self) -> Mapping[str, object] | None:
+        """Return what doors show in place of the fields; the type of what it returns gives the schema."""
+        return None
+
+    @model_serializer(mode="wrap")
+    def _serialized(self, fields: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+        return fields(self) if info.round_trip else self.public() or self._public_fields(fields(self))
+
+    def _public_fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that say something, with times to the second."""
+        optional = {name for name, field in self.__pydantic_fields__.items() if not field.is_required()}
+        body: dict[str, Any] = {name: fields[name] for name in _FIRST if name in fields}
+        for name, value in fields.items():
+            time = getattr(self, name, None)
+            if name not in self.internal and not (name in optional and value in (None, "", [])):
+                body[name] = time.isoformat(timespec="seconds") if isinstance(time, datetime) else value
+        return body
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> Any:
+        if cls.public is not Answer.public:
+            kind = get_type_hints(cls.public, include_extras=True)["return"]
+            return DescribedBy(kind).__get_pydantic_json_schema__(schema, handler)
+        body = handler.resolve_ref_schema(handler({name: schema[name] for name in schema if name != "serialization"}))
+        body.update(reduced(body, body["properties"].keys() - cls.internal))  # in place, since others refer to it
+        return body
+
+
+def without_checks(declared: type[BaseModel]) -> Callable[[type[M]], type[M]]:
+    """Let an answer take the fields of `declared` as they are: they were checked when they were written."""
+    kinds = get_type_hints(declared)  # without what stands beside the types
+
+    def relaxed(answer: type[M]) -> type[M]:
+        for name in declared.model_fields:
+            answer.model_fields[name].annotation, answer.model_fields[name].metadata = kinds[name], []
+        return answer
+
+    return relaxed

@@ -1,0 +1,189 @@
+"""The closed sets: scopes, kinds of knowledge and their policies, sensitivities, sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Scope(StrEnum):
+    """Who shares a memory; with the caller it gives the namespace."""
+
+    PERSONAL = "personal"
+    PROJECT = "project"
+    TEAM = "team"
+
+
+class FactType(StrEnum):
+    """What kind of knowledge a memory is; `POLICIES` says how each kind merges and ages."""
+
+    GENERAL = "general"
+    PREFERENCE = "preference"
+    DECISION = "decision"
+    CONTEXT = "context"
+    FACT = "fact"
+    ENTITY = "entity"
+    RELATIONSHIP = "relationship"
+    SELF = "self"
+    PROFILE = "profile"
+    EVENT = "event"
+    CASE = "case"
+    PATTERN = "pattern"
+
+
+class Merge(StrEnum):
+    """What happens when a memory of this kind resembles one that is stored."""
+
+    RECONCILE = "reconcile"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class KindPolicy:
+    """How a kind of knowledge merges and ages: `decay` scales ageing, `half_life` is in days."""
+
+    merge: Merge = Merge.RECONCILE
+    decay: float = 1.0
+    half_life: float = 21.0
+
+
+POLICIES: Final[dict[FactType, KindPolicy]] = {
+    FactType.GENERAL: KindPolicy(),
+    FactType.PREFERENCE: KindPolicy(),
+    FactType.DECISION: KindPolicy(decay=0.5, half_life=42.0),
+    FactType.CONTEXT: KindPolicy(),
+    FactType.FACT: KindPolicy(),
+    FactType.ENTITY: KindPolicy(),
+    FactType.RELATIONSHIP: KindPolicy(),
+    FactType.SELF: KindPolicy(),
+    FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS),
+    FactType.EVENT: KindPolicy(merge=Merge.NEVER),
+    FactType.CASE: KindPolicy(merge=Merge.NEVER),
+    FactType.PATTERN: KindPolicy(),
+}
+
+
+class Observation(StrEnum):
+    """Observation type of a memory; the last three are written by the lifecycle pipeline only."""
+
+    BUGFIX = "bugfix"
+    FEATURE = "feature"
+    REFACTOR = "refactor"
+    CHANGE = "change"
+    DISCOVERY = "discovery"
+    DECISION = "decision"
+    SESSION_SUMMARY = "session_summary"
+    CHECKPOINT = "checkpoint"
+    COMPRESSED_SUMMARY = "compressed_summary"
+
+
+class Concept(StrEnum):
+    """Knowledge category of a memory."""
+
+    HOW_IT_WORKS = "how-it-works"
+    WHY_IT_EXISTS = "why-it-exists"
+    WHAT_CHANGED = "what-changed"
+    PROBLEM_SOLUTION = "problem-solution"
+    GOTCHA = "gotcha"
+    PATTERN = "pattern"
+    TRADE_OFF = "trade-off"
+
+
+class EntityType(StrEnum):
+    """What an entity that a memory names is."""
+
+    PERSON = "person"
+    ORGANISATION = "organisation"
+    PLACE = "place"
+    THING = "thing"
+    CONCEPT = "concept"
+    FILE = "file"
+    URL = "url"
+    EMAIL = "email"
+    VERSION = "version"
+    IDENTIFIER = "identifier"
+    TICKET = "ticket"
+    HASHTAG = "hashtag"
+
+
+class Sensitivity(StrEnum):
+    """Who may read a memory back; anything else in a row is denied."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    SECRET = "secret"  # noqa: S105 - a level, not a password
+
+
+class Source(StrEnum):
+    """Which way a memory came in."""
+
+    TOOL = "tool"
+    HOOK = "hook"
+    IMPORT = "import"
+    EXTRACTION = "extraction"
+    COMPRESSION = "compression"
+
+
+class OnSecret(StrEnum):
+    """What the gate does with a secret: refuse the write, or put `[redacted: kind]` in its place."""
+
+    BLOCK = "block"
+    REDACT = "redact"
+
+
+class OnFound(StrEnum):
+    """What a rescan does with a secret in what is stored: tell of it, mask it, or put its memory out of all sight."""
+
+    REPORT = "report"
+    REDACT = "redact"
+    QUARANTINE = "quarantine"
+
+
+class Layer(StrEnum):
+    """How deep an answer shows a memory: one line, a paragraph, or all of it."""
+
+    ABSTRACT = "abstract"
+    OVERVIEW = "overview"
+    CONTENT = "content"
+
+
+class Profile(StrEnum):
+    """A named set of ranking weights."""
+
+    BALANCED = "balanced"
+    HABIT = "habit"
+    RELEVANCE = "relevance"
+
+
+IMPORTANCE_DAYS: Final = 300.0
+"""Days that a memory of importance 1 is kept under `Retention.IMPORTANCE`: 30 for each of ten steps."""
+
+IMPORTANT: Final = 0.4
+"""From this importance on such a memory lives longer when it is used."""
+
+
+class Choice(StrEnum):
+    """What becomes of something new that resembles what is stored."""
+
+    CREATE = "create"
+    MERGE = "merge"
+    SKIP = "skip"
+
+
+class Retention(StrEnum):
+    """How long what was given no `ttl_days` is kept: for ever, or for importance × 300 days (importance 0–1)."""
+
+    KEEP = "keep"
+    IMPORTANCE = "importance"
+
+
+class Order(StrEnum):
+    """Which memories of a list come first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    UPDATED = "updated"
+    USED = "used"
+    IMPORTANT = "important"

@@ -1,0 +1,456 @@
+"""What is answered: memories, facts, hits, outcomes, lists and journal lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final, Required
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    WrapSerializer,
+    computed_field,
+)
+from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
+
+from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
+from recollect.domain.enums import EntityType, Layer, Scope, Sensitivity
+from recollect.domain.requests import MemoryFields
+from recollect.domain.search import Signals
+
+_PREVIEW: Final = 200  # characters
+_LAYERS: Final = frozenset({"content", "abstract", "overview"})
+_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags"})
+_HIT: Final = ("id", "content", "fact_type", "key", "category", "tags", "scope", "confidence", "updated_at")
+
+
+@dataclass(frozen=True, config=LAZY)
+class Entity(Answer):
+    """Something that a memory names, as it is written there."""
+
+    name: Annotated[str, Field(serialization_alias="entity")]
+    type: Annotated[EntityType, Field(serialization_alias="entity_type")]
+
+
+@without_checks(MemoryFields)
+class Memory(Answer, MemoryFields):
+    """One remembered thing as it is stored."""
+
+    internal: ClassVar[frozenset[str]] = frozenset({"namespace", "content_hash", "deleted_at"})
+
+    id: Id
+    namespace: str
+    author: str = Field(description="Whose process or token wrote it")
+    content_hash: str
+    accessed_count: int = Field(0, description="How often it was read by its id")
+    recalled_count: int = Field(0, description="How often it was recalled")
+    created_at: datetime
+    updated_at: datetime
+    last_accessed_at: datetime | None = None
+    expires_at: datetime | None = None
+    deleted_at: datetime | None = None
+    superseded_by: Id | None = Field(None, description="The memory that replaces this one")
+    merged_into: Id | None = Field(None, description="The memory whose earlier or other text this is")
+    entities: tuple[Entity, ...] = Field((), description="People, files, addresses and other things that it names")
+
+    def preview(self) -> dict[str, Any]:
+        """Return its labels, and the beginning of its content in place of its layers, as doors show them."""
+        body = self.model_dump(mode="json", by_alias=True)
+        first = {"id": body["id"], "title": body.get("title", ""), "preview": preview_of(self.content)}
+        return first | {name: value for name, value in body.items() if name not in _LAYERS}
+
+
+def preview_of(text: str) -> str:
+    """Return the beginning of a text, at most 200 characters of it."""
+    return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1].rstrip() + "…"
+
+
+def _serialize_preview(memory: Memory, fields: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+    return fields(memory) if info.round_trip else memory.preview()
+
+
+_PREVIEWED: Final = Memory.model_fields.keys() - Memory.internal - _LAYERS
+_BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
+_COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
+_MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
+_SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
+_WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
+_Preview = Annotated[Any, DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING)]
+_Similar = Annotated[dict[str, Any], DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING, cosine=_COSINE)]
+_Hit = Annotated[dict[str, Any], DescribedBy(Memory, _HIT, similarity=_MATCH, score=_SCORE, why=_WHY)]
+_Detail = Annotated[dict[str, Any], DescribedBy(Memory, _LABELS | {"id"}, _LAYERS, updated_at={"type": "string"})]
+MemoryPreview = Annotated[Memory, WrapSerializer(_serialize_preview, return_type=_Preview)]
+
+
+@dataclass(frozen=True, config=LAZY)
+class Hit(Answer):
+    """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
+
+    `layer` is how deep the answer shows it: all of it, unless a budget was given.
+    """
+
+    memory: Memory
+    match: float
+    score: float
+    parts: dict[str, float]
+    signals: Signals
+    layer: Layer = Layer.CONTENT
+
+    @property
+    def text(self) -> str:
+        """Return the memory as deep as the answer shows it."""
+        return str(getattr(self.memory, self.layer))
+
+    @property
+    def why(self) -> dict[str, Any]:
+        """Return the score part by part (the parts sum to it) and which searchers found the memory."""
+        one = self.signals
+        searchers = {"meaning": one.cosine > 0.2, "words": one.bm25 > 0, "fuzzy": one.fuzzy > one.coverage}
+        parts = {name: round(value, 3) for name, value in self.parts.items()}
+        return parts | {"found_by": [name for name, did in searchers.items() if did]}
+
+    def public(self) -> _Hit:
+        """Return the memory's text and labels, its scores, and why it was found."""
+        fields = self.memory.model_dump(mode="json", include=set(_HIT))
+        first = {"id": fields["id"], "content": fields["content"], "similarity": round(self.match, 3)}
+        scores = {"score": round(self.score, 3), "why": self.why}
+        rest = {name: fields[name] for name in _HIT if name in fields and name not in first}
+        return first | scores | rest | {"confidence": round(self.memory.confidence, 3)}
+
+    def detail(self) -> _Detail:
+        """Return its text under the name of its layer, the labels that are not at their defaults, and its day."""
+        labels = self.memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
+        day = self.memory.updated_at.date().isoformat()
+        return {"id": str(self.memory.id), str(self.layer): self.text, **labels, "updated_at": day}
+
+
+class IndexLineJson(TypedDict):
+    """A line of an index as doors show it."""
+
+    id: str
+    score: Share
+    abstract: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class IndexLine(Answer):
+    """One match in the index of an answer: its abstract of at most 20 words, and its ranked score (0–1)."""
+
+    id: Id
+    abstract: str
+    score: float
+
+    def public(self) -> IndexLineJson:
+        """Return it with the score to two places."""
+        return {"id": str(self.id), "score": round(self.score, 2), "abstract": self.abstract}
+
+
+@dataclass(frozen=True, config=LAZY)
+class Index:
+    """Every match in one line each, best first, as far as the budget goes.
+
+    `omitted` counts the matches that the answer shows no details of, `unlisted` those that have no line either.
+    """
+
+    lines: tuple[IndexLine, ...]
+    omitted: int
+    unlisted: int
+
+
+class RecalledJson(TypedDict, total=False):
+    """The answer to a query as doors show it: memories, or within a budget an index of all and details of the best."""
+
+    message: Required[str]
+    memories: list[Hit]
+    index: list[IndexLine]
+    details: list[_Detail]
+    omitted: Annotated[int, Field(description="Matches without details")]
+    unlisted: Annotated[int, Field(description="Matches without a line in the index")]
+    notes: Annotated[list[str], Field(description="What could not be searched, or was corrected")]
+
+
+@dataclass(frozen=True, config=LAZY)
+class Recalled(Answer):
+    """The answer to a query, best first; `notes` say what could not be searched or was corrected.
+
+    A query with a budget has an `index` of all that matches; its hits are the details that the budget left room for.
+    """
+
+    hits: tuple[Hit, ...]
+    message: str
+    notes: tuple[str, ...] = ()
+    index: Index | None = None
+
+    def public(self) -> Annotated[dict[str, Any], DescribedBy(RecalledJson)]:
+        """Return the hits whole, or with a budget the index and the hits in detail."""
+        body: dict[str, Any] = {"message": self.message}
+        if self.index is None:
+            body["memories"] = [hit.public() for hit in self.hits]
+        else:
+            body["index"] = [line.public() for line in self.index.lines]
+            body["details"] = [hit.detail() for hit in self.hits]
+            body["omitted"], body["unlisted"] = self.index.omitted, self.index.unlisted
+        if self.notes:
+            body["notes"] = list(self.notes)
+        return body
+
+
+NOTHING: Final = "Nothing relevant found."
+
+
+def found_message(count: int) -> str:
+    """Say how many memories answer a query."""
+    return f"{count} {'memory' if count == 1 else 'memories'} found." if count else NOTHING
+
+
+class WriteStatus(StrEnum):
+    """How a write ended."""
+
+    STORED = "stored"
+    UPDATED = "updated"
+    MERGED = "merged"
+    RESTORED = "restored"
+    DELETED = "deleted"
+    NOT_FOUND = "not_found"
+
+
+_MESSAGES: Final = {
+    WriteStatus.STORED: "{what} stored successfully with ID: {id}",
+    WriteStatus.UPDATED: "{what} updated successfully (ID: {id})",
+    WriteStatus.MERGED: "{what} updated successfully (ID: {id})",
+    WriteStatus.RESTORED: "{what} {id} restored.",
+    WriteStatus.DELETED: "{what} {id} deleted.",
+    WriteStatus.NOT_FOUND: "{what} {id} not found.",
+}
+
+
+@dataclass(frozen=True, config=LAZY)
+class NearMemory(Answer):
+    """A stored memory that resembles what was just remembered."""
+
+    id: str
+    line: Annotated[str, Field(description="The beginning of its content")]
+    likeness: Annotated[Share, Field(description="Cosine of the best chunks of both")]
+
+
+@dataclass(frozen=True, config=LAZY)
+class Outcome(Answer):
+    """How a write ended, for which memory or fact, and which memories `near` it the caller may want to replace."""
+
+    internal: ClassVar[frozenset[str]] = frozenset({"what"})
+
+    status: Annotated[WriteStatus, Field(serialization_alias="outcome")]
+    id: str
+    notes: tuple[str, ...] = ()
+    what: str = "Memory"
+    near: tuple[NearMemory, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
+    @property
+    def message(self) -> str:
+        """The sentence that every door gives back."""
+        return _MESSAGES[self.status].format(what=self.what, id=self.id)
+
+    def sentences(self, supersedes: str = "") -> tuple[str, ...]:
+        """Return the message, the notes, and a sentence that names the near memories.
+
+        `supersedes` is what the door at hand calls that field, where it has it.
+        """
+        if not self.near:
+            return (self.message, *self.notes)
+        named = "; ".join(f'{one.id} ({one.likeness:.2f}): "{one.line}"' for one in self.near)
+        advice = f". To replace one, remember this again with its id as {supersedes}." if supersedes else "."
+        return (self.message, *self.notes, f"Near memories: {named}{advice}")
+
+
+@dataclass(frozen=True, config=LAZY)
+class Failure(Answer):
+    """Why a request was refused, and the name of the error for programs."""
+
+    message: str
+    error: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class Listed(Answer):
+    """One page of memories in the order asked for, and how many there are in all."""
+
+    memories: tuple[MemoryPreview, ...]
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True, config=LAZY)
+class Fact(Answer):
+    """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is where it was said."""
+
+    internal: ClassVar[frozenset[str]] = frozenset({"namespace"})
+
+    id: Id
+    namespace: str
+    scope: Scope
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    memory_id: Id | None = None
+    valid_from: datetime
+    valid_to: datetime | None = None
+    sensitivity: Sensitivity
+    author: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, config=LAZY)
+class FactsFound(Answer):
+    """One page of facts, the newest first, and how many there are in all."""
+
+    facts: tuple[Fact, ...]
+    total: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class Similar(Answer):
+    """A memory that says nearly what was asked about, and the cosine of its best chunk (-1–1)."""
+
+    plural: ClassVar[str] = "memories"
+
+    memory: Memory
+    cosine: float
+
+    def public(self) -> _Similar:
+        """Return the memory in short, and the cosine to three places."""
+        return {"cosine": round(self.cosine, 3)} | self.memory.preview()
+
+
+@dataclass(frozen=True, config=LAZY)
+class Purged(Answer):
+    """Which memories were removed for good."""
+
+    ids: tuple[Id, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say how many they were."""
+        return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed."
+
+
+@dataclass(frozen=True, config=LAZY)
+class StoredSecret(Answer):
+    """A stored secret: in which memory or fact, in which field, and of which kinds; never its value."""
+
+    what: str
+    id: Id
+    field: str
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, config=LAZY)
+class Rescanned(Answer):
+    """How much was looked at, which secrets are stored, and how many memories and facts were changed for that."""
+
+    scanned: int
+    exposed: tuple[StoredSecret, ...]
+    changed: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say what was found."""
+        return f"{self.scanned} memories and facts scanned, {len(self.exposed)} secrets found, {self.changed} changed."
+
+
+@dataclass(frozen=True, config=LAZY)
+class Summarized(Answer):
+    """Which summaries were written, and of how many memories; the originals give way to them in recall."""
+
+    ids: tuple[Id, ...]
+    condensed: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say how much was condensed into how little."""
+        many = "summary" if len(self.ids) == 1 else "summaries"
+        return f"{self.condensed} memories condensed into {len(self.ids)} {many}."
+
+
+@dataclass(frozen=True, config=LAZY)
+class Prompt(Answer):
+    """Markdown to put before a model, and which memories it shows."""
+
+    text: str
+    ids: tuple[Id, ...]
+
+
+@dataclass(frozen=True, kw_only=True, config=LAZY)
+class Stats(Answer):
+    """What the caller's namespaces hold: public memories that live, by several of their fields, and how much else."""
+
+    memories: int
+    by_scope: dict[str, int]
+    by_fact_type: dict[str, int]
+    by_type: dict[str, int]
+    by_category: dict[str, int]
+    facts: int
+    expired: int
+    deleted: int
+    superseded: int
+    merged: int
+    other_sensitivity: int
+    oldest_at: datetime | None
+    newest_at: datetime | None
+
+
+class JournalJson(TypedDict):
+    """What happened to a memory, and beside it what changed."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    at: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+    actor: str
+    action: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class JournalEntry(Answer):
+    """One line of the append-only journal; `changes` never holds a secret's value or a forgotten text."""
+
+    plural: ClassVar[str] = "history"
+
+    id: int
+    at: datetime
+    actor: str
+    namespace: str
+    action: str
+    memory_id: int | None
+    changes: dict[str, Any]
+    hash: str
+
+    def public(self) -> Annotated[dict[str, Any], DescribedBy(JournalJson)]:
+        """Return what happened when, by whom, and what changed."""
+        at = self.at.isoformat(timespec="seconds")
+        return {"at": at, "actor": self.actor, "action": self.action} | self.changes
+
+
+@dataclass(frozen=True, config=LAZY)
+class Check(Answer):
+    """One line of the doctor's report: what was looked at, what was seen, and what to do when it is not well."""
+
+    plural: ClassVar[str] = "checks"
+
+    name: str
+    well: bool
+    seen: str
+    advice: str = ""
+
+    def _public_fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        body = super()._public_fields(fields)
+        return {name: value for name, value in body.items() if name != "advice" or not self.well}

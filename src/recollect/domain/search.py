@@ -1,0 +1,154 @@
+"""Inside a read: the view it is limited to, what the searchers found, and what is known of the embedding model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRow:
+    """What ranking needs to know of a memory beside its match."""
+
+    id: int
+    fact_type: FactType
+    importance: float
+    trust: float
+    updated_at: datetime
+    accessed_count: int
+    recalled_count: int
+    speaker: str | None
+    session_id: str | None
+    position: int | None
+    observed_at: datetime | None
+
+
+FILTERS: Final = (
+    "fact_type",
+    "category",
+    "type",
+    "tags",
+    "concepts",
+    "entity",
+    "project",
+    "session_id",
+    "file",
+    "since",
+    "until",
+    "sensitivity",
+)
+"""What a query may ask of memories beside their match; a view carries each under the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one read may see; the store turns it into SQL, so that nothing else ever leaves a table.
+
+    A level of `sensitivity` that is asked for is seen only when `sensitivities` lets it in; what a later memory
+    replaced is seen only when `superseded`.
+    """
+
+    namespaces: tuple[str, ...]
+    now: datetime
+    sensitivities: tuple[Sensitivity, ...] = (Sensitivity.PUBLIC,)
+    fact_type: FactType | None = None
+    category: str | None = None
+    type: Observation | None = None
+    tags: tuple[str, ...] = ()
+    concepts: tuple[Concept, ...] = ()
+    entity: str | None = None
+    project: str | None = None
+    session_id: str | None = None
+    file: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    sensitivity: Sensitivity | None = None
+    superseded: bool = False
+
+    @property
+    def filtered(self) -> bool:
+        """Say whether this view asks for less than everything the caller may see."""
+        return any(getattr(self, name) not in (None, ()) for name in FILTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourSignals:
+    """What the indexes found for a memory's neighbour in its session; zeros where there is none."""
+
+    bm25: float = 0.0
+    cosine: float = 0.0
+    late: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the searchers found for one memory: best-chunk cosine (-1–1), bm25 (≥ 0), shares of the query (0–1).
+
+    `late` and `rare` are the late interaction of its best chunk, plain and by the rarity of the query's words, None
+    where it was not searched. `passage` and `phrase` are the greatest shares within a few sentences and within a
+    clause, `around` is the coverage with its neighbours, `before` and `after` are those. `speaker_named` says
+    whether the query names whoever said or did it, `date_match` (0–1) whether it was observed when the query says,
+    `time_match` and `number_match` whether it tells a time or a number to a query that asks for one, `questions` and
+    `questions_before` which share of it, and of what came before it, are questions. `length` is in characters.
+    """
+
+    cosine: float = 0.0
+    bm25: float = 0.0
+    coverage: float = 0.0
+    fuzzy: float = 0.0
+    speaker_named: bool = False
+    late: float | None = None
+    rare: float | None = None
+    passage: float = 0.0
+    phrase: float = 0.0
+    around: float = 0.0
+    before: NeighbourSignals = NeighbourSignals()
+    after: NeighbourSignals = NeighbourSignals()
+    in_session: bool = False
+    date_match: float = 0.0
+    time_match: bool = False
+    number_match: bool = False
+    questions: float = 0.0
+    questions_before: float = 0.0
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySignals:
+    """What ranking needs to know of a query: how many words carry meaning, the idf of the rarest stored one.
+
+    `unknown` is the share (0–1) of its weight in words that nobody stored; `semantic` says whether the vectors were
+    searched.
+    """
+
+    words: int
+    rarest: float
+    unknown: float
+    semantic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard:
+    """What is known of an embedding model; `floor` is on the calibrated match, `near` and `similar` are on the cosine.
+
+    `near` is where the answer of a write begins to name a memory, `similar` where two texts may say the same.
+    """
+
+    id: str
+    revision: str
+    dimensions: int
+    max_tokens: int
+    pooling: str
+    licence: str
+    sha256: str = ""
+    package: str = ""
+    runtime: str = "sentence-transformers"
+    query_prompt: str = ""
+    document_prompt: str = ""
+    multilingual: bool = True
+    floor: float = 0.06
+    near: float = 0.55
+    similar: float = 0.7

@@ -1,0 +1,188 @@
+"""The nouns of export and import: formats, what a file holds, and what became of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BeforeValidator, Field, computed_field
+from pydantic.dataclasses import dataclass
+
+from recollect.domain.answer import LAZY, Answer
+from recollect.domain.enums import OnSecret
+from recollect.domain.fields import Count, Kind, Label, Moment, ReadScope, Request, blank_to_none
+from recollect.domain.requests import Draft, ReadAccess, StoreFact
+
+MAX_BATCH: Final = 2_000
+"""How many memories and facts one request of an import may hold."""
+
+
+class ImportFormat(StrEnum):
+    """What wrote the file that is to be imported."""
+
+    RECOLLECT = "recollect"
+    MARKDOWN = "markdown"
+    MEMORY_JSON = "memory-json"
+    MEMORIES_JSONL = "memories-jsonl"
+    MCP_MEMORY_SERVICE = "mcp-memory-service"
+    MEM0 = "mem0"
+
+
+class ExportFormat(StrEnum):
+    """How an export looks: JSON lines with everything, or Markdown for people."""
+
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+
+
+class ItemKind(StrEnum):
+    """What one item of a file is."""
+
+    MEMORY = "memory"
+    FACT = "fact"
+
+
+class ImportItem(Request):
+    """A memory or a fact as a file holds it, not checked yet; `where` says where in the file it stands."""
+
+    kind: ItemKind
+    where: str
+    fields: dict[str, Any]
+
+
+RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+class MemoryState(Request):
+    """What an export says of a memory beside its draft: its id there, its times, its counts and what became of it.
+
+    `origin` is where in the file it stands; `superseded_by` and `merged_into` are ids of the file.
+    """
+
+    origin: str = ""
+    id: RowId | None = None
+    author: Label = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+    last_accessed_at: Moment | None = None
+    expires_at: Moment | None = None
+    deleted_at: Moment | None = None
+    accessed_count: Count = 0
+    recalled_count: Count = 0
+    superseded_by: Count | None = None
+    merged_into: Count | None = None
+
+    @property
+    def hidden(self) -> bool:
+        """Say whether no index holds it: it was softly deleted, or merged into another."""
+        return self.deleted_at is not None or self.merged_into is not None
+
+
+class MemoryRecord(MemoryState, Draft):
+    """A memory out of a file."""
+
+
+class FactRecord(StoreFact):
+    """A fact out of a file, with its id there and its times; `origin` is where in the file it stands."""
+
+    origin: str = ""
+    id: RowId | None = None
+    author: Label = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+
+
+class MemoryLink(Request):
+    """Which memories of this store superseded the one with this id or took it up, as the file says at `where`."""
+
+    where: str
+    id: RowId
+    superseded_by: RowId | None = None
+    merged_into: RowId | None = None
+
+
+class FileSections(Request):
+    """The keys of all sections of a file; the key of each section that it ever had begins with `prefix`."""
+
+    where: str
+    prefix: str
+    keys: frozenset[str]
+
+
+class ImportBatch(Request):
+    """A part of a file, in its order; the `last` one ends the import.
+
+    `scope` and `fact_type` win over what the file says, `category` fills in where it says nothing. `links` and
+    `sections` come once all memories are there.
+    """
+
+    items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = ()
+    links: Annotated[tuple[MemoryLink, ...], Field(max_length=MAX_BATCH)] = ()
+    sections: FileSections | None = None
+    last: bool = False
+    scope: Annotated[ReadScope, BeforeValidator(blank_to_none)] = Field(
+        None, description="Into this scope, whatever the file says"
+    )
+    category: Label = Field(None, description="The group of what has none")
+    fact_type: Kind | None = Field(None, description="Kind of knowledge, whatever the file says")
+    on_secret: OnSecret | None = Field(None, description="Leave out what holds a secret, or mask the secret")
+    dry_run: bool = Field(False, description="Say what would happen; write nothing")
+
+
+class ExportPage(ReadAccess):
+    """What to export, from where the page before ended: the caller's namespaces, or that of one scope."""
+
+    after: Annotated[str, Field(pattern=r"^(memory|fact|journal):\d{1,10}$")] = "memory:0"
+
+
+@dataclass(frozen=True, config=LAZY)
+class Page(Answer):
+    """Lines of an export as JSON objects; `after` is where the next page begins, or empty when this was the last."""
+
+    lines: tuple[dict[str, Any], ...]
+    after: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class Problem(Answer):
+    """What was left out or looks wrong: where in the file, and why, in a sentence without any secret."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, config=LAZY)
+class Imported(Answer):
+    """What became of a file: memories by outcome, facts written, and every problem.
+
+    `ids` maps the file's ids to those of this store, for the program that imports.
+    """
+
+    internal: ClassVar = frozenset({"ids"})
+
+    new: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    failed: int = 0
+    facts: int = 0
+    problems: tuple[Problem, ...]
+    ids: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return everything that is a count, by its name."""
+        return {name: getattr(self, name) for name in IMPORT_COUNTS}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say in a sentence what became of it."""
+        memories = ((name, count) for name, count in self.counts.items() if name != "facts")
+        said = [f"{count} {name}" for name, count in memories if count or name == "new"]
+        more = f"; {self.facts} {'fact' if self.facts == 1 else 'facts'}" if self.facts else ""
+        return f"Memories: {', '.join(said)}{more}."
+
+
+IMPORT_COUNTS: Final = ("new", "updated", "unchanged", "refused", "failed", "facts")
+"""The fields of `Imported` that are counts."""

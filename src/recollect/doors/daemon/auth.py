@@ -1,0 +1,111 @@
+"""What runs before the daemon's routes: authentication, the count of requests, and messages for unexpected errors."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+import traceback
+from urllib.parse import urlsplit
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.errors import RecollectError, StoreUnusable
+
+log = logging.getLogger(__name__)
+
+_LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Activity:
+    """When the daemon got its last request and how many are running, by the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.idle_before = 0.0
+        self._running = 0
+        self._last_request = time.monotonic()
+
+    def reset(self) -> None:
+        """Count idle time from now on."""
+        self._last_request = time.monotonic()
+
+    def __enter__(self) -> None:
+        self.idle_before = self.idle_seconds
+        self.requests += 1
+        self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        self._last_request = time.monotonic()
+
+    @property
+    def idle_seconds(self) -> float:
+        """Return the seconds since the last request ended; 0 while one runs."""
+        return 0.0 if self._running else time.monotonic() - self._last_request
+
+
+class TokenAuth:
+    """Pass on only requests that carry the token, for a host and from an origin of this machine, and count them."""
+
+    def __init__(self, app: ASGIApp, token: str, activity: Activity) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+        self._activity = activity
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 421 for another host, 403 for another origin, 401 for a wrong token."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        if _is_tcp(scope) and _hostname(b"//" + headers.get(b"host", b"")) not in _LOCAL_HOSTS:
+            await _reject(421, "Host not allowed: use 127.0.0.1 or localhost.")(scope, receive, send)
+        elif b"origin" in headers and _hostname(headers[b"origin"]) not in _LOCAL_HOSTS:
+            await _reject(403, "Cross-origin request rejected.")(scope, receive, send)
+        elif not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
+            await _reject(401, "Invalid token: it stands in `daemon.json` in the data folder.")(scope, receive, send)
+        else:
+            with self._activity:
+                await self._app(scope, receive, send)
+
+
+def to_recollect_error(error: Exception) -> RecollectError:
+    """Return an error with a message for users; the log gets the traceback, never values, which may be memory text."""
+    if isinstance(error, RecollectError):
+        return error
+    place = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s at\n%s", type(error).__name__, place)
+    if isinstance(error, DBAPIError):
+        why = str(error.orig).partition("\n")[0]  # the lines after it hold values
+        return StoreUnusable(f"The store cannot be used: {why}.")
+    if isinstance(error, OSError):
+        return StoreUnusable(f"The store cannot be used: {error.strerror or error}.")
+    if isinstance(error, SQLAlchemyError):
+        return StoreUnusable(f"The store cannot be used: {type(error).__name__}.")
+    return RecollectError(f"Internal error in the memory daemon: {type(error).__name__}; see its log.")
+
+
+def error_response(error: RecollectError) -> JSONResponse:
+    """Return the response for an error, with its own status."""
+    return JSONResponse({"error": type(error).__name__, "message": str(error)}, error.status)
+
+
+def _is_tcp(scope: Scope) -> bool:
+    """Return whether the request came over TCP, where a web page may have sent it, and not over the Unix socket."""
+    server = scope.get("server")
+    return server is not None and server[1] is not None
+
+
+def _hostname(address: bytes) -> str:
+    try:
+        return urlsplit(address.decode("latin-1")).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _reject(status: int, message: str) -> JSONResponse:
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse({"error": "DaemonUnreachable", "message": message}, status, headers)

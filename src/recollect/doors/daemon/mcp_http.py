@@ -1,0 +1,90 @@
+"""MCP over streamable HTTP inside the daemon: the same tools for clients that speak HTTP themselves.
+
+The address says who asks, and for which toolsets: `/mcp?user=ada&project=engine` offers the default one,
+`/mcp?user=ada&project=engine&team=crew&toolset=store` another. Names stand in the address and not in headers, because
+headers carry ASCII only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.domain import Caller
+from recollect.doors import memory_tool, toolsets
+from recollect.doors.daemon.auth import error_response, to_recollect_error
+from recollect.doors.memory_tool import ToolAnswer
+from recollect.errors import InvalidInput
+from recollect.ports import App
+
+_WHO = "The address says who asks: `/mcp?user=NAME&project=NAME`, and `&team=NAME` where the team is not `local`."
+
+
+class McpOverHttp:
+    """An ASGI application that loads the MCP SDK at the first request."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._handler: ASGIApp | None = None
+        self._requested = anyio.Event()
+        self._ready = anyio.Event()
+        self._scope: anyio.CancelScope | None = None
+
+    async def run(self) -> None:
+        """Serve sessions until `end`, from the first request on."""
+        with anyio.CancelScope() as self._scope:
+            await self._requested.wait()
+            sessions = await run_sync(self._sessions)
+            async with sessions.run():
+                self._handler = sessions.handle_request
+                self._ready.set()
+                await anyio.sleep_forever()
+
+    def end(self) -> None:
+        """End every session, so that no open stream keeps the daemon from ending."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a request that does not say who asks, else hand it to the SDK, which the first one waits for."""
+        try:
+            caller_of(QueryParams(scope["query_string"]))
+        except InvalidInput as error:
+            await error_response(error)(scope, receive, send)
+            return
+        self._requested.set()
+        await self._ready.wait()
+        if self._handler is not None:
+            await self._handler(scope, receive, send)
+
+    def _sessions(self) -> Any:
+        door: Any = import_module("recollect.doors.mcp")  # takes half a second, which most daemons never need
+        manager: Any = import_module("mcp.server.streamable_http_manager")
+        return manager.StreamableHTTPSessionManager(door.build(self._run_of))
+
+    def _run_of(self, request: Request) -> Callable[[str, dict[str, Any], object], ToolAnswer]:
+        """Return what runs tool calls for the caller that this request names."""
+        caller = caller_of(request.query_params)
+
+        def run(name: str, arguments: dict[str, Any], _: object) -> ToolAnswer:
+            try:
+                return toolsets.call(self._app, name, arguments, caller)
+            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+                return memory_tool.failure(to_recollect_error(error))
+
+        return run
+
+
+def caller_of(asked: QueryParams) -> Caller:
+    """Return the caller that an address names; raise `InvalidInput` where it names no user or no project."""
+    for name in ("user", "project"):
+        if not asked.get(name, "").strip():
+            raise InvalidInput(name, f"Missing {name}: {_WHO}")
+    return Caller(**{name: asked[name] for name in Caller.model_fields if name in asked})

@@ -1,0 +1,119 @@
+"""The connection of one client process to the daemon: finds it, starts it, and repeats a request when it was killed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.doors.daemon.launch import ensure
+from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.operations import BY_NAME
+from recollect.doors.serializers import from_wire
+from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError
+from recollect.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 6
+_PAUSE = 0.1
+
+
+def _ignore(_: str) -> None:
+    return None
+
+
+class DaemonConnection:
+    """Calls that are repeated when the daemon ends; each carries an id, so that none takes effect twice."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> DaemonConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the daemon in the background, before the first call."""
+        threading.Thread(target=self._connect_in_background, name="recollect-link", daemon=True).start()
+
+    def close(self) -> None:
+        """Close the connections, without waiting for a thread that still starts the daemon."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def tool(self, name: str, arguments: dict[str, Any], report: Callable[[str], None] = _ignore) -> ToolAnswer:
+        """Run one call of the tool of that name."""
+        found = self._post("/tool", {"name": name, "arguments": arguments}, report)
+        answer: ToolAnswer = from_wire(ToolAnswer, found)
+        return answer
+
+    def perform(self, name: str, **fields: Any) -> Any:
+        """Run one operation of the table, as `perform` does in-process, and return its answer.
+
+        Raises whatever the operation raises, or `DaemonUnreachable`.
+        """
+        operation = BY_NAME.get(name)
+        if operation is None:
+            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+        values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
+        return from_wire(operation.answer, self.operation(name, values))
+
+    def operation(self, name: str, fields: dict[str, Any], report: Callable[[str], None] = _ignore) -> Any:
+        """Run one operation of the table and return its answer as JSON."""
+        return self._post("/operation", {"name": name, "fields": fields}, report)["result"]
+
+    def _post(self, path: str, body: dict[str, Any], report: Callable[[str], None]) -> Any:
+        request = body | {
+            "caller": self._settings.caller.model_dump(),
+            "on_secret": str(self._settings.on_secret),
+            "model": self._settings.model,
+            "request_id": uuid.uuid4().hex,
+        }
+        for attempt in range(_ATTEMPTS):
+            client = self._connected(report)
+            try:
+                return client.post(path, request)
+            except DaemonGone:
+                self._drop(client)
+                time.sleep(_PAUSE * attempt)
+        raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+
+    def _connected(self, report: Callable[[str], None]) -> Client:
+        client = self._client
+        if client is not None:
+            return client
+        report("Waiting for the memory daemon.")
+        with self._lock:
+            if self._client is None:
+                self._client = ensure(self._settings, report)
+            return self._client
+
+    def _drop(self, client: Client) -> None:
+        with self._lock:
+            if self._client is client:
+                self._client = None
+        client.close()
+
+    def _connect_in_background(self) -> None:
+        try:
+            self._connected(_ignore)
+        except RecollectError as error:
+            log.warning("%s", error)
+
+
+def connect(settings: Settings | None = None) -> DaemonConnection:
+    """Return a connection to the daemon of the store, which is started by the first call if needed.
+
+    Use it as a context manager, or call `close`.
+    """
+    return DaemonConnection(settings or Settings())

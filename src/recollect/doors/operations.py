@@ -1,0 +1,40 @@
+"""The table of all operations, and the one way to run any of them. Every door is a projection of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import recollect
+from recollect.domain import Caller
+from recollect.doors.daemon import launch
+from recollect.operations.table import CORE
+from recollect.ports import App
+from recollect.settings import Settings
+from recollect.transfer.table import TRANSFER
+
+TABLE = (*CORE, *TRANSFER)
+
+BY_NAME = {operation.name: operation for operation in TABLE}
+
+
+def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
+    """Check the fields, then run the operation; this is the one way from any door to any verb."""
+    operation = BY_NAME[name]
+    request = operation.request(**fields)
+    return operation.run(app, request, caller, **({"request_id": request_id} if operation.writes else {}))
+
+
+@contextmanager
+def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
+    """Yield what runs an operation by name, as the caller of the settings, where it is quickest.
+
+    That is in the daemon, which is started when the `model` is needed, else in this process.
+    """
+    if settings.daemon and (model or launch.is_running(settings)):
+        with recollect.connect(settings) as link:
+            yield link.perform
+    else:
+        with recollect.open_app(settings, wait=model, background=False) as app:
+            yield lambda name, **fields: perform(app, name, fields, settings.caller)

@@ -1,0 +1,41 @@
+"""How answers look from outside: JSON objects for readers, JSON that rebuilds the answer for the daemon's clients."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+
+
+def public_json(kind: Any, answer: Any) -> dict[str, Any]:
+    """Return an answer of this type (an operation's `answer`) as the JSON object that every door shows."""
+    body = _adapter(kind).dump_python(answer, mode="json", by_alias=True)
+    return {get_args(kind)[0].plural: body} if isinstance(body, list) else dict(body)
+
+
+def public_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON schema of what doors show of an answer of this type: an object."""
+    body = _adapter(kind).json_schema(mode="serialization")
+    kinds = body.pop("$defs", {})
+    if "$ref" in body:
+        body = kinds[body["$ref"].rpartition("/")[2]]
+    elif body["type"] == "array":
+        plural = get_args(kind)[0].plural
+        body = {"type": "object", "properties": {plural: body}, "required": [plural]}
+    return body | ({"$defs": kinds} if kinds else {})
+
+
+def wire_json(kind: Any, answer: Any) -> Any:
+    """Return an answer as JSON with every field, for a client that builds it again."""
+    return _adapter(kind).dump_python(answer, mode="json", round_trip=True)
+
+
+def from_wire(kind: Any, body: Any) -> Any:
+    """Build an answer of this type from what `wire_json` returned."""
+    return _adapter(kind).validate_python(body)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -1,0 +1,141 @@
+"""Background work: one executor that runs what no caller waits for, in daemon threads that start when there is work.
+
+The standard library's pool cannot serve: it keeps a process alive until a model has been downloaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from recollect.errors import RecollectError
+from recollect.ports import Loadable
+
+log = logging.getLogger(__name__)
+
+_RETRY = 30.0  # seconds until what failed is tried again
+_GATHER = 0.1  # seconds: the vector index takes a batch for little more than one memory
+_GRACE = 5.0  # seconds: a thread inside a library cannot be ended
+
+
+class _Lane:
+    """Tasks that run one after another in one thread; a task that breaks ends its thread, and the next gets another."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: deque[Callable[[], object]] = deque()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, task: Callable[[], object]) -> None:
+        with self._lock:
+            self._tasks.append(task)
+            if self._thread is None:
+                self._start()
+
+    def clear(self) -> None:
+        with self._lock:
+            self._tasks.clear()
+
+    def join(self, seconds: float | None) -> None:
+        while (thread := self._thread) is not None:
+            thread.join(seconds)
+            if seconds is not None:
+                return
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"recollect-{self._name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while (task := self._next()) is not None:
+                task()
+        finally:
+            with self._lock:
+                if self._thread is threading.current_thread():  # a task broke
+                    self._thread = None
+                    if self._tasks:
+                        self._start()
+
+    def _next(self) -> Callable[[], object] | None:
+        with self._lock:
+            if self._tasks:
+                return self._tasks.popleft()
+            self._thread = None
+            return None
+
+
+class BackgroundExecutor:
+    """Runs the `recurring` tasks whenever that is requested, each submitted task once, and loads models.
+
+    Models load one after another in a thread of their own, so that the other tasks do not wait for them. Recurring
+    tasks that fail in a known way run again after 30 seconds.
+    """
+
+    def __init__(self, recurring: Sequence[Callable[[], None]]) -> None:
+        self._recurring = recurring
+        self._work, self._models = _Lane("background"), _Lane("models")
+        self._requested = threading.Event()
+        self._stopping = threading.Event()
+        self._started = False
+        self._retry: threading.Timer | None = None
+
+    def start(self) -> None:
+        """Begin, and run the recurring tasks at once."""
+        self._started = True
+        self.request()
+
+    def request(self) -> None:
+        """Run the recurring tasks soon; what is requested before they begin is one request."""
+        if self._running and not self._requested.is_set():
+            self._requested.set()
+            self._work.submit(self._recur)
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run `task` once, soon; when the process dies first it is lost, so nothing canonical belongs here."""
+        if self._running:
+            self._work.submit(lambda: self._run(task))
+
+    def load(self, model: Loadable, then: Callable[[], None] = lambda: None) -> None:
+        """Load a model, then do what waited for it."""
+        self._models.submit(model.begin(then))
+
+    def stop(self) -> None:
+        """Finish what is waiting, run the recurring tasks a last time, and end; no further model is loaded."""
+        if not self._running:
+            return
+        self._models.clear()
+        self._stopping.set()
+        if self._retry is not None:
+            self._retry.cancel()
+        self._work.submit(self._recur)
+        self._work.join(None)
+        self._models.join(_GRACE)
+
+    @property
+    def _running(self) -> bool:
+        return self._started and not self._stopping.is_set()
+
+    def _recur(self) -> None:
+        self._stopping.wait(_GATHER)
+        self._requested.clear()
+        results = [self._run(task) for task in self._recurring]
+        if not all(results) and self._running:
+            self._retry = threading.Timer(_RETRY, self.request)
+            self._retry.daemon = True
+            self._retry.start()
+
+    def _run(self, task: Callable[[], None]) -> bool:
+        """Run one task; log a failure that can happen to any store, and return whether there was none."""
+        try:
+            task()
+        except (SQLAlchemyError, RecollectError, OSError) as error:
+            why = str(error).partition("\n")[0]  # further lines of PostgreSQL's errors hold the values
+            log.warning("background work failed and is tried again: %s: %s", type(error).__name__, why)
+            return False
+        return True

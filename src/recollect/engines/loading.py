@@ -1,0 +1,78 @@
+"""Loading of models: once, at the first need or in the background, by whichever thread comes first."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from threading import Event, Lock
+from typing import Any
+
+from recollect.errors import RecollectError
+
+
+class LazyModel(ABC):
+    """The `Loadable` part of every model: `_load` is called once and its result kept.
+
+    `kind` is what messages call it, such as "embedding model".
+    """
+
+    kind = "model"
+
+    def __init__(self) -> None:
+        self._kept: Any = None
+        self._loading = Lock()
+        self._settled = Event()
+        self._settled.set()
+        self._failure = ""
+
+    @abstractmethod
+    def _load(self) -> Any:
+        """Load the model and return what `_loaded` gives from then on; raises `ModelUnusable`."""
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the model is loaded, so that using it does not wait."""
+        return self._kept is not None
+
+    @property
+    def failure(self) -> str:
+        """Return why the last attempt in the background failed, or an empty string."""
+        return self._failure if self._settled.is_set() else ""
+
+    def warm(self) -> None:
+        """Load the model and wait for it; does nothing when it is loaded.
+
+        Raises `ModelUnusable` when it is absent, altered or cannot be loaded; the next call tries again.
+        """
+        self._get()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most `seconds` for an attempt in the background to end; return whether none is under way."""
+        return self._settled.wait(seconds)
+
+    def begin(self, then: Callable[[], None] = lambda: None) -> Callable[[], None]:
+        """Announce an attempt in the background, for which `wait` waits, and return the work to be done.
+
+        `then` is part of it: what had to wait for the model is done before `wait` returns.
+        """
+        self._settled.clear()
+        return partial(self._attempt, then)
+
+    def _attempt(self, then: Callable[[], None]) -> None:
+        self._failure = f"the {self.kind} cannot be loaded; the log says why."
+        try:
+            self.warm()
+            self._failure = ""
+            then()
+        except RecollectError as error:
+            self._failure = str(error)
+        finally:
+            self._settled.set()
+
+    def _get(self) -> Any:
+        if self._kept is None:
+            with self._loading:
+                if self._kept is None:
+                    self._kept = self._load()
+        return self._kept

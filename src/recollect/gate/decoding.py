@@ -1,0 +1,84 @@
+"""Decodes what hides a secret from patterns: escaped characters, base64 and hexadecimal.
+
+Only what decodes to plain text is scanned; an image or a digest does not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_ESCAPE: Final = re.compile(
+    r"(?:%|\\u00|\\x)(?P<hex>[0-9A-Fa-f]{2})|&#x(?P<entity>[0-9A-Fa-f]{2});|&#(?P<number>\d{2,3});|\\\r?\n[ \t]{0,40}"
+)
+_BASE64: Final = re.compile(
+    r"(?<![A-Za-z0-9+/_\-=])[A-Za-z0-9+/_\-]{16,}+(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/_\-]{4,}+)*+={0,2}"
+)
+_HEX: Final = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){16,}+(?![0-9A-Za-z])")
+_SPACES: Final = re.compile(r"\s+")
+_SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
+_PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
+_HEAD: Final = 64  # characters that tell whether the whole is worth decoding
+
+
+def unescaped(text: str) -> tuple[str, list[int]]:
+    """Return the text with escapes decoded and continued lines joined, and the offset that each character had.
+
+    The offsets are empty where nothing is escaped.
+    """
+    pieces: list[str] = []
+    origin: list[int] = []
+    at = 0
+    for match in _ESCAPE.finditer(text):
+        char = _character(match)
+        if char is None:
+            continue
+        pieces += [text[at : match.start()], char]
+        origin.extend(range(at, match.start()))
+        origin.extend([match.start()] * len(char))
+        at = match.end()
+    if not pieces:
+        return text, []
+    origin.extend(range(at, len(text) + 1))
+    return "".join([*pieces, text[at:]]), origin
+
+
+def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and the decoded text of each run of base64 or hexadecimal that decodes to plain text."""
+    for pattern, decoded in ((_BASE64, _of_base64), (_HEX, _of_hex)):
+        for match in pattern.finditer(text):
+            inside = decoded(match[0])
+            if len(inside) >= _SHORTEST and _PLAIN.issuperset(inside):
+                yield match.start(), match.end(), inside.decode("ascii")
+
+
+def _character(match: re.Match[str]) -> str | None:
+    """Return what an escape stands for: an empty text for a continued line, None for anything but plain text."""
+    if match[0].startswith("\\") and match["hex"] is None:
+        return ""
+    digits = match["hex"] or match["entity"]
+    code = int(digits, 16) if digits else int(match["number"])
+    return chr(code) if code in _PLAIN else None
+
+
+def _of_base64(found: str) -> bytes:
+    """Decode both alphabets of base64; a truncated text is decoded as far as it goes."""
+    body = _SPACES.sub("", found).rstrip("=").replace("-", "+").replace("_", "/")
+    head = body[:_HEAD]
+    if not _PLAIN.issuperset(_decoded(head[: len(head) // 4 * 4])):
+        return b""
+    return _decoded(body if len(body) % 4 != 1 else body[:-1])
+
+
+def _decoded(body: str) -> bytes:
+    try:
+        return base64.b64decode(body + "=" * (-len(body) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _of_hex(found: str) -> bytes:
+    return bytes.fromhex(found)

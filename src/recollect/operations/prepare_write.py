@@ -1,0 +1,205 @@
+"""What verbs that write share: the gate, the headings, words, entities and vectors of a draft, and eviction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from recollect.domain import Caller, Draft, Memory, MemoryFields, OnSecret, Outcome, Request, Sensitivity
+from recollect.errors import InvalidInput, SecretFound
+from recollect.gate import Cleared, clear
+from recollect.operations.embed import chunks_of
+from recollect.policy.reconcile import expired, lapsed, reinforced
+from recollect.policy.retention import expiry
+from recollect.policy.text import layers
+from recollect.policy.text.entities import entities
+from recollect.policy.text.speaker_names import words_of
+from recollect.policy.text.terms import keywords_and_words
+from recollect.ports import App, Chunk, Entry, Writing
+
+T = TypeVar("T", bound=Request)
+Embeddings = dict[str, tuple[Chunk, ...]]
+"""The chunks of texts, embedded outside any transaction, by the hash of the text."""
+
+MASKED = "A secret was found and masked before storing."
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDraft:
+    """A cleared draft with the hash and the embedded chunks of its content; None while the model is not ready."""
+
+    cleared: Cleared[Draft]
+    content_hash: str
+    chunks: tuple[Chunk, ...] | None
+
+    @property
+    def draft(self) -> Draft:
+        """Return the draft."""
+        return self.cleared.value
+
+
+class EmbeddingNeeded(Exception):
+    """Raised inside a transaction for a text that is not embedded yet: the write lock is not held for so long."""
+
+    def __init__(self, content: str, content_hash: str) -> None:
+        super().__init__("a text has no vectors yet")
+        self.content = content
+        self.content_hash = content_hash
+
+
+def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> Outcome:
+    """Run `write`, which opens a transaction, until it finds the embeddings of all that it writes.
+
+    Where `prepare` misses one, the transaction is rolled back, the text is embedded without the write lock, and `write`
+    runs again.
+    """
+    embeddings: Embeddings = {}
+    while True:
+        try:
+            return write(embeddings)
+        except EmbeddingNeeded as needed:
+            embeddings[needed.content_hash] = chunks_of(app.embedder, needed.content)
+
+
+def earlier_answer(app: App, caller: Caller, request_id: str) -> Outcome | None:
+    """Return the first answer to a request that is made again, also where its memory is gone since."""
+    if not request_id:
+        return None
+    with app.records.writing(caller.namespaces()[0], caller.user) as transaction:
+        return transaction.previous_outcome(request_id)
+
+
+def clear_or_journal(app: App, request: T, namespace: str, caller: Caller) -> Cleared[T]:
+    """Return the request as the gate clears it; a refusal is journalled in `namespace` and raised."""
+    with journal_refusals(app, namespace, caller):
+        return clear(request, app.on_secret)
+
+
+@contextmanager
+def journal_refusals(app: App, namespace: str, caller: Caller) -> Iterator[None]:
+    """Journal in `namespace` what the gate refuses inside the block, after any transaction in it, and raise it."""
+    try:
+        yield
+    except SecretFound as error:
+        app.records.refuse(namespace, caller.user, error.field, error.kinds)
+        raise
+
+
+def prepare(
+    app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
+) -> PreparedDraft:
+    """Return the draft with its hash and chunks; the content that `old` has already is not embedded again.
+
+    With `embeddings` nothing is embedded here: raises `EmbeddingNeeded` for a text that is not among them.
+    """
+    content = cleared.value.content
+    content_hash = hashlib.sha256(content.encode()).hexdigest()
+    same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
+    if same or not app.embedder.ready:
+        return PreparedDraft(cleared, content_hash, None)
+    if embeddings is None:
+        return PreparedDraft(cleared, content_hash, chunks_of(app.embedder, content))
+    if content_hash not in embeddings:
+        raise EmbeddingNeeded(content, content_hash)
+    return PreparedDraft(cleared, content_hash, embeddings[content_hash])
+
+
+def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
+    """Return the draft that stores a memory as it is; an unknown level of sensitivity becomes the strictest."""
+    names = set(MemoryFields.model_fields) - {"key", "ttl_days", "confidence", "sensitivity"}
+    fields = {name: getattr(memory, name) for name in names if getattr(memory, name) not in (None, "")}
+    level = memory.sensitivity if memory.sensitivity in set(Sensitivity) else Sensitivity.SECRET
+    kept = {"key": memory.key or key, "confidence": memory.confidence, "sensitivity": level, "ttl_days": ttl_days}
+    return Draft(**fields, **{name: value for name, value in kept.items() if value is not None})
+
+
+def prepare_revival(app: App, one: PreparedDraft, old: Memory) -> PreparedDraft:
+    """Return a draft for a hidden memory that is to be visible again: what it keeps of `old` is masked by the gate."""
+    was = draft_of(old)
+    masked = clear(was, OnSecret.REDACT).value
+    names = {name for name in MemoryFields.model_fields if getattr(masked, name) != getattr(was, name)}
+    headings = ("title", "abstract", "overview")
+    made = {name for name in headings if getattr(old, name) == getattr(layers, name)(old.content)}
+    kept = {name: getattr(masked, name) for name in (names - made) | {"sensitivity"}}
+    given = one.draft.model_fields_set
+    draft = one.draft.model_copy(update={name: value for name, value in kept.items() if name not in given})
+    return replace(one, cleared=clear(draft, app.on_secret))
+
+
+def refuse_taken_key(transaction: Writing, key: str | None, memory_id: int, now: datetime) -> None:
+    """Raise `InvalidInput` for a key that another memory has; the error names that memory only if it is public."""
+    other = transaction.by_key(key) if key else None
+    if other is not None and other.id != memory_id:
+        hidden = expired(other, now) or other.sensitivity is not Sensitivity.PUBLIC
+        whose = "another memory" if hidden else f"memory {other.id}"
+        raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
+
+
+def same_text_note(transaction: Writing, one: PreparedDraft, memory_id: int, now: datetime) -> tuple[str, ...]:
+    """Name the public memory that has the same content already."""
+    other = transaction.by_hash(one.content_hash)
+    if other is None or other.id == memory_id or other.sensitivity is not Sensitivity.PUBLIC or expired(other, now):
+        return ()
+    return (f"Memory {other.id} has the same content.",)
+
+
+def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> Entry:
+    """Return all that is written of a draft; `old` is the memory that it is a new version of."""
+    draft, now = one.draft, app.clock()
+    given = frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"}
+    if old is not None and lapsed(old, now):
+        given |= {"ttl_days"}  # an expired term is not kept
+    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
+    whole = draft.model_copy(update=headings if old is None else headings | _kept(old, given))
+    labels, words = keywords_and_words(whole, headings["title"])
+    return Entry(
+        cleared=one.cleared,
+        given=given,
+        content_hash=one.content_hash,
+        title=headings["title"],
+        abstract=headings["abstract"],
+        overview=headings["overview"],
+        keywords=labels,
+        words=words,
+        speaker_words=words_of(whole.speaker or ""),
+        entities=entities(draft.content),
+        chunks=one.chunks,
+        confidence=_confidence(draft, old, one.content_hash),
+        at=now,
+        expires_at=expiry(draft, old, app.retention_rules.retention, now),
+        author=author,
+    )
+
+
+def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
+    """Evict the least valuable memories beyond `max_memories`, never the newest; return how many."""
+    most = app.retention_rules.max_memories
+    return sum(transaction.delete(one, "evict") for one in transaction.evictable(most, newest)) if most else 0
+
+
+def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
+    names = (
+        *("key", "category", "speaker", "tags", "concepts"),
+        *("files_read", "files_modified", "subtitle", "observed_at"),
+    )
+    return {name: getattr(old, name) for name in names if name not in given}
+
+
+def _heading(name: str, draft: Draft, old: Memory | None) -> str:
+    """Return the given heading, else the one somebody gave to `old`, else one made from the content."""
+    made = getattr(layers, name)
+    if value := getattr(draft, name):
+        return str(value)
+    kept = str(getattr(old, name)) if old is not None else ""
+    return kept if old is not None and kept != made(old.content) else str(made(draft.content))
+
+
+def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
+    """Return the draft's confidence; the same content again gains, unless the caller says how much."""
+    if old is None or old.content_hash != content_hash or "confidence" in draft.model_fields_set:
+        return draft.confidence
+    return reinforced(old.confidence)

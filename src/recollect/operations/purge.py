@@ -1,0 +1,19 @@
+"""Purge: remove for good what has expired."""
+
+from __future__ import annotations
+
+from recollect.domain import Caller, Purge, Purged
+from recollect.ports import App
+
+
+def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:
+    """Remove for good what has expired in the caller's namespaces."""
+    del request_id  # a second purge removes nothing
+    gone: list[int] = []
+    for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
+        with app.records.writing(namespace, caller.user) as transaction:
+            gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
+    if gone:
+        app.run_later(app.vectors.sync)
+        app.run_later(app.text.purge_deleted)
+    return Purged(tuple(gone))

@@ -1,0 +1,152 @@
+"""Features: from what the indexes found, the signals of each candidate by which the fusion judges it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recollect.domain import NeighbourSignals, Query, QuerySignals, RankingRow, Signals, View
+from recollect.operations.query.parse import ParsedQuery, parse
+from recollect.operations.query.search import Found, search
+from recollect.operations.query.spelling_expansion import best_weight
+from recollect.policy import rank
+from recollect.policy.proximity import Proximity
+from recollect.policy.query_features import date_match, text_features
+from recollect.policy.text.normalization import fold
+from recollect.policy.text.terms import STOP_WORDS, stem
+from recollect.ports import App, LateInteraction
+
+if TYPE_CHECKING:
+    from recollect.ports import Vector
+
+_WORD = re.compile(r"\w+")
+_FEATURED = 4_000  # characters: enough to see what kind of text it is
+_SUBSTRING = 0.9  # of a share that was found as whole words
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The signals of each candidate, in no order; `vector` is the query's, None where vectors were not searched."""
+
+    signals: dict[int, Signals]
+    query: QuerySignals
+    ranking_rows: tuple[RankingRow, ...]
+    vector: Vector | None
+    notes: tuple[str, ...]
+
+
+def gather(app: App, query: Query, view: View) -> Candidates:
+    """Parse the query, search for it, and measure each candidate beside its neighbours."""
+    parsed = parse(query.query)
+    found = search(app, parsed, view, query.limit, newest=view.filtered and query.min_score == 0.0)
+    ids = list(dict.fromkeys([*found.neighbours, *(two for pair in found.neighbours.values() for two in pair)]))
+    rows = {one.id: one for one in app.records.ranking_rows(ids, view)}
+    words = app.text.words(list(rows))
+    measured = _Measured(
+        query=parsed,
+        found=found,
+        rows=rows,
+        words=words,
+        stems={one: frozenset(map(stem, words.get(one, ()))) for one in rows},
+        contents=app.records.contents(rows, view),
+        late=_late_interaction(app, found, list(rows)),
+        proximity=Proximity(found.terms.weights),
+    )
+    signals = {one: measured.signals(one) for one in found.neighbours if one in rows}
+    return Candidates(
+        signals=signals,
+        query=_query_signals(found),
+        ranking_rows=tuple(rows[one] for one in signals),
+        vector=found.embedding.vector if found.embedding else None,
+        notes=found.notes,
+    )
+
+
+def _query_signals(found: Found) -> QuerySignals:
+    weights, known = found.terms.weights, found.terms.known
+    return QuerySignals(
+        words=min(len(weights), len(found.text.split())),  # one for a run without spaces
+        rarest=max((weights[one] for one in known), default=0.0),
+        unknown=sum(weight for one, weight in weights.items() if one not in known) / found.terms.total,
+        semantic=found.embedding is not None,
+    )
+
+
+def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, LateInteraction]:
+    """Compare the query's telling tokens with those of every memory of `ids`, the rarer words counting for more."""
+    embedding, weights = found.embedding, found.terms.weights
+    if embedding is None:
+        return {}
+    words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
+    tokens = [words.get(start, "") for start, _ in embedding.spans]
+    telling = [number for number, word in enumerate(tokens) if word and word not in STOP_WORDS]
+    kept = telling or list(range(len(tokens)))
+    rarest = max(weights.values(), default=1.0) or 1.0
+    rarities = [weights.get(stem(tokens[number]), rarest) for number in kept]
+    total = sum(rarities) or 1.0
+    shares = [one / total for one in rarities]
+    return app.vectors.late_interaction(embedding.vector, embedding.tokens[kept], shares, ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was found for a query and, for each candidate and neighbour, its words, their stems and its content."""
+
+    query: ParsedQuery
+    found: Found
+    rows: dict[int, RankingRow]
+    words: dict[int, frozenset[str]]
+    stems: dict[int, frozenset[str]]
+    contents: dict[int, str]
+    late: dict[int, LateInteraction]
+    proximity: Proximity
+
+    def signals(self, one: int) -> Signals:
+        query, found, row, stems = self.query, self.found, self.rows[one], self.stems[one]
+        content, weights, late = self.contents.get(one, ""), found.terms.weights, self.late.get(one)
+        sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in self.rows}
+        before = sides.get(-1)
+        passage, phrase = (0.0, 0.0) if weights.keys().isdisjoint(stems) else self.proximity.shares(content)
+        text = text_features(content[:_FEATURED])
+        return Signals(
+            cosine=late.cosine if late else 0.0,
+            bm25=found.bm25.get(one, 0.0),
+            coverage=rank.coverage(weights, stems),
+            fuzzy=self._fuzzy(one),
+            speaker_named=row.speaker in found.speakers,
+            late=late.late if late else None,
+            rare=late.rare if late else None,
+            passage=passage,
+            phrase=phrase,
+            around=rank.coverage(weights, stems.union(*(self.stems[two] for two in sides.values()))),
+            before=self._neighbour(before),
+            after=self._neighbour(sides.get(1)),
+            in_session=bool(sides),
+            date_match=date_match(query.date, row.observed_at),
+            time_match=text.time and query.asks_time,
+            number_match=text.number and query.asks_number,
+            questions=text.questions,
+            questions_before=text_features(self.contents.get(before or 0, "")[:_FEATURED]).questions,
+            length=len(content),
+        )
+
+    def _fuzzy(self, one: int) -> float:
+        """Return the share (0–1) of the query that the memory holds, other spellings and parts of words included."""
+        terms, stems, substring = self.found.terms, self.stems[one], self.found.substrings.get(one, 0.0)
+        if not terms.spellings and not substring:
+            return 0.0
+        words = self.words.get(one, frozenset())
+        spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
+        share = sum(weight * (1.0 if word in stems else spelt.get(word, 0.0)) for word, weight in terms.weights.items())
+        return max(share / terms.total, substring * _SUBSTRING)
+
+    def _side(self, one: int, other: int) -> int:
+        """Return -1 for what came before, 1 for what came after."""
+        return -1 if (self.rows[other].position or 0) < (self.rows[one].position or 0) else 1
+
+    def _neighbour(self, one: int | None) -> NeighbourSignals:
+        late = self.late.get(one or 0)
+        bm25 = self.found.bm25.get(one or 0, 0.0)
+        return NeighbourSignals(bm25, late.cosine if late else 0.0, late.late or 0.0 if late else 0.0)

@@ -1,0 +1,80 @@
+"""A query taken apart, once, before anything is searched: its words, its names, and what kind of thing it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recollect.policy import query_features
+from recollect.policy.query_features import Date
+from recollect.policy.text import writing_systems
+from recollect.policy.text.normalization import fold
+from recollect.policy.text.speaker_names import name_words
+from recollect.policy.text.terms import LONGEST_WORD, STOP_WORDS, distinct
+
+_COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
+_PAIR = re.compile(r"(?=\b(\w+ \w+)\b)")
+_MOST_WORDS = 400  # of scripts without spaces
+_MOST_PAIRS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A folded stretch of a query, and the words that it has by itself."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query as it was typed (`text`), as an embedding model reads it (`model_text`), and in folded parts.
+
+    `words` carry meaning; where no word does, they are all of its words. `compounds` are names with punctuation
+    inside, such as paths, stretches of scripts without spaces, and emoji by name; `pairs` are any two words with one
+    space between them. A speaker may be named by any of `name_words`.
+    """
+
+    text: str
+    model_text: str
+    words: tuple[str, ...]
+    compounds: tuple[Phrase, ...]
+    pairs: tuple[Phrase, ...]
+    name_words: frozenset[str]
+    asks_time: bool
+    asks_number: bool
+    date: Date | None
+
+
+def parse(query: str) -> ParsedQuery:
+    """Take a query apart."""
+    folded = fold(query)
+    words, emoji = _words(folded), writing_systems.emoji(query)
+    names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
+    names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
+    names += emoji if words else ()
+    return ParsedQuery(
+        text=query,
+        model_text=writing_systems.in_words(query),
+        words=tuple(dict.fromkeys(words or emoji)),
+        compounds=_phrases(names),
+        pairs=_phrases(_PAIR.findall(folded), _MOST_PAIRS),
+        name_words=name_words(query),
+        asks_time=query_features.asks_time(query),
+        asks_number=query_features.asks_number(query),
+        date=query_features.named_date(query),
+    )
+
+
+def _words(folded: str) -> list[str]:
+    """Return the distinct words that carry meaning; all words where none does."""
+    found = distinct(writing_systems.words(folded, every=False), _MOST_WORDS)
+    every = [word for word in found if len(word) <= LONGEST_WORD]
+    return [word for word in every if word not in STOP_WORDS and not writing_systems.is_lone(word)] or every
+
+
+def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...]:
+    """Return the distinct phrases, the first `most` of them."""
+    found = list(dict.fromkeys(texts))[:most]
+    return tuple(Phrase(text, tuple(_words(text) or writing_systems.emoji(text))) for text in found)

@@ -1,0 +1,211 @@
+"""Search: asks every index for the memories that may answer a query, and the store for their neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from recollect.domain import View
+from recollect.operations.query.parse import ParsedQuery, Phrase
+from recollect.operations.query.spelling_expansion import expansions
+from recollect.policy import rank
+from recollect.policy.query_features import transcript_speakers
+from recollect.policy.text.speaker_names import named_speakers, without_names
+from recollect.policy.text.terms import forms, stem
+from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
+from recollect.ports import App, Term
+
+if TYPE_CHECKING:
+    from recollect.ports import TokenEmbeddings
+
+_OVERFETCH = 5
+_AT_LEAST = 50
+_DEEP = 300  # bm25 is wanted of the neighbours of the best too
+_EXPANDED = 20
+_TRANSCRIPTS = 10
+_PATIENCE = 2.0  # seconds: a warm start loads the model in less
+_MOST_TERMS = 16
+_COMMON = 0.2  # share of a large store; a word in more memories than that tells little
+_LARGE = 2_000
+_SURE = 0.7
+_FEWEST = 2
+_MOST_RANKED = 30_000  # memories that one full-text search may rank
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTerms:
+    """What the text index is asked for: terms, the weight of each stem (its idf), other spellings of unknown words.
+
+    `known` are the stems that some memory holds. `partial` may be stored as a part of something longer: compounds of
+    words that are not all stored, and unknown words of languages that write them without spaces. `corrections` are
+    sure spellings: as the query has it, and as it is stored.
+    """
+
+    terms: tuple[Term, ...]
+    weights: dict[str, float]
+    known: frozenset[str]
+    spellings: dict[str, tuple[Term, ...]]
+    partial: tuple[Phrase, ...]
+    corrections: tuple[tuple[str, str], ...]
+
+    @property
+    def total(self) -> float:
+        """Return the weight of the whole query, 1 where it has none."""
+        return sum(self.weights.values()) or 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the indexes found: by memory, its bm25, its share (0–1) of the query as substrings, its cosine.
+
+    `text` is the query as the model read it, `embedding` None where the vectors were not searched. `speakers` are
+    those whom the query names. `neighbours` holds each candidate, what was found and what stands beside the best of
+    it, with its own neighbours in its session.
+    """
+
+    terms: SearchTerms
+    bm25: dict[int, float]
+    speakers: frozenset[str]
+    substrings: dict[int, float]
+    text: str
+    embedding: TokenEmbeddings | None
+    neighbours: dict[int, tuple[int, ...]]
+    notes: tuple[str, ...]
+
+
+def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool) -> Found:
+    """Search by words, substrings and vectors; with `newest`, fill up to `limit` with what was stored last.
+
+    What could not be searched is said in the notes; it is never an error.
+    """
+    fetch = max(_AT_LEAST, limit * _OVERFETCH)
+    terms = search_terms(app, query, view)
+    bm25 = app.text.search(terms.terms, view, _DEEP) if terms.terms else {}
+    substrings = _substrings(app, terms, view, fetch)
+    speakers = named_speakers(query.name_words, app.records.speakers(view, query.name_words))
+    text, embedding, note = _embedded(app, query, terms, speakers, bm25, view)
+    cosines = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
+    farthest = min(cosines.values(), default=0.0)
+    scores = {
+        one: rank.saturated(bm25.get(one, 0.0)) + max(cosines.get(one, farthest), 0.0)
+        for one in dict.fromkeys([*_best(bm25, fetch), *cosines, *substrings])
+    }
+    if newest and len(scores) < limit:
+        scores = dict.fromkeys(app.records.newest(view, limit * _OVERFETCH), 0.0) | scores
+    beside = app.records.neighbours(_best(scores, _EXPANDED), view).values()
+    candidates = list(dict.fromkeys([*scores, *(two for pair in beside for two in pair)]))
+    neighbours = app.records.neighbours(candidates, view)
+    return Found(
+        terms=terms,
+        bm25=bm25,
+        speakers=speakers,
+        substrings=substrings,
+        text=text,
+        embedding=embedding,
+        neighbours={one: neighbours.get(one, ()) for one in candidates},
+        notes=tuple(filter(None, (_corrected(terms), note))),
+    )
+
+
+def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
+    """Choose the terms to search, weigh every stem by how rare it is, and look for spellings of unknown words."""
+    size = app.text.size(view)
+    uses = _uses(app, query, view)
+    rare = sorted(query.words, key=lambda word: uses.get(word, 0))
+    sure = [word for word in rare if word in uses or not is_dense(word)]
+    telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size] or rare
+    telling = _affordable(telling, uses)[:_MOST_TERMS]
+    weights: dict[str, float] = {}
+    for word in rare:
+        weight = rank.rarity(uses.get(word, 0), size) * certainty(word, word in uses)
+        weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
+    unknown = [word for word in telling if word not in uses]
+    expanded = expansions(app, query, unknown, view)
+    compounds = query.compounds[:_MOST_TERMS]
+    terms = [Term(text) for text in (*telling, *(one.text for one in compounds))]
+    terms += [one for expansion in expanded for one in expansion.spellings]
+    partial = [one for one in compounds if not uses.keys() >= set(one.words)]
+    partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
+    corrections = [(one.written, one.spellings[0]) for one in expanded]
+    return SearchTerms(
+        terms=tuple(dict.fromkeys(terms)),
+        weights=weights,
+        known=frozenset(stem(word) for word in rare if word in uses),
+        spellings={word: one.spellings for one in reversed(expanded) for word in one.words},
+        partial=tuple({one.text: one for one in partial}.values()),
+        corrections=tuple(
+            (written, meant.text) for written, meant in corrections if meant.weight >= _SURE and _seen(app, meant, view)
+        ),
+    )
+
+
+def _uses(app: App, query: ParsedQuery, view: View) -> dict[str, int]:
+    """Return in how many memories each word or another form of it stands; words of unknown stems are absent."""
+    alike = {word: forms(word) for word in query.words}
+    stored = app.text.frequencies([one for found in alike.values() for one in found], view)
+    uses = {word: sum(stored.get(one, 0) for one in found) for word, found in alike.items()}
+    return {word: count for word, count in uses.items() if count}
+
+
+def _affordable(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
+    """Return the rarest of the words, as many as one search may cost: bm25 looks at each memory that holds one."""
+    costs = list(accumulate(uses.get(word, 0) for word in telling))
+    return list(telling[: max(sum(cost <= _MOST_RANKED for cost in costs), _FEWEST)])
+
+
+def _seen(app: App, term: Term, view: View) -> bool:
+    """Say whether the caller may see a memory with the term: no spelling tells of what is hidden or expired."""
+    unfiltered = View(view.namespaces, view.now, view.sensitivities, superseded=view.superseded)
+    return bool(app.text.search([Term(term.text)], unfiltered, 1))
+
+
+def _best(scores: Mapping[int, float], most: int) -> list[int]:
+    return sorted(scores, key=lambda one: (-scores[one], one))[:most]
+
+
+def _substrings(app: App, terms: SearchTerms, view: View, limit: int) -> dict[int, float]:
+    """Find what may be a part of something longer; return for each memory the share of the query found so."""
+    found: dict[int, float] = {}
+    for phrase in terms.partial:
+        share = sum(terms.weights.get(stem(word), 0.0) for word in phrase.words) / terms.total
+        for memory_id in app.text.substring(phrase.text, view, limit):
+            found[memory_id] = min(found.get(memory_id, 0.0) + share, 1.0)
+    return found
+
+
+def _corrected(terms: SearchTerms) -> str:
+    spelt = ", ".join(f'"{meant}" (spelling of "{written}")' for written, meant in terms.corrections)
+    return f"Also searched for {spelt}." if spelt else ""
+
+
+def _embedded(
+    app: App, query: ParsedQuery, terms: SearchTerms, speakers: frozenset[str], bm25: Mapping[int, float], view: View
+) -> tuple[str, TokenEmbeddings | None, str]:
+    """Embed the query with its spelling corrected and without the names of speakers, which would drown its topic.
+
+    Return the text, its embedding, and a note on what cannot be found by it.
+    """
+    if not terms.terms:  # punctuation alone asks for nothing
+        return query.text, None, ""
+    if why := _unsearchable(app, query):
+        return query.text, None, f"Vector search skipped: {why}"
+    transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS) if query.name_words else (), view).values()
+    speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
+    text = without_names(query.model_text, speakers | speaking)
+    for written, meant in terms.corrections:
+        text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
+    waiting = app.records.unembedded(1, view.namespaces)
+    return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
+
+
+def _unsearchable(app: App, query: ParsedQuery) -> str:
+    """Return why the vectors cannot be searched, an empty string where they can."""
+    app.embedder.wait(_PATIENCE)
+    if not app.embedder.ready:
+        return app.embedder.failure or "the embedding model is still loading."
+    if not (app.embedder.card.multilingual or is_latin(query.model_text)):
+        return "the model does not support this writing system."
+    return "the store has just switched to another embedding model." if app.vectors.state == "moved" else ""

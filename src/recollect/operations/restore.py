@@ -1,0 +1,77 @@
+"""Restore: bring back a memory that was hidden, and undo a merge."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from recollect.domain import Caller, Memory, Outcome, Restore, WriteStatus
+from recollect.gate import clear
+from recollect.operations.prepare_write import (
+    MASKED,
+    Embeddings,
+    draft_of,
+    earlier_answer,
+    entry_for,
+    journal_refusals,
+    prepare,
+    retry_with_embeddings,
+    same_text_note,
+)
+from recollect.operations.visibility import parse_id
+from recollect.policy.duplicates import merged
+from recollect.policy.reconcile import expired, lapsed
+from recollect.ports import App, Writing
+
+
+def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
+
+    Taking a merge apart gives the other memory the text it had, if it has not changed since. What had passed its time
+    gets the same term again. The text passes today's gate first. An id that is unknown, or deleted for good, is an
+    outcome, not an error. A `request_id` seen before gives its first answer again.
+    """
+    memory_id = parse_id(request.id)
+    namespaces = caller.namespaces(request.scope)
+    namespace = app.records.namespace_of(memory_id, namespaces) if memory_id else None
+    if memory_id is None or namespace is None:
+        return earlier_answer(app, caller, request_id) or Outcome(WriteStatus.NOT_FOUND, request.id)
+    return retry_with_embeddings(app, partial(_restore, app, namespace, memory_id, caller, request_id))
+
+
+def _restore(app: App, namespace: str, memory_id: int, caller: Caller, request_id: str, made: Embeddings) -> Outcome:
+    """Bring back a memory of a namespace in one transaction."""
+    with journal_refusals(app, namespace, caller), app.records.writing(namespace, caller.user) as transaction:
+        if (before := transaction.previous_outcome(request_id)) is not None:
+            return before
+        old = transaction.by_id(memory_id)
+        if old is None:
+            return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
+        draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
+        back = prepare(app, clear(draft, app.on_secret), old, made)
+        notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
+        notes += _undo_merge(app, transaction, old, caller, made)
+        notes += same_text_note(transaction, back, old.id, app.clock())
+        transaction.update(old, entry_for(app, back, old, caller.user), "restore")
+        outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
+        transaction.record_outcome(request_id, outcome)
+    return outcome
+
+
+def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
+    """Give the memory that `old` was merged into its earlier text, where it has not changed since the merge."""
+    whole = transaction.by_id(old.merged_into) if old.merged_into is not None else None
+    if whole is None or expired(whole, app.clock()):
+        return ()
+    parts = [one for one in transaction.archived(whole.id) if one.id != old.id]
+    other = next((one for one in parts if whole.content in _merges(one, old)), None)
+    if other is None:
+        return (f"Memory {whole.id} keeps its present text.",)
+    before = prepare(app, clear(draft_of(other, key=whole.key), app.on_secret), whole, made)
+    entry = entry_for(app, before, whole, caller.user)
+    transaction.update(whole, entry, "restore", revive=False)
+    transaction.delete(other.id)
+    return (f"Memory {whole.id} has its earlier text again.",)
+
+
+def _merges(one: Memory, other: Memory) -> tuple[str, str]:
+    return merged(one.content, other.content), merged(other.content, one.content)

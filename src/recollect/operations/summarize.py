@@ -1,0 +1,93 @@
+"""Summarize: old memories are condensed into one for each category."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+
+from recollect.domain import (
+    Caller,
+    Draft,
+    Memory,
+    Observation,
+    Order,
+    Source,
+    Summarize,
+    Summarized,
+    View,
+)
+from recollect.errors import SecretFound
+from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
+from recollect.operations.visibility import load_page
+from recollect.policy.condense import condensed
+from recollect.ports import App
+
+_PAGE = 500
+_MOST = 40  # memories in one summary; more would leave too little of each
+
+
+def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: str = "") -> Summarized:
+    """Write one summary for each category of public memories that are old enough, and hide those.
+
+    A summary consists of the originals' first sentences. `get_memory` and `history` still show the originals, recall
+    with `superseded` finds them, and `restore` brings each back.
+    """
+    del request_id  # what was condensed is not condensed again
+    namespace = caller.namespace(request.scope)
+    groups: dict[str | None, list[Memory]] = defaultdict(list)
+    for memory in _old(app, request, namespace):
+        groups[memory.category].append(memory)
+    written: list[int] = []
+    done = 0
+    for category, memories in sorted(groups.items(), key=lambda pair: pair[0] or ""):
+        for start in range(0, len(memories), _MOST):
+            some = memories[start : start + _MOST]
+            if len(some) >= request.at_least and (new := _summarize(app, request, category, some, caller)) is not None:
+                written.append(new)
+                done += len(some)
+    return Summarized(tuple(written), done)
+
+
+def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
+    before = app.clock() - timedelta(days=request.older_than_days)
+    view = View(app.records.existing_namespaces([namespace]), app.clock(), category=request.category)
+    pages = (load_page(app, view, Order.OLDEST, _PAGE, start) for start in range(0, app.records.count(view), _PAGE))
+    found = (one for page in pages for one in page if _may_condense(one))
+    return [one for one in found if (one.last_accessed_at or one.updated_at) < before > one.updated_at]
+
+
+def _may_condense(memory: Memory) -> bool:
+    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
+    return memory.key is None and memory.ttl_days is None and memory.type is not Observation.COMPRESSED_SUMMARY
+
+
+def _summarize(
+    app: App, request: Summarize, category: str | None, some: Sequence[Memory], caller: Caller
+) -> int | None:
+    """Write one summary and hide the originals; write none where one changed meanwhile or the gate refuses."""
+    namespace = caller.namespace(request.scope)
+    draft = Draft(
+        content=condensed(category, some),
+        title=f"Summary of {len(some)} memories" + (f" about {category}" if category else ""),
+        scope=request.scope,
+        type=Observation.COMPRESSED_SUMMARY,
+        category=category,
+        tags=tuple(dict.fromkeys(tag for one in some for tag in one.tags))[:50],
+        importance=max(one.importance for one in some),
+        trust=sum(one.trust for one in some) / len(some),
+        source=Source.COMPRESSION,
+    )
+    try:
+        one = prepare(app, clear_or_journal(app, draft, namespace, caller))
+    except SecretFound:
+        return None
+    with app.records.writing(namespace, caller.user) as transaction:
+        if any(transaction.by_id(memory.id) != memory for memory in some):
+            return None
+        new = transaction.insert(entry_for(app, one, None, caller.user))
+        for memory in some:
+            transaction.supersede(memory.id, by=new)
+        if evict_surplus(app, transaction, new):
+            app.run_later(app.text.purge_deleted)
+    return new

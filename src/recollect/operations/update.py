@@ -1,0 +1,74 @@
+"""Update one memory by its id."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from recollect.domain import Caller, Draft, Memory, Outcome, Update, WriteStatus
+from recollect.errors import NotFound
+from recollect.gate import clear
+from recollect.operations.prepare_write import (
+    MASKED,
+    Embeddings,
+    clear_or_journal,
+    earlier_answer,
+    entry_for,
+    journal_refusals,
+    prepare,
+    refuse_taken_key,
+    retry_with_embeddings,
+    same_text_note,
+)
+from recollect.operations.visibility import parse_id
+from recollect.policy.reconcile import expired
+from recollect.ports import App
+
+_REMOVABLE = ("key", "category", "type", "session_id", "project", "speaker", "subtitle", "ttl_days")
+
+
+def update_memory(app: App, request: Update, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Write the given fields over a memory; what is not given stays, and an empty label is taken away.
+
+    Headings that were made from the content follow a new content. Raises `SecretFound`, `NotFound`, or `InvalidInput`
+    for a key that another memory has. A `request_id` seen before gives its first answer again.
+    """
+    memory_id = parse_id(request.id)
+    namespace = app.records.namespace_of(memory_id, caller.namespaces()) if memory_id else None
+    if memory_id is None or namespace is None:
+        if (before := earlier_answer(app, caller, request_id)) is not None:
+            return before
+        raise NotFound(f"Memory {request.id} not found.")
+    cleared = clear_or_journal(app, request, namespace, caller)
+    return retry_with_embeddings(
+        app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
+    )
+
+
+def _update(
+    app: App, request: Update, asked: Update, place: tuple[str, int], caller: Caller, request_id: str, made: Embeddings
+) -> Outcome:
+    """Write the cleared request over the memory with this namespace and id, in one transaction."""
+    namespace, memory_id = place
+    with journal_refusals(app, namespace, caller), app.records.writing(namespace, caller.user) as transaction:
+        if (before := transaction.previous_outcome(request_id)) is not None:
+            return before
+        old = transaction.by_id(memory_id)
+        if old is None or expired(old, app.clock()) or old.merged_into is not None:
+            raise NotFound(f"Memory {request.id} not found.")
+        draft = _updated_draft(old, asked)
+        refuse_taken_key(transaction, draft.key, old.id, app.clock())
+        one = prepare(app, clear(draft, app.on_secret), old, made)
+        notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
+        if one.content_hash != old.content_hash:
+            notes += same_text_note(transaction, one, old.id, app.clock())
+        entry = entry_for(app, one, old, caller.user)
+        transaction.update(old, entry, "update", revive=False)
+        outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
+        transaction.record_outcome(request_id, outcome)
+    return outcome
+
+
+def _updated_draft(old: Memory, request: Update) -> Draft:
+    given = {name: getattr(request, name) for name in request.model_fields_set - {"id"}}
+    kept = {name: value for name, value in given.items() if value is not None or name in _REMOVABLE}
+    return Draft(**{"content": old.content, "scope": old.scope, "confidence": old.confidence} | kept)

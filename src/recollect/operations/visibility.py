@@ -1,0 +1,45 @@
+"""Visibility: what a read may see, from its caller, its filters and the levels of sensitivity it allows."""
+
+from __future__ import annotations
+
+from recollect.domain import FILTERS, Caller, Filters, Get, Memory, Order, ReadAccess, Scope, Sensitivity, View
+from recollect.ports import App
+
+_LARGEST = 2**31 - 1
+
+
+def view_of(app: App, filters: Filters, caller: Caller) -> View:
+    """Return what a filtered read may see: in the caller's namespaces, what is public or of a level it allows."""
+    return View(
+        namespaces=app.records.existing_namespaces(caller.namespaces(filters.scope)),
+        now=app.clock(),
+        sensitivities=allowed_levels(filters),
+        superseded=filters.superseded,
+        **{name: getattr(filters, name) for name in FILTERS},
+    )
+
+
+def unfiltered(app: App, request: ReadAccess | Get, caller: Caller, scope: Scope | None = None) -> View:
+    """Return what an unfiltered read may see, superseded memories included."""
+    namespaces = app.records.existing_namespaces(caller.namespaces(scope))
+    return View(namespaces, app.clock(), allowed_levels(request), superseded=True)
+
+
+def allowed_levels(request: ReadAccess | Get) -> tuple[Sensitivity, ...]:
+    """Return the levels of sensitivity that a request allows; any other value in a row is denied."""
+    allowed = (Sensitivity.PRIVATE,) * request.allow_private + (Sensitivity.SECRET,) * request.allow_secret
+    return (Sensitivity.PUBLIC, *allowed)
+
+
+def load_page(app: App, view: View, order: Order, limit: int, offset: int = 0) -> list[Memory]:
+    """Return one page of the memories in a view, in the given order."""
+    ids = app.records.list_ids(view, order, limit, offset)
+    found = app.records.load(ids, view)
+    return [found[one] for one in ids if one in found]
+
+
+def parse_id(text: str) -> int | None:
+    """Return an id as a number, None where it is not a positive one that SQL can hold."""
+    digits = text.strip()
+    number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 10 else 0
+    return number if 0 < number <= _LARGEST else None

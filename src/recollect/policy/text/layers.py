@@ -1,0 +1,59 @@
+"""The layers of a memory that nobody wrote: a title, a one-line abstract and an overview, taken from its content."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.policy.text.writing_systems import cut, holds_dense
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？।؟۔။។])\s+|\n+|(?<=[。！？])")
+_MARKS = re.compile(r"^(?:[\s>]+|`{3,}|#+\s|[*\-–•]+\s|\d{1,3}[.)]\s)+")
+_TITLE = 80
+_ABSTRACT_WORDS = 20
+_ABSTRACT = 200
+_DENSE = 80  # about twenty words of Chinese
+_OVERVIEW = 600
+_TRAILING = " ,;:、，；："
+
+
+def title(content: str) -> str:
+    """Return the first sentence, at most 80 characters."""
+    return shortened(_first(content), _TITLE)
+
+
+def abstract(content: str) -> str:
+    """Return L0: the first sentence, at most 20 words and 200 characters."""
+    return one_line(_first(content))
+
+
+def one_line(text: str) -> str:
+    """Return the beginning of `text` on one line, at most 20 words and 200 columns, or 80 in scripts without spaces."""
+    words = text.split()
+    line = " ".join(words[:_ABSTRACT_WORDS])
+    if len(words) > _ABSTRACT_WORDS:
+        line = line.rstrip(_TRAILING) + "…"
+    return shortened(line, _DENSE if holds_dense(line) else _ABSTRACT)
+
+
+def overview(content: str) -> str:
+    """Return L1: the first sentences, at most 600 characters."""
+    taken = ""
+    for sentence in _SENTENCE.split(content.strip()):
+        longer = f"{taken} {sentence.strip()}".strip()
+        if len(longer) > _OVERVIEW:
+            return taken or shortened(longer, _OVERVIEW)
+        taken = longer
+    return taken
+
+
+def _first(content: str) -> str:
+    plain = _MARKS.sub("", content).strip() or content.strip()
+    return _SENTENCE.split(plain)[0].strip()
+
+
+def shortened(line: str, length: int) -> str:
+    """Return the beginning of `line` with at most `length` characters; what is cut ends in an ellipsis."""
+    if cut(line, length) == line:
+        return line
+    kept = cut(line, length - 1)
+    return (kept[: kept.rfind(" ")] if " " in kept[length // 2 :] else kept).rstrip(_TRAILING) + "…"

@@ -1,0 +1,37 @@
+"""The names of speakers in a query: it may be about them, and a name drowns the topic when it is embedded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from recollect.policy.text.normalization import fold
+
+_ROLES = frozenset({"user", "assistant", "system", "human", "ai"})
+_WORD = re.compile(r"\w+")
+_SHORTEST = 3
+_LONGEST = 64
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the folded words of a name, under which the store can look it up."""
+    return frozenset(word for word in _WORD.findall(fold(name)) if len(word) <= _LONGEST)
+
+
+def name_words(text: str) -> frozenset[str]:
+    """Return the words of a query or a name that can name a person: no roles, and none of the shortest words."""
+    return frozenset(word for word in words_of(text) if len(word) >= _SHORTEST) - _ROLES
+
+
+def named_speakers(words: frozenset[str], speakers: Iterable[str]) -> frozenset[str]:
+    """Return those of `speakers` who have one of a query's `name_words` in their name."""
+    return frozenset(one for one in speakers if words & name_words(one))
+
+
+def without_names(query: str, names: Iterable[str]) -> str:
+    """Return the query without the words of `names`, or as it is when nothing else would be left."""
+    dropped = {word for name in names for word in name_words(name)}
+    if not dropped:
+        return query
+    kept = [part for part in query.split() if not set(_WORD.findall(fold(part))) & dropped]
+    return " ".join(kept) if kept else query

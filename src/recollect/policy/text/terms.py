@@ -1,0 +1,140 @@
+"""Words: what a text is made of for searching, and which of a query's words carry meaning."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from Stemmer import Stemmer
+
+from recollect.domain import Draft, Memory
+from recollect.policy.query_features import date_in_words
+from recollect.policy.text import writing_systems
+from recollect.policy.text.normalization import fold, same_in_index, stretches
+
+_WORD = re.compile(r"\w+")
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+LONGEST_WORD = 64
+_ENDINGS = (
+    *("", "s", "es", "ed", "d", "ing", "ings", "er", "ers", "ly", "ness", "ment", "ments", "ion", "ions"),
+    *("e", "ate", "ates", "ated", "ating", "ation", "ations"),
+)
+_MOST_PARTS = 300
+_MOST_UNSEEN = 4_000  # about what a text of 15,000 Chinese characters has in different pairs
+
+STOP_WORDS = frozenset(
+    """a about above after again all also am an and any are as at be because been before being below between both
+    but by can could did do does doing done down during each either else ever every few for from further get gets got
+    had has have having he her here hers him his how i if in into is it its itself just let like may me might mine
+    more most much must my myself no nor not now of off on once one only or other our ours out over own please same
+    shall she should so some such tell than that the their theirs them then there these they this those though through
+    to too under until up upon us very was we were what when where whether which while who whom whose why will with
+    within without would you your yours""".split()
+)
+
+_stemmer = Stemmer("porter")
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """Return the Porter stem, the one FTS5 uses, of a folded word."""
+    return str(_stemmer.stemWord(word))
+
+
+@lru_cache(maxsize=10_000)
+def forms(word: str) -> tuple[str, ...]:
+    """Return the likely words of the same stem, the word itself first: paint, paints, painted, painting."""
+    base = stem(word)
+    bases = (base, base[:-1] + "y", base + base[-1], base[:-1]) if base and base.isascii() else ()
+    likely = dict.fromkeys([word, *(one + ending for one in bases for ending in _ENDINGS)])
+    return tuple(one for one in likely if stem(one) == base)
+
+
+def parts(text: str) -> list[str]:
+    """Return the words inside camelCase and snake_case names: `noImplicitAny` gives no, Implicit, Any."""
+    found: list[str] = []
+    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text)):
+        if len(word) <= LONGEST_WORD and len(places := list(_PARTS.finditer(_shape(word)))) > 1:
+            inner = (word[place.start() : place.end()] for place in places)
+            found += [one for one in inner if one.isascii() or not writing_systems.is_dense(one)]
+    return found
+
+
+def _shape(word: str) -> str:
+    """Show a name in ASCII letters, so that Größe is one word and über is as small as uber."""
+    if word.isascii():
+        return word
+    return "".join(one if one.isascii() else "A" if one.isupper() else "a" if one.islower() else "字" for one in word)
+
+
+def vocabulary(texts: Iterable[str]) -> frozenset[str]:
+    """Return the distinct folded words of `texts`, whole names and their parts, 2 to 64 characters long.
+
+    Of scripts without spaces these are the pairs, and the single characters too.
+    """
+    found: set[str] = set()
+    for text in texts:
+        found.update(distinct(writing_systems.words(fold(text), every=True), _MOST_UNSEEN))
+        found.update(fold(part) for part in parts(text))
+        found.update(writing_systems.emoji(text))
+    return frozenset(word for word in found if _is_word(word))
+
+
+def keywords(draft: Draft | Memory, title: str = "") -> str:
+    """Return what else should find a memory: its labels, files and speaker, its date, the parts of names in its text.
+
+    So should layers in other words than its content, and words of its text that the text index does not see by itself.
+    """
+    named = [draft.key, draft.category, draft.speaker, *draft.tags, *draft.concepts]
+    named.append(date_in_words(draft.observed_at) if draft.observed_at else None)
+    named += _in_other_words(draft)
+    files = [*draft.files_read, *draft.files_modified]
+    inner = [part for part in parts(draft.content) if len(part) > 1]
+    words = [word for word in (*named, *files) if word]
+    texts = (title or draft.title or "", draft.subtitle or "", draft.content, *words)
+    unseen = distinct((word for text in texts for word in _unseen(text)), _MOST_UNSEEN)
+    return " ".join(dict.fromkeys([*words, *parts(" ".join(words)), *inner[:_MOST_PARTS], *unseen]))
+
+
+def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
+    """Yield the layers that hold a word the content does not; one made from the content holds none."""
+    content = " ".join(draft.content.split())
+    layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
+    given = [layer for layer in layers if layer not in content]
+    known = vocabulary([content]) if given else frozenset()
+    yield from (layer for layer in given if vocabulary([layer]) - known)
+
+
+def keywords_and_words(one: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:
+    """Return the keywords and the vocabulary of a memory that has this title."""
+    labels = keywords(one, title)
+    return labels, vocabulary([one.content, title or one.title or "", one.subtitle or "", labels])
+
+
+def _unseen(text: str) -> Iterator[str]:
+    """Yield the words that FTS5 would not make of `text`: those without spaces, emoji, and what `fold` changes."""
+    if text.isascii():
+        return
+    yield from writing_systems.emoji(text)
+    for stretch in stretches(text):
+        if not same_in_index(stretch) or writing_systems.holds_dense(stretch):
+            yield from (word for word in writing_systems.words(fold(stretch), every=True) if _is_word(word))
+
+
+def distinct(words: Iterator[str], most: int) -> Iterable[str]:
+    """Return the distinct ones of `words`, at most so many of scripts without spaces: a book has no end of pairs."""
+    found: dict[str, None] = {}
+    for word in words:
+        if word not in found and (most or not writing_systems.is_dense(word)):
+            found[word] = None
+            most -= writing_systems.is_dense(word)
+    return found
+
+
+def _is_word(word: str) -> bool:
+    """Say whether `word` is worth keeping: not endless, and no single letter where letters are not words."""
+    if len(word) == 1:
+        return not word.isascii() and (writing_systems.is_dense(word) or not word.isalnum())
+    return len(word) <= LONGEST_WORD

@@ -1,0 +1,40 @@
+"""`App`, the frozen bag that carries everything an operation needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from recollect.domain import Check, OnSecret
+from recollect.ports.models import Capabilities, Embedder, Fusion
+from recollect.ports.search import ShadowIndex, Text, Vectors
+from recollect.ports.storage import ExportReader, Records, RetentionRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """Everything an operation needs, chosen once by wiring. Use it as a context manager, or call `close`."""
+
+    on_secret: OnSecret
+    retention_rules: RetentionRules
+    records: Records
+    export_reader: ExportReader
+    text: Text
+    vectors: Vectors
+    shadow_index: ShadowIndex
+    embedder: Embedder
+    open_model: Callable[[str, Path | None], Embedder]
+    fusion: Fusion
+    capabilities: Capabilities
+    clock: Callable[[], datetime]
+    run_later: Callable[[Callable[[], None]], None]
+    checks: Callable[[], list[Check]]
+    close: Callable[[], None]
+
+    def __enter__(self) -> App:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

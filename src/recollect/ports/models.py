@@ -1,0 +1,114 @@
+"""What the engines promise: embedding, fusion of signals, and the optional skills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from recollect.domain import Choice, ModelCard, QuerySignals, Signals
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]  # float32[d], unit length
+    Matrix: TypeAlias = NDArray[np.float32]  # float32[n, d], unit rows
+    Weights: TypeAlias = NDArray[np.float32] | Sequence[float]  # one per row of a matrix, 1 in sum
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """A text as the embedding model reads it: its vector, and a row per token with the characters it stands for.
+
+    Special tokens and the prompt are left out. `signs` holds the rows' signs packed, as `Chunk` keeps them.
+    """
+
+    vector: Vector  # float32[d], unit length
+    tokens: Matrix  # float32[t, d], unit rows
+    spans: tuple[tuple[int, int], ...]  # t character offsets (start, end) into the text
+    signs: bytes = b""  # t rows of ceil(d / 8) bytes
+
+
+class Loadable(Protocol):
+    """A model that takes time to load: at the first need, or in the background."""
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the model is loaded, so that using it does not wait."""
+
+    @property
+    def failure(self) -> str:
+        """Return why the last attempt in the background failed, or an empty string."""
+
+    def warm(self) -> None:
+        """Load the model and wait for it; raises `ModelUnusable` when that cannot be done."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most `seconds` for an attempt in the background to end; return whether none is under way."""
+
+    def begin(self, then: Callable[[], None] = ...) -> Callable[[], None]:
+        """Announce an attempt in the background, for which `wait` waits, and return the work; `then` is its end."""
+
+
+class Embedder(Loadable, Protocol):
+    """The embedding model; a text is cut at the card's `max_tokens`."""
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what is known of the model: its id, dimensions, limits and thresholds."""
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
+        """Return one unit row per text, in order: float32[n, d]."""
+
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
+        """Return the vector and the token embeddings of each text, in order."""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character offsets (start, end) of every token of `text`, uncut, without special tokens."""
+
+    def counter(self) -> Callable[[str], int] | None:
+        """Return a function that counts the tokens of a text, or None where that cannot be had without loading."""
+
+
+class Fusion(Protocol):
+    """The learned fusion: from the signals of the candidates to how likely each candidate answers the query (0–1)."""
+
+    def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
+        """Return for each candidate how likely it answers the query, 0–1."""
+
+
+class Rerank(Loadable, Protocol):
+    """A second, closer look at the best matches of a query."""
+
+    @property
+    def model(self) -> str:
+        """Return the model's name as it was configured."""
+
+    @property
+    def top(self) -> int:
+        """Return how many of the best matches it may be asked about at once."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return how relevant each of `texts` is to `query`, 0–1, in their order.
+
+        Loads the model when nobody has. Raises `ModelUnusable` when there are no scores to be had.
+        """
+
+
+class Reconcile(Protocol):
+    """A judge of what becomes of something new that resembles what is stored."""
+
+    def choose(self, new: str, old: Sequence[str]) -> tuple[Choice, int]:
+        """Return the choice, and which of `old` (nearest first) it is about.
+
+        Raises `ModelUnusable` when there is no judgement to be had.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """The skills that this store was opened with; None for each that is off."""
+
+    rerank: Rerank | None = None
+    reconcile: Reconcile | None = None

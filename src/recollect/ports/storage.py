@@ -1,0 +1,316 @@
+"""What the store promises: the canonical rows in SQL, their way in and out, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from recollect.domain import (
+    Draft,
+    Entity,
+    Fact,
+    FactQuery,
+    FactRecord,
+    JournalEntry,
+    Memory,
+    MemoryLink,
+    MemoryRecord,
+    Order,
+    Outcome,
+    RankingRow,
+    Retention,
+    Sensitivity,
+    Stats,
+    StoreFact,
+    View,
+)
+from recollect.gate import Cleared
+
+if TYPE_CHECKING:
+    from recollect.ports.models import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a memory's content (character offsets), its vector and the packed signs of its tokens."""
+
+    start: int
+    end: int
+    vector: Vector
+    tokens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A cleared draft with everything derived from it, ready to be written.
+
+    `given` names the draft's fields that somebody set: an update leaves the others as they are.
+    `chunks` is None while the embedding model has not seen the content.
+    """
+
+    cleared: Cleared[Draft]
+    given: frozenset[str]
+    content_hash: str
+    title: str
+    abstract: str
+    overview: str
+    keywords: str
+    words: frozenset[str]
+    speaker_words: frozenset[str]
+    entities: tuple[Entity, ...]
+    chunks: tuple[Chunk, ...] | None
+    confidence: float
+    at: datetime
+    expires_at: datetime | None
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedMemory:
+    """A stored memory that the embedding model has not seen; the hash shows whether it changed meanwhile."""
+
+    id: int
+    content: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactEntry:
+    """A cleared fact, ready to be written; `memory_id` is a memory of the same namespace."""
+
+    cleared: Cleared[StoreFact]
+    memory_id: int | None
+    sensitivity: Sensitivity
+    valid_from: datetime
+    at: datetime
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMemory:
+    """A memory out of a file: what `remember` would write, and all that the file says."""
+
+    entry: Entry
+    record: Cleared[MemoryRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRules:
+    """How long memories are kept, and how many in one namespace at most (0: no limit)."""
+
+    retention: Retention = Retention.KEEP
+    max_memories: int = 0
+
+
+class Writing(Protocol):
+    """One open write transaction on one namespace: what it finds may be expired, and is never of another namespace."""
+
+    def previous_outcome(self, request_id: str) -> Outcome | None:
+        """Return how this very request of the same actor ended when it was made before; None for an empty id."""
+
+    def record_outcome(self, request_id: str, outcome: Outcome) -> None:
+        """Keep the outcome under the request's id for a client that retries; nothing is kept without an id."""
+
+    def by_key(self, key: str) -> Memory | None:
+        """Find the memory with this key, whatever its state, since the key is taken all the same."""
+
+    def by_hash(self, content_hash: str) -> Memory | None:
+        """Find the oldest memory with this content that is neither deleted nor merged into another."""
+
+    def by_id(self, memory_id: int) -> Memory | None:
+        """Find the memory with this id, whatever its state."""
+
+    def find(self, keys: Iterable[str], hashes: Iterable[str]) -> list[Memory]:
+        """Return the memories that have one of these keys or contents, whatever their state, in the order of ids."""
+
+    def keys_with_prefix(self, prefix: str) -> dict[str, int]:
+        """Return the memories whose key begins so and that everybody in the namespace may see: their ids by key."""
+
+    def page(self, after: int, limit: int) -> list[Memory]:
+        """Return the next memories with ids above `after` in the order of their ids, whatever their state."""
+
+    def insert(self, entry: Entry, merged_into: int | None = None) -> int:
+        """Write a new memory and return its id; one that is merged into another is in no index."""
+
+    def insert_many(self, imported: Sequence[ImportedMemory]) -> list[int]:
+        """Write memories out of a file and return their ids: those they had, where no memory here ever had them."""
+
+    def update(self, old: Memory, entry: Entry, action: str, *, revive: bool = True) -> None:
+        """Write the given fields over `old`, journalled as `action`; raise `NotFound` when it is not there.
+
+        With `revive` a memory that was hidden, merged or superseded is current again.
+        """
+
+    def archive(self, old: Memory) -> int:
+        """Keep what `old` says now as a hidden memory merged into it, and return its id."""
+
+    def archived(self, memory_id: int) -> list[Memory]:
+        """Return what was merged into the memory, oldest first."""
+
+    def supersede(self, memory_id: int, by: int) -> None:
+        """Mark a memory as replaced by another: no recall shows it, its history does."""
+
+    def hide(self, memory_id: int) -> bool:
+        """Delete a memory softly: its row stays, no index holds it; say whether there was one in sight."""
+
+    def delete(self, memory_id: int, action: str = "delete") -> bool:
+        """Remove a memory and what was merged into it for good, journalled as `action`; say whether it was there."""
+
+    def quarantine(self, memory_id: int) -> None:
+        """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for."""
+
+    def request_purge(self) -> None:
+        """Have the text index purged of what this transaction overwrites, as it is after a deletion."""
+
+    def expired(self) -> list[int]:
+        """Return the ids of what has passed its time, in their order."""
+
+    def evictable(self, most: int, sparing: int) -> list[int]:
+        """Return the ids of what is beyond `most` memories, the least worth keeping first, never the one to spare."""
+
+    def link(self, link: MemoryLink) -> bool:
+        """Note which memory an imported one gave way to; say false where that is not possible within the namespace."""
+
+    def refuse(self, field: str, kinds: Sequence[str]) -> None:
+        """Journal that the gate refused a write: the field and the kinds of secret, never a value."""
+
+    def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
+        """Return the facts of a subject and a predicate, letter case aside, that hold `at` a time or later."""
+
+    def fact_page(self, after: int, limit: int) -> list[Fact]:
+        """Return the next facts with ids above `after` in the order of their ids, whatever their state."""
+
+    def put_fact(self, entry: FactEntry) -> int:
+        """Write a new fact and return its id."""
+
+    def import_fact(self, entry: FactEntry, record: Cleared[FactRecord]) -> bool:
+        """Write a fact with the id and the times it had; say whether it, or that it holds no more, was new."""
+
+    def confirm_fact(self, old: Fact, confidence: float) -> None:
+        """Note that a fact was stated again, and its confidence (0–1) now."""
+
+    def end_fact(self, old: Fact, at: datetime, by: int) -> None:
+        """Let a fact hold no longer than until `at`, because the fact `by` replaces it."""
+
+    def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
+        """Write other words in the place of a fact's subject, predicate or object."""
+
+    def quarantine_fact(self, old: Fact) -> None:
+        """Put a fact where no read looks."""
+
+    def delete_fact(self, fact_id: int) -> bool:
+        """Remove a fact for good; say whether it was there."""
+
+
+class Records(Protocol):
+    """The canonical rows in SQL. Every read of memories shows what its view may see, and nothing else."""
+
+    def writing(self, namespace: str, actor: str) -> AbstractContextManager[Writing]:
+        """Open one write transaction on a namespace; nothing of it exists before the block has ended well."""
+
+    def importing(
+        self, namespaces: Sequence[str], actor: str, *, dry: bool = False
+    ) -> AbstractContextManager[Mapping[str, Writing]]:
+        """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
+
+    def request_sync(self) -> None:
+        """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let all reads of this thread, through whatever port, see one state until the block ends."""
+
+    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
+        """Journal that the gate refused a write: the field and the kinds of secret, never a value."""
+
+    def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
+        """Read memories by id; this is the authority on what leaves the store."""
+
+    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the content of memories by id, and nothing else of them."""
+
+    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the one-line abstract of memories by id, and nothing else of them."""
+
+    def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
+        """Read what ranking needs of memories, in any order."""
+
+    def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
+        """Return what stands up to `reach` places from each memory in its session, the nearest first."""
+
+    def newest(self, view: View, limit: int) -> list[int]:
+        """Return the ids of the memories that were stored last, newest first."""
+
+    def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
+        """Return one page of ids in `order`."""
+
+    def count(self, view: View) -> int:
+        """Count the memories that the view may see."""
+
+    def stats(self, view: View) -> Stats:
+        """Count what the view's namespaces hold: what it may see by kind, and how much else there is."""
+
+    def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
+        """Return one page of the facts that a query asks for, and how many there are in all."""
+
+    def history(
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = ...
+    ) -> list[JournalEntry]:
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and `levels` let it in."""
+
+    def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
+        """Return those of `namespaces` in which something was ever stored."""
+
+    def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
+        """Return the one of `namespaces` that holds the memory, whatever its state."""
+
+    def known_hashes(self, namespace: str, hashes: Iterable[str]) -> set[str]:
+        """Return those of `hashes` (SHA-256 in hex) that are the content of a memory of this namespace."""
+
+    def speakers(self, view: View, words: Iterable[str]) -> list[str]:
+        """Return who speaks in the view's namespaces and has one of `words`, folded, in their name, sorted."""
+
+    def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
+        """Count one use of each memory: read by id (`accessed`), or recalled as a hit; no writer is waited for."""
+
+    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
+        """Let those that are important, and expire because of their importance, live on from `at`."""
+
+    def drop_outcomes(self, before: datetime) -> None:
+        """Drop the outcomes of requests older than `before`: nobody retries those any more."""
+
+    def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
+        """Return memories, of `namespaces` or of all, that wait for the embedding model, oldest first."""
+
+    def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
+        """Store the vectors of a memory, unless its content has changed since it was read."""
+
+    def queue_unembedded(self, dimensions: int) -> tuple[int, int]:
+        """Queue each memory without vectors of so many dimensions; return how many wait, and how many there are."""
+
+    def recount(self, words_of: Callable[[str], frozenset[str]]) -> None:
+        """Count the memories of every namespace again, and file its speakers under the words of their names."""
+
+    def replace_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
+        """Note anew what each memory names, in short steps so that writers get by."""
+
+
+class ExportReader(Protocol):
+    """What an export may read, page by page in the order of ids; hidden memories too, expired ones not."""
+
+    def stamps(self) -> dict[str, str]:
+        """Return what the store says of its embedding model: id, revision and dimensions."""
+
+    def memories(self, view: View, after: int, limit: int) -> list[Memory]:
+        """Return the next memories with ids above `after` that may be exported."""
+
+    def facts(self, view: View, after: int, limit: int) -> list[Fact]:
+        """Return the next facts with ids above `after` that may be exported, also those that hold no longer."""
+
+    def lines(self, view: View, after: int, limit: int) -> list[JournalEntry]:
+        """Return the next journal lines with ids above `after`, but for those of memories that may not be exported."""
+
+    def counts(self, view: View) -> dict[str, int]:
+        """Count the memories, facts and journal lines that may be exported."""

@@ -1,0 +1,144 @@
+"""What hangs on a memory's row: labels and entities, words, names of speakers, vectors, and its place in the outbox.
+
+Everything happens inside the caller's write transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+
+from recollect.domain import Entity
+from recollect.ports import Chunk, Entry
+from recollect.store.sql.filters import ENTITIES
+from recollect.store.sql.mapping import ENTITY, LISTS
+from recollect.store.sql.tables import label, memory_words, outbox, vector
+
+_COUNT_WORD = text(
+    "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :change) "
+    "ON CONFLICT (namespace_id, text) DO UPDATE SET uses = word.uses + :change"
+)
+_PRUNE_WORD = text("DELETE FROM word WHERE namespace_id = :namespace AND text = :word AND uses <= 0")
+_ADD_SPEAKER = text(
+    "INSERT INTO speaker (namespace_id, name, word) VALUES (:namespace, :name, :word) ON CONFLICT DO NOTHING"
+)
+_PRUNE_SPEAKER = text(
+    "DELETE FROM speaker WHERE namespace_id = :namespace AND name = :name "
+    "AND NOT EXISTS (SELECT 1 FROM memory WHERE namespace_id = :namespace AND speaker = :name)"
+)
+_WRITE_WORDS = update(memory_words).where(memory_words.c.memory_id == bindparam("id")).values(words=bindparam("text"))
+
+
+def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[Entry]) -> None:
+    """File whoever speaks under the words of their name."""
+    named = {(one.cleared.value.speaker, word) for one in entries for word in one.speaker_words}
+    values = [{"namespace": namespace_id, "name": name, "word": word} for name, word in sorted(named, key=str)]
+    if values:
+        connection.execute(_ADD_SPEAKER, values)
+
+
+def prune_speaker(connection: Connection, namespace_id: int, speaker: str | None) -> None:
+    """Forget the name with the last memory of whoever bore it."""
+    if speaker is not None:
+        connection.execute(_PRUNE_SPEAKER, {"namespace": namespace_id, "name": speaker})
+
+
+def labels_of(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> Iterator[dict[str, Any]]:
+    """Yield the rows of these lists of a draft, and of the entities it names."""
+    for kind in fields:
+        for position, value in enumerate(getattr(entry.cleared.value, kind)):
+            yield {"memory_id": memory_id, "kind": kind, "position": position, "value": str(value)}
+    yield from _entities(memory_id, entry.entities)
+
+
+def put_labels(connection: Connection, rows: Iterable[dict[str, Any]]) -> None:
+    """Write labels of memories that have none of their kinds."""
+    if values := list(rows):
+        connection.execute(insert(label), values)
+
+
+def replace_labels(connection: Connection, memory_id: int, entry: Entry) -> None:
+    """Write the lists that were given and the entities in the place of those that stood there."""
+    fields = [name for name in LISTS if name in entry.given]
+    connection.execute(delete(label).where(label.c.memory_id == memory_id, label.c.kind.in_([*fields, *ENTITIES])))
+    put_labels(connection, labels_of(memory_id, entry, fields))
+
+
+def replace_entities(connection: Connection, memory_id: int, entities: Sequence[Entity]) -> None:
+    """Put these entities in the place of what the memory was said to name; nothing is written where it is the same."""
+    wanted = list(_entities(memory_id, entities))
+    mine = (label.c.memory_id == memory_id) & label.c.kind.in_(ENTITIES)
+    held = [dict(row._mapping) for row in connection.execute(select(label).where(mine).order_by(label.c.position))]
+    if wanted != held:
+        connection.execute(delete(label).where(mine))
+        put_labels(connection, wanted)
+
+
+def write_words(
+    connection: Connection, namespace_id: int, words: Mapping[int, Collection[str]], *, new: bool = False
+) -> None:
+    """Let each memory stand in its namespace's vocabulary with these words and no others; `new` ones have none yet."""
+    wanted = {one: frozenset(" ".join(some).split()) for one, some in words.items()}
+    held: dict[int, frozenset[str]] = {}
+    if not new:
+        query = select(memory_words).where(memory_words.c.memory_id.in_(list(wanted)))
+        held = {row.memory_id: frozenset(row.words.split()) for row in connection.execute(query)}
+    changes = Counter[str]()
+    for one, some in wanted.items():
+        changes.update(some)
+        changes.subtract(held.get(one, ()))
+    changed = [(word, by) for word, by in sorted(changes.items()) if by]
+    if changed:
+        values = [{"namespace": namespace_id, "word": word, "change": by} for word, by in changed]
+        connection.execute(_COUNT_WORD, values)
+    if fewer := [{"namespace": namespace_id, "word": word} for word, by in changed if by < 0]:
+        connection.execute(_PRUNE_WORD, fewer)
+    rows = [{"id": one, "text": " ".join(sorted(some))} for one, some in wanted.items()]
+    if new:
+        connection.execute(insert(memory_words), [{"memory_id": row["id"], "words": row["text"]} for row in rows])
+    else:
+        connection.execute(_WRITE_WORDS, rows)
+
+
+def enqueue(connection: Connection, namespace_id: int, memory_id: int, *, embedded: bool) -> None:
+    """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
+    held = select(func.count()).select_from(vector).where(vector.c.memory_id == memory_id)
+    values = {"memory_id": memory_id, "namespace_id": namespace_id, "embedded": embedded}
+    if embedded:
+        mark_embedded(connection, memory_id)
+    connection.execute(insert(outbox).values(**values, chunks=held.scalar_subquery()))
+
+
+def mark_embedded(connection: Connection, memory_id: int) -> None:
+    """Let nothing that is queued of the memory wait for the model any longer."""
+    connection.execute(update(outbox).where(outbox.c.memory_id == memory_id).values(embedded=True))
+
+
+def replace_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) -> None:
+    """Put `chunks` in the place of whatever vectors the memory had."""
+    connection.execute(delete(vector).where(vector.c.memory_id == memory_id))
+    if values := chunk_rows(memory_id, chunks):
+        connection.execute(insert(vector), values)
+
+
+def chunk_rows(memory_id: int, chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
+    """Return the rows that hold the chunks of a memory."""
+    return [
+        {
+            "memory_id": memory_id,
+            "ordinal": ordinal,
+            "start": chunk.start,
+            "stop": chunk.end,
+            "embedding": chunk.vector.tobytes(),
+            "tokens": chunk.tokens or None,
+        }
+        for ordinal, chunk in enumerate(chunks)
+    ]
+
+
+def _entities(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:
+    for position, one in enumerate(entities):
+        yield {"memory_id": memory_id, "kind": f"{ENTITY}{one.type}", "position": position, "value": one.name}

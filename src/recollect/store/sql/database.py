@@ -1,0 +1,91 @@
+"""One SQL database: how it is opened and how transactions begin. Knows nothing of memories."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import OperationalError
+
+from recollect.errors import StoreUnusable
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.postgres import Postgres
+from recollect.store.sql.sqlite import Sqlite
+
+
+class _ThreadState(threading.local):
+    """What the thread that looks has open."""
+
+    connection: Connection | None = None
+
+
+class Database:
+    """An engine with two ways in: `reading()` and `writing()`, each one transaction."""
+
+    def __init__(self, url: str) -> None:
+        self.url = make_url(url)
+        sqlite = self.url.get_backend_name() == "sqlite"
+        self.file = Path(self.url.database) if sqlite and self.url.database else None
+        self.dialect: Dialect = Sqlite() if sqlite else Postgres()
+        self.engine = self.dialect.engine(url)
+        self._thread = _ThreadState()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open one read transaction: everything in it sees the same state. Within one, it is that one."""
+        if self._thread.connection is not None:
+            yield self._thread.connection
+            return
+        with _as_store_error(), self.engine.connect() as connection, connection.begin():
+            self._thread.connection = connection
+            try:
+                yield connection
+            finally:
+                self._thread.connection = None
+
+    @contextmanager
+    def writing(self, *namespaces: str) -> Iterator[Connection]:
+        """Open one write transaction that excludes other writers of `namespaces`; it commits whole or leaves no trace.
+
+        Without a namespace it excludes nobody: for rows that the journal does not record.
+        """
+        with _as_store_error(), self.dialect.writing(self.engine, namespaces) as connection:
+            yield connection
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Connection]:
+        """Open one write transaction that excludes the writers of every namespace."""
+        with _as_store_error(), self.dialect.writing(self.engine, None) as connection:
+            yield connection
+
+    def checkpoint(self) -> None:
+        """Take deleted text out of the database's log too."""
+        self.dialect.checkpoint(self.engine)
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+
+@contextmanager
+def _as_store_error() -> Iterator[None]:
+    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone."""
+    try:
+        yield
+    except OperationalError as error:
+        raise StoreUnusable(f"The database cannot be used: {error.orig}.") from None
+
+
+def open_file(path: Path) -> Database:
+    """Open the SQLite database at `path`, making its folder; raise `StoreUnusable` when that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with path.open("ab"):
+            pass
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreUnusable(f"The data folder {path.parent} cannot be written: {error.strerror or error}.") from None
+    return Database(f"sqlite:///{path}")

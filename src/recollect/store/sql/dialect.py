@@ -1,0 +1,47 @@
+"""What each kind of database does in its own way; what most need not do at all is done here, by doing nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from sqlalchemy import Connection, Engine, Table
+
+
+class Dialect(ABC):
+    """One kind of database. `insert` makes an INSERT that may say what happens where a row is there already."""
+
+    schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
+    insert: ClassVar[Any]
+
+    @abstractmethod
+    def engine(self, url: str) -> Engine:
+        """Return an engine for the database at `url`."""
+
+    @abstractmethod
+    def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> AbstractContextManager[Connection]:
+        """Open a write transaction that excludes other writers of `namespaces`, or with None all other writers."""
+
+    @abstractmethod
+    def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
+        """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
+
+    def mark_deleted_text(self, connection: Connection) -> None:
+        """Note that the text index still holds what the transaction deletes, until it is purged."""
+        del connection
+
+    def checkpoint(self, engine: Engine) -> None:
+        """Take deleted text out of the database's log too."""
+        del engine
+
+    def damage(self, connection: Connection) -> str:
+        """Return what is wrong with the database's file, or an empty string."""
+        del connection
+        return ""
+
+    def text_damage(self, connection: Connection) -> str:
+        """Return the name of a text index that does not agree with the memories, or an empty string."""
+        del connection
+        return ""

@@ -1,0 +1,78 @@
+"""What leaves the store in an export: memories with their history, facts and journal lines, a page at a time.
+
+Only levels of sensitivity that are asked for leave; a level nobody knows never does.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Connection, func, or_, select
+
+from recollect.domain import Fact, JournalEntry, Memory, View
+from recollect.store.sql import facts, mapping, store_metadata
+from recollect.store.sql.database import Database
+from recollect.store.sql.tables import fact, journal, memory
+from recollect.store.sql.visibility import inside, of_levels, unexpired
+
+
+class SqlExportReader:
+    """The `ExportReader` port over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def stamps(self) -> dict[str, str]:
+        """Return what the store says of its embedding model."""
+        with self._database.reading() as connection:
+            return store_metadata.model_of(store_metadata.read(connection))
+
+    def memories(self, view: View, after: int, limit: int) -> list[Memory]:
+        """Return the next memories that may leave in the order of their ids, hidden ones too, expired ones not."""
+        with self._database.reading() as connection:
+            wanted = _exported(view) & inside(connection, view.namespaces) & (memory.c.id > after)
+            ids = connection.execute(select(memory.c.id).where(wanted).order_by(memory.c.id).limit(limit)).scalars()
+            pages = (mapping.load(connection, memory.c.id.in_(batch)) for batch in mapping.in_batches(ids))
+            return sorted((one for page in pages for one in page), key=lambda one: one.id)
+
+    def facts(self, view: View, after: int, limit: int) -> list[Fact]:
+        """Return the next facts that may leave in the order of their ids, also those that hold no longer."""
+        with self._database.reading() as connection:
+            wanted = _facts(connection, view) & (fact.c.id > after)
+            found = connection.execute(mapping.select_facts().where(wanted).order_by(fact.c.id).limit(limit))
+            return [mapping.fact_of(row) for row in found]
+
+    def lines(self, view: View, after: int, limit: int) -> list[JournalEntry]:
+        """Return the next journal lines of the view's namespaces but for those of memories that may not leave."""
+        with self._database.reading() as connection:
+            return mapping.lines(connection, _lines(view) & (journal.c.id > after), limit)
+
+    def counts(self, view: View) -> dict[str, int]:
+        """Count what may leave."""
+        with self._database.reading() as connection:
+            conditions = {
+                "memories": (memory, _exported(view) & inside(connection, view.namespaces)),
+                "facts": (fact, _facts(connection, view)),
+                "journal": (journal, _lines(view)),
+            }
+            return {
+                name: int(connection.execute(select(func.count()).select_from(table).where(wanted)).scalar_one())
+                for name, (table, wanted) in conditions.items()
+            }
+
+
+def _exported(view: View) -> ColumnElement[bool]:
+    """Select what has a level that may leave and has not passed its time."""
+    return of_levels(memory.c.sensitivity, view) & unexpired(view.now)
+
+
+def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
+    """Select facts by their own level and by what becomes of the memory that states them."""
+    exported = select(memory.c.id).where(_exported(view))
+    return facts.of_view(connection, view) & or_(fact.c.memory_id.is_(None), fact.c.memory_id.in_(exported))
+
+
+def _lines(view: View) -> ColumnElement[bool]:
+    """Select lines by their namespace; those of a memory that is there but may not leave stay with it."""
+    kept = select(memory.c.id).where(~of_levels(memory.c.sensitivity, view))
+    return journal.c.namespace.in_(view.namespaces) & or_(
+        journal.c.memory_id.is_(None), journal.c.memory_id.not_in(kept)
+    )

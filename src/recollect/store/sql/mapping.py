@@ -1,0 +1,136 @@
+"""Between rows and nouns: a field of a noun is the column, the label or the count of the same name.
+
+So a new field of a memory is a field of `Draft` and of `Memory` and, unless it holds several values, a column in
+`tables.py`; nothing here names it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Row, Select, Table, func, literal, select
+
+from recollect.domain import Entity, EntityType, Fact, JournalEntry, Memory, MemoryFields, RankingRow, Scope
+from recollect.ports import Entry
+from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
+
+T = TypeVar("T")
+
+LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
+"""The fields of a draft that hold several values: each is a kind of label."""
+ENTITY = "entity_"
+"""What the kinds of those labels begin with that are entities; the type follows."""
+
+_SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
+_BATCH = 500
+
+
+def _fields(noun: type[Any]) -> tuple[str, ...]:
+    return tuple(noun.model_fields) if issubclass(noun, BaseModel) else tuple(one.name for one in fields(noun))
+
+
+def _columns(noun: type[Any], table: Table) -> tuple[Column[Any], ...]:
+    """Return the columns of `table` that hold fields of a noun."""
+    return tuple(table.c[name] for name in _fields(noun) if name in table.c)
+
+
+_USAGE = [
+    func.coalesce(usage.c.accessed_count, 0).label("accessed_count"),
+    func.coalesce(usage.c.recalled_count, 0).label("recalled_count"),
+]
+_NAMESPACE = namespace.c.name.label("namespace")
+_MEMORY = [*_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
+_RANKING = [*_columns(RankingRow, memory), *_USAGE]
+_FACT = [*_columns(Fact, fact), _NAMESPACE]
+_LINE = _columns(JournalEntry, journal)
+_OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
+_OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
+_neighbour = memory.alias("neighbour")
+
+
+def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]:
+    """Read every memory that meets `condition`, with its labels and usage."""
+    query = select(*_MEMORY).join(namespace, namespace.c.id == memory.c.namespace_id)
+    rows = connection.execute(query.outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)).all()
+    labels = _labels(connection, [row.id for row in rows])
+    return [Memory(**row._mapping, scope=scope_of(row.namespace), **_listed(labels[row.id])) for row in rows]
+
+
+def ranking_rows(connection: Connection, condition: ColumnElement[bool]) -> list[RankingRow]:
+    """Read what ranking needs of every memory that meets `condition`."""
+    query = select(*_RANKING).outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)
+    return [RankingRow(**row._mapping) for row in connection.execute(query)]
+
+
+def select_facts() -> Select[Any]:
+    """Select facts as `fact_of` reads them."""
+    return select(*_FACT).join(namespace, namespace.c.id == fact.c.namespace_id)
+
+
+def fact_of(row: Row[Any]) -> Fact:
+    """Read a fact from its row."""
+    return Fact(**row._mapping, scope=scope_of(row.namespace))
+
+
+def lines(connection: Connection, condition: ColumnElement[bool], limit: int | None = None) -> list[JournalEntry]:
+    """Read the journal's lines that meet `condition`, in their order."""
+    query = select(*_LINE).where(condition).order_by(journal.c.id).limit(limit)
+    return [JournalEntry(**row._mapping) for row in connection.execute(query)]
+
+
+def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
+    """Return the columns of a memory that an entry fills; with `given`, of the draft's fields only those."""
+    draft = entry.cleared.value
+    values = {name: getattr(draft, name) for name in _OF_DRAFT if given is None or name in given}
+    values |= {name: getattr(entry, name) for name in _OF_ENTRY}
+    values |= {"content": draft.content, "updated_at": entry.at}
+    return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
+
+
+def neighbours(
+    connection: Connection, ids: Sequence[int], reach: int, seen: ColumnElement[bool]
+) -> list[tuple[int, int]]:
+    """Return (id, neighbour) for whatever `seen` selects at most `reach` places from one of `ids`, nearest first."""
+    asked = _neighbour.c
+    away = memory.c.position - asked.position
+    far = literal(reach, BigInteger)  # the last position there can be, and one more, is no INTEGER
+    same_session = (memory.c.namespace_id == asked.namespace_id) & (memory.c.session_id == asked.session_id)
+    query = (
+        select(asked.id, memory.c.id)
+        .select_from(_neighbour)
+        .join(memory, same_session)
+        .where(asked.id.in_(ids), memory.c.id != asked.id, seen)
+        .where(memory.c.position.between(asked.position - far, asked.position + far))
+        .order_by(func.abs(away), away, memory.c.id)
+    )
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def scope_of(name: str) -> Scope:
+    """Return the scope to which a namespace of this name belongs."""
+    return _SCOPES[name.partition(":")[0]]
+
+
+def in_batches(values: Iterable[T]) -> Iterable[list[T]]:
+    """Cut `values` into lists short enough for one statement."""
+    wanted = list(values)
+    return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
+
+
+def _labels(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, tuple[str, ...]]]:
+    found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    for batch in in_batches(ids):
+        query = select(label).where(label.c.memory_id.in_(batch)).order_by(label.c.position)
+        for row in connection.execute(query):
+            found[row.memory_id][row.kind] += (row.value,)
+    return found
+
+
+def _listed(labels: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the fields of a memory that hold several values."""
+    entities = tuple(Entity(name, one) for one in EntityType for name in labels[f"{ENTITY}{one}"])
+    return {name: labels[name] for name in LISTS} | {"entities": entities}

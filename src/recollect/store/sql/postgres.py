@@ -1,0 +1,84 @@
+"""What only PostgreSQL needs: its locks, its ids and its triggers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from sqlalchemy import Connection, Engine, Table, create_engine, text
+from sqlalchemy.dialects import postgresql
+
+from recollect.store.sql.dialect import Dialect
+
+_STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
+_MOST_SKIPPED: Final = 100_000  # ids; a file whose numbers lie further apart gets new ones
+_LOCK = text("SELECT pg_advisory_xact_lock(:key)")
+_SHARE = text("SELECT pg_advisory_xact_lock_shared(:key)")
+_SEQUENCE = "CAST(pg_get_serial_sequence(:table, 'id') AS regclass)"
+_LAST_ID = text(f"SELECT coalesce(pg_sequence_last_value({_SEQUENCE}), 0)")
+_NEXT_IDS = text(
+    f"SELECT id FROM (SELECT nextval({_SEQUENCE}) AS id FROM generate_series(1, :count)) AS claimed ORDER BY id"  # noqa: S608 - our own text
+)
+
+
+class Postgres(Dialect):
+    """The `Dialect` of PostgreSQL. Writers of different namespaces do not wait for each other."""
+
+    schema = (
+        "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memory_id)",
+        """CREATE FUNCTION journal_append_only() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'the journal is append-only'; END $$""",
+        """CREATE TRIGGER journal_no_change BEFORE UPDATE OR DELETE ON journal
+        FOR EACH ROW EXECUTE FUNCTION journal_append_only()""",
+        """CREATE TRIGGER journal_no_truncate BEFORE TRUNCATE ON journal
+        FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
+    )
+
+    insert = staticmethod(postgresql.insert)
+
+    def engine(self, url: str) -> Engine:
+        """Return an engine that notices when the server was away."""
+        return create_engine(url, pool_pre_ping=True, hide_parameters=True)
+
+    @contextmanager
+    def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> Iterator[Connection]:
+        """Open a write transaction that holds the locks of `namespaces`, or with None that of the whole store.
+
+        They are taken in one order, so that two writers of several namespaces never wait for each other.
+        """
+        with engine.connect().execution_options(write=True) as connection, connection.begin():
+            if namespaces is None:
+                connection.execute(_LOCK, {"key": _STORE})
+            elif namespaces:
+                connection.execute(_SHARE, {"key": _STORE})
+                for key in sorted({_lock_of(name) for name in namespaces}):
+                    connection.execute(_LOCK, {"key": key})
+            yield connection
+
+    def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
+        """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these.
+
+        The sequence gives each number to one transaction only, so a wanted one is ours once we have drawn it.
+        """
+        named = [one for one in wanted if one is not None]
+        last = connection.execute(_LAST_ID, {"table": table.name}).scalar_one() if named else 0
+        skipped = max((one - last for one in named if one - last <= _MOST_SKIPPED), default=0)
+        drawn = set(self._next_ids(connection, table, skipped)) if skipped > 0 else set[int]()
+        kept: list[int | None] = []
+        for one in wanted:
+            kept.append(one if one in drawn else None)
+            drawn.discard(one or 0)
+        fresh = iter(self._next_ids(connection, table, kept.count(None)))
+        return [next(fresh) if one is None else one for one in kept]
+
+    def _next_ids(self, connection: Connection, table: Table, count: int) -> list[int]:
+        if not count:
+            return []
+        return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())
+
+
+def _lock_of(namespace: str) -> int:
+    """Return the number of a namespace's advisory lock; two that share one by chance only wait for each other."""
+    return int.from_bytes(hashlib.sha256(namespace.encode()).digest()[:8], signed=True)

@@ -1,0 +1,326 @@
+"""The canonical records in SQL, on SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, false, func, insert, literal, select, update
+
+from recollect.domain import (
+    Entity,
+    Fact,
+    FactQuery,
+    JournalEntry,
+    Memory,
+    Order,
+    RankingRow,
+    Sensitivity,
+    Stats,
+    View,
+)
+from recollect.ports import Chunk, UnembeddedMemory
+from recollect.store import journal
+from recollect.store.sql import facts, list_queries, mapping, store_metadata, tables
+from recollect.store.sql.child_tables import mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql.database import Database
+from recollect.store.sql.tables import UtcDateTime, memory
+from recollect.store.sql.visibility import inside, namespace_ids, passing, shown, visible
+from recollect.store.sql.writing import SqlWriting
+
+_FLOAT = 4  # bytes
+
+
+class SqlRecords:
+    """The `Records` port; `clock` dates what is written, `written` is called after each commit that left work.
+
+    `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], datetime],
+        written: Callable[[], None],
+        model: Mapping[str, str] | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._written = written
+        self._model = model
+
+    @contextmanager
+    def writing(self, namespace: str, actor: str) -> Iterator[SqlWriting]:
+        """Open one write transaction on `namespace`; nothing of it exists before the block has ended well."""
+        with self._database.writing(namespace) as connection:
+            transaction = self._open(connection, namespace, actor)
+            yield transaction
+        if transaction.changed:
+            self._written()
+
+    @contextmanager
+    def importing(self, namespaces: Sequence[str], actor: str, *, dry: bool = False) -> Iterator[dict[str, SqlWriting]]:
+        """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
+        with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
+            yield {name: self._open(connection, name, actor) for name in namespaces}
+            if dry:
+                inner.rollback()
+
+    def request_sync(self) -> None:
+        """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
+        self._written()
+
+    def _open(self, connection: Connection, namespace: str, actor: str) -> SqlWriting:
+        embeds = self._embeds(connection)
+        return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds=embeds)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
+        with self._database.reading():
+            yield
+
+    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
+        """Journal that the gate refused a write: the field and the kinds, never a value."""
+        with self._database.writing(namespace) as connection:
+            self._open(connection, namespace, actor).refuse(field, kinds)
+        self._written()
+
+    def known_hashes(self, namespace: str, hashes: Iterable[str]) -> set[str]:
+        """Return those of `hashes` that are the content of a memory of this namespace."""
+        found: set[str] = set()
+        with self._database.reading() as connection:
+            here = inside(connection, [namespace])
+            for batch in mapping.in_batches(hashes):
+                query = select(memory.c.content_hash).where(here, memory.c.content_hash.in_(batch))
+                found.update(connection.execute(query).scalars())
+        return found
+
+    def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
+        """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
+        with self._database.reading() as connection:
+            seen = visible(connection, view)
+            pages = (mapping.load(connection, memory.c.id.in_(batch) & seen) for batch in mapping.in_batches(ids))
+            return {one.id: one for page in pages for one in page}
+
+    def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
+        """Return those of `namespaces` in which something was ever stored."""
+        with self._database.reading() as connection:
+            return tuple(namespace_ids(connection, namespaces))
+
+    def speakers(self, view: View, words: Iterable[str]) -> list[str]:
+        """Return who said or did something in the view's namespaces and has one of `words`, folded, in their name."""
+        found: set[str] = set()
+        with self._database.reading() as connection:
+            mine = tables.speaker.c.namespace_id.in_(namespace_ids(connection, view.namespaces).values())
+            for batch in mapping.in_batches(words):
+                query = select(tables.speaker.c.name).where(mine, tables.speaker.c.word.in_(batch))
+                found.update(connection.execute(query).scalars())
+        return sorted(found)
+
+    def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
+        """Read what ranking needs of those memories of `ids` that `view` may see."""
+        with self._database.reading() as connection:
+            seen = visible(connection, view)
+            pages = (
+                mapping.ranking_rows(connection, memory.c.id.in_(batch) & seen) for batch in mapping.in_batches(ids)
+            )
+            return [one for page in pages for one in page]
+
+    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
+        return self._column("content", ids, view)
+
+    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
+        return self._column("abstract", ids, view)
+
+    def _column(self, name: str, ids: Iterable[int], view: View) -> dict[int, str]:
+        found: dict[int, str] = {}
+        with self._database.reading() as connection:
+            seen = visible(connection, view)
+            for batch in mapping.in_batches(ids):
+                query = select(memory.c.id, memory.c[name]).where(memory.c.id.in_(batch) & seen)
+                found |= {row[0]: row[1] for row in connection.execute(query)}
+        return found
+
+    def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
+        """Return for each memory of `ids` what `view` may see up to `reach` places from it in its session.
+
+        The nearest come first, and of those as near the earlier one; a memory without neighbours is absent.
+        """
+        found: dict[int, tuple[int, ...]] = {}
+        with self._database.reading() as connection:
+            seen = visible(connection, view)
+            for batch in mapping.in_batches(ids):
+                for one, neighbour in mapping.neighbours(connection, batch, reach, seen):
+                    found[one] = (*found.get(one, ()), neighbour)
+        return found
+
+    def newest(self, view: View, limit: int) -> list[int]:
+        """Return those `limit` memories that `view` may see and that were stored last."""
+        with self._database.reading() as connection:
+            query = passing(connection, view).order_by(memory.c.id.desc()).limit(limit)
+            return list(connection.execute(query).scalars())
+
+    def count(self, view: View) -> int:
+        """Count the memories that `view` may see."""
+        with self._database.reading() as connection:
+            seen = visible(connection, view) & inside(connection, view.namespaces)
+            return connection.execute(select(func.count()).select_from(memory).where(seen)).scalar_one()
+
+    def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
+        """Return the one of `namespaces` that holds the memory, whatever its state."""
+        with self._database.reading() as connection:
+            found = self._namespace_of(connection, memory_id)
+        return found if found in namespaces else None
+
+    def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
+        """Count one use of each memory: read by id (`accessed`), or recalled as a hit.
+
+        Counts are no part of the journal and wait for no writer: a memory that is being deleted is left out.
+        """
+        zero, one = literal(0), literal(1)
+        known = select(memory.c.id, one if accessed else zero, zero if accessed else one, literal(at, UtcDateTime))
+        known = known.where(memory.c.id.in_(ids)).order_by(memory.c.id)
+        names = ["memory_id", "accessed_count", "recalled_count", "last_accessed_at"]
+        with self._database.writing() as connection:
+            held = known.with_for_update(read=True, key_share=True, skip_locked=True)
+            counted = self._database.dialect.insert(tables.usage).from_select(names, held)
+            more = {name: tables.usage.c[name] + counted.excluded[name] for name in names[1:3]}
+            connection.execute(
+                counted.on_conflict_do_update(index_elements=["memory_id"], set_=more | {"last_accessed_at": at})
+            )
+
+    def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
+        """Return one page of what `view` may see, in `order`."""
+        with self._database.reading() as connection:
+            return list_queries.page(connection, view, order, limit, offset)
+
+    def stats(self, view: View) -> Stats:
+        """Count what the view's namespaces hold."""
+        with self._database.reading() as connection:
+            return list_queries.stats(connection, view)
+
+    def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
+        """Return one page of the facts that `view` may see and `query` asks for, and how many there are."""
+        with self._database.reading() as connection:
+            return facts.search(connection, query, view)
+
+    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
+        """Let those of `ids` that are important, and expire because of their importance, live on from `at`."""
+        with self._database.reading() as connection:
+            wanted = list_queries.extendable(connection, ids, at)
+        for namespace in sorted(wanted):
+            with self._database.writing(namespace) as connection:
+                list_queries.extend_expiry(connection, namespace, wanted[namespace], at, actor)
+
+    def drop_outcomes(self, before: datetime) -> None:
+        """Drop the outcomes of requests older than `before`: nobody retries those any more."""
+        with self._database.writing() as connection:
+            connection.execute(delete(tables.request_outcome).where(tables.request_outcome.c.at < before))
+
+    def history(
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = tuple(Sensitivity)
+    ) -> list[JournalEntry]:
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and `levels` let it in."""
+        with self._database.reading() as connection:
+            return journal.history(connection, memory_id, namespaces, levels)
+
+    def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
+        """Return memories, of `namespaces` or of all, that were written before the model was ready, oldest first."""
+        queued = tables.outbox.c.memory_id
+        waiting = (
+            select(queued)
+            .join(memory, memory.c.id == queued)
+            .where(tables.outbox.c.embedded.is_(False))
+            .group_by(queued)
+            .order_by(queued)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            if not self._embeds(connection):
+                return []
+            if namespaces is not None:
+                numbers = namespace_ids(connection, namespaces).values()
+                waiting = waiting.where(tables.outbox.c.namespace_id.in_(numbers))
+            query = select(memory.c.id, memory.c.content, memory.c.content_hash).where(memory.c.id.in_(waiting))
+            return [UnembeddedMemory(*row) for row in connection.execute(query.order_by(memory.c.id))]
+
+    def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
+        """Store the vectors of a memory, unless its content has changed since it was read."""
+        with self._database.reading() as connection:
+            namespace = self._namespace_of(connection, one.id)
+        if namespace is None:
+            return
+        with self._database.writing(namespace) as connection:
+            found = connection.execute(select(memory.c.content_hash).where(memory.c.id == one.id)).scalar()
+            if found == one.content_hash and self._embeds(connection):
+                replace_chunks(connection, one.id, chunks)
+                mark_embedded(connection, one.id)
+        self._written()
+
+    def stamp(self, name: str) -> str | None:
+        """Return what the store knows of itself under `name`."""
+        with self._database.reading() as connection:
+            return store_metadata.read(connection).get(name)
+
+    def set_stamps(self, values: Mapping[str, str]) -> None:
+        """Write several stamps at once."""
+        with self._database.exclusive() as connection:
+            store_metadata.write(connection, values)
+
+    def recount(self, words_of: Callable[[str], frozenset[str]]) -> None:
+        """Count the memories of every namespace again, and file its speakers under the words of their names."""
+        held = select(func.count()).select_from(memory).where(memory.c.namespace_id == tables.namespace.c.id)
+        named = memory.c.speaker.is_not(None)
+        speakers = select(memory.c.namespace_id, memory.c.speaker).where(named).distinct()
+        with self._database.exclusive() as connection:
+            connection.execute(update(tables.namespace).values(memories=held.scalar_subquery()))
+            connection.execute(delete(tables.speaker))
+            values = [
+                {"namespace_id": number, "name": name, "word": word}
+                for number, name in connection.execute(speakers)
+                for word in sorted(words_of(name))
+            ]
+            for batch in mapping.in_batches(values):
+                connection.execute(insert(tables.speaker), batch)
+
+    def replace_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
+        """Note anew what each memory names, in short steps so that writers get by."""
+        with self._database.reading() as connection:
+            ids = connection.execute(select(memory.c.id).order_by(memory.c.id)).scalars().all()
+        for batch in mapping.in_batches(ids):
+            with self._database.exclusive() as connection:
+                mine = select(memory.c.id, memory.c.content).where(memory.c.id.in_(batch))
+                for memory_id, content in connection.execute(mine).all():
+                    replace_entities(connection, memory_id, entities_of(content))
+
+    def queue_unembedded(self, dimensions: int) -> tuple[int, int]:
+        """Queue each memory that has no vectors, or some of another size; return how many wait, and how many there are.
+
+        Both count memories; what was queued already waits too.
+        """
+        vector, outbox = tables.vector.c, tables.outbox.c
+        mine = select(func.count()).where(vector.memory_id == memory.c.id)
+        held, sound = mine.scalar_subquery(), func.length(vector.embedding) == dimensions * _FLOAT
+        fit = mine.where(sound).scalar_subquery()
+        waiting = select(outbox.memory_id).where(outbox.embedded.is_(False))
+        lacking = select(memory.c.id, memory.c.namespace_id, held, false()).where(
+            shown(), (held == 0) | (fit < held), memory.c.id.not_in(waiting)
+        )
+        columns = ["memory_id", "namespace_id", "chunks", "embedded"]
+        with self._database.exclusive() as connection:
+            connection.execute(insert(tables.outbox).from_select(columns, lacking))
+            queued = select(func.count(outbox.memory_id.distinct())).where(outbox.embedded.is_(False))
+            every = select(func.count()).select_from(memory).where(shown())
+            return connection.execute(queued).scalar_one(), connection.execute(every).scalar_one()
+
+    def _namespace_of(self, connection: Connection, memory_id: int) -> str | None:
+        query = select(tables.namespace.c.name).join(memory, memory.c.namespace_id == tables.namespace.c.id)
+        return connection.execute(query.where(memory.c.id == memory_id)).scalar()
+
+    def _embeds(self, connection: Connection) -> bool:
+        """Say whether the store is still of the model that this process reads with."""
+        return store_metadata.embeds(connection, self._model)

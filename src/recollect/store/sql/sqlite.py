@@ -1,0 +1,126 @@
+"""What only SQLite needs: its connections, its one writer, its ids, its triggers, and checks of its file."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.expressions import folded, unindexed
+from recollect.store.text import fts5_schema
+
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "busy_timeout=30000",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "secure_delete=ON",
+    "temp_store=MEMORY",
+    "cache_size=-32000",
+    "mmap_size=268435456",
+)
+_JOURNAL = tuple(
+    f"CREATE TRIGGER journal_no_{name} BEFORE {when} BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END"
+    for name, when in {
+        "update": "UPDATE ON journal",
+        "delete": "DELETE ON journal",
+        "replace": "INSERT ON journal WHEN new.id IN (SELECT id FROM journal)",
+    }.items()
+)
+# The covering column spares a look at the row; PostgreSQL's index entries are too short for it.
+_LABELS = "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memory_id, value)"
+_HIGHEST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+_MARK_DELETED = text(
+    "INSERT INTO store_metadata (name, value) VALUES (:name, :token) ON CONFLICT (name) DO UPDATE SET value = :token"
+)
+
+
+@compiles(folded, "sqlite")
+def _lowered(element: folded, compiler: SQLCompiler, **options: Any) -> str:
+    return f"lowered({compiler.process(element.clauses, **options)})"  # its own `lower` knows English letters only
+
+
+@compiles(unindexed, "sqlite")
+def _plus_zero(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)} + 0)"
+
+
+class Sqlite(Dialect):
+    """The `Dialect` of SQLite. One writer at a time writes to the whole file; readers never wait (WAL)."""
+
+    schema = (_LABELS, *_JOURNAL, *fts5_schema.SCHEMA)
+    insert = staticmethod(sqlite.insert)
+
+    def __init__(self) -> None:
+        self._write_lock = threading.Lock()
+
+    def engine(self, url: str) -> Engine:
+        """Return an engine whose transactions begin as asked for: a writer's takes the file's lock at once."""
+        engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, hide_parameters=True)
+
+        @event.listens_for(engine, "connect")
+        def _configure(connection: Any, _: Any) -> None:
+            connection.isolation_level = None  # sqlite3's own BEGIN would be deferred
+            cursor = connection.cursor()
+            for pragma in _PRAGMAS:
+                cursor.execute(f"PRAGMA {pragma}")
+            cursor.close()
+            connection.create_function("lowered", 1, str.lower, deterministic=True)
+
+        @event.listens_for(engine, "begin")
+        def _begin(connection: Connection) -> None:
+            immediate = connection.get_execution_options().get("write", False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+        return engine
+
+    @contextmanager
+    def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> Iterator[Connection]:
+        """Open a write transaction; writers of one process queue before the file's lock, so that none is refused."""
+        del namespaces
+        with self._write_lock, engine.connect().execution_options(write=True) as connection, connection.begin():
+            yield connection
+
+    def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
+        """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
+        highest = int(connection.execute(_HIGHEST_ID, {"name": table.name}).scalar() or 0)
+        free = {one for one in wanted if one is not None and one > highest}
+        fresh = count(max(free, default=highest) + 1)
+        claimed: list[int] = []
+        for one in wanted:
+            claimed.append(one if one is not None and one in free else next(fresh))
+            free.discard(claimed[-1])
+        return claimed
+
+    def mark_deleted_text(self, connection: Connection) -> None:
+        """Note that the text index still holds what the transaction deletes, until it is purged."""
+        connection.execute(_MARK_DELETED, {"name": fts5_schema.DELETED_TEXT, "token": secrets.token_hex(8)})
+
+    def checkpoint(self, engine: Engine) -> None:
+        """Move the write-ahead log into the database file, so that deleted text leaves the log too."""
+        with self._write_lock, engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def damage(self, connection: Connection) -> str:
+        """Return what is wrong with the file, or an empty string."""
+        verdict = connection.exec_driver_sql("PRAGMA quick_check").scalar()
+        return "" if verdict == "ok" else str(verdict)
+
+    def text_damage(self, connection: Connection) -> str:
+        """Return the name of a text index that does not agree with the memories, or an empty string."""
+        for name in fts5_schema.INDEXES:
+            try:
+                connection.exec_driver_sql(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - our own names
+            except DatabaseError:
+                return name
+        return ""

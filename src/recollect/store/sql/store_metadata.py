@@ -1,0 +1,58 @@
+"""What the store knows of itself: its embedding model, the generation of its index, and the one under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, delete, insert, select
+
+from recollect.store.sql import tables
+
+MODEL = ("model", "revision", "dimensions")
+GENERATION = "generation"
+SHADOW = "shadow."
+"""What the names of the stamps of a generation under construction begin with."""
+
+
+def read(connection: Connection) -> dict[str, str]:
+    """Return every stamp."""
+    return {row.name: row.value for row in connection.execute(select(tables.store_metadata))}
+
+
+def write(connection: Connection, values: Mapping[str, str]) -> None:
+    """Write several stamps, over those of the same names."""
+    erase(connection, values)
+    connection.execute(
+        insert(tables.store_metadata), [{"name": name, "value": value} for name, value in values.items()]
+    )
+
+
+def erase(connection: Connection, names: Iterable[str]) -> None:
+    """Take stamps away; those that are absent are no error."""
+    connection.execute(delete(tables.store_metadata).where(tables.store_metadata.c.name.in_(list(names))))
+
+
+def model_of(known: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Return the model that the store is stamped with, or with a prefix another one; empty for a new store."""
+    return {name: known[prefix + name] for name in MODEL if prefix + name in known}
+
+
+def embeds(connection: Connection, model: Mapping[str, str] | None) -> bool:
+    """Say whether the store is still of this model, so that its vectors are of use; None is always taken for that."""
+    return model is None or model_of(read(connection)) in ({}, model)
+
+
+def generation_of(known: Mapping[str, str]) -> str:
+    """Return the name under which the index keeps the vectors of the store's model."""
+    return known.get(GENERATION) or first_generation(known)
+
+
+def first_generation(model: Mapping[str, str]) -> str:
+    """Return the name under which a new store's index keeps this model's vectors."""
+    return f"m{model.get('revision', '')[:12]}"
+
+
+def next_generation(known: Mapping[str, str], model: Mapping[str, str]) -> str:
+    """Return a name for this model's vectors that the store's present ones do not have."""
+    first = first_generation(model)
+    return first if generation_of(known) != first else f"{first}b"

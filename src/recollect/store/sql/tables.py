@@ -1,0 +1,337 @@
+"""The SQLModel tables: `memory` and its children are canonical, all else is derived from them.
+
+Datetimes are stored as UTC and come back aware on every database. Triggers, the text index and whatever else only one
+database has are declared in `sqlite.py` and `postgres.py`. Statements use the tables at the end of this module.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Table, Text, TypeDecorator, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from recollect.domain import FactType, Observation, Sensitivity, Source
+
+metadata = SQLModel.metadata
+metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC datetime, also where the database knows no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _: Dialect) -> datetime | None:
+        """Bring an aware datetime to UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any, _: Dialect) -> datetime | None:
+        """Return what was stored as an aware UTC datetime."""
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+class EnumText(TypeDecorator[StrEnum]):
+    """A member of a closed set, stored as its text; a text that is none of them is read as `unknown`, where given."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, kind: type[StrEnum], unknown: StrEnum | None = None) -> None:
+        super().__init__()
+        self.kind = kind
+        self.unknown = unknown
+        self._members = {str(one): one for one in kind}
+
+    def process_bind_param(self, value: str | None, _: Dialect) -> str | None:
+        """Return the text of a member."""
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, _: Dialect) -> StrEnum | None:
+        """Return the member of this text."""
+        return None if value is None else self._members.get(value, self.unknown) or self.kind(value)
+
+
+def _index(table: str, *columns: str, unique: bool = False) -> Index:
+    return Index(f"{'uq' if unique else 'ix'}_{table}_{'_'.join(columns)}", *columns, unique=unique)
+
+
+def _index_where_set(column: str) -> Index:
+    """Index the few memories in which `column` is set; an index of all would lure SQLite into walking it."""
+    known = text(f"{column} IS NOT NULL")
+    return Index(f"ix_memory_{column}", column, sqlite_where=known, postgresql_where=known)
+
+
+_FACT_TYPE: Any = EnumText(FactType)
+_OBSERVATION: Any = EnumText(Observation)
+_SOURCE: Any = EnumText(Source)
+_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # only writers read an unknown level
+_JSON: Any = JSON().with_variant(JSONB(), "postgresql")
+
+
+class NamespaceRow(SQLModel, table=True):
+    """One tenant: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
+
+    __tablename__ = "namespace"
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True, sa_type=Text)
+    memories: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+
+
+class MemoryRow(SQLModel, table=True):
+    """One memory. Ids are never reused, because text index and vectors refer to them."""
+
+    __tablename__ = "memory"
+    __table_args__ = (
+        _index("memory", "namespace_id", "key", unique=True),
+        _index("memory", "namespace_id", "content_hash"),
+        _index("memory", "namespace_id", "fact_type"),
+        _index("memory", "namespace_id", "category"),
+        _index("memory", "namespace_id", "type"),
+        _index("memory", "namespace_id", "project"),
+        _index("memory", "namespace_id", "speaker"),
+        _index("memory", "namespace_id", "created_at"),
+        _index("memory", "namespace_id", "session_id", "position"),
+        Index("ix_memory_namespace_id_happened_at", "namespace_id", text("coalesce(observed_at, created_at)")),
+        _index("memory", "expires_at"),
+        _index_where_set("merged_into"),
+        _index_where_set("superseded_by"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    key: str | None = Field(default=None, sa_type=Text)
+    content: str = Field(sa_type=Text)
+    title: str = Field(sa_type=Text)
+    subtitle: str = Field(sa_type=Text)
+    abstract: str = Field(sa_type=Text)
+    overview: str = Field(sa_type=Text)
+    keywords: str = Field(sa_type=Text)
+    fact_type: FactType = Field(sa_type=_FACT_TYPE)
+    type: Observation | None = Field(default=None, sa_type=_OBSERVATION)
+    category: str | None = Field(default=None, sa_type=Text)
+    importance: float
+    confidence: float
+    trust: float
+    sensitivity: Sensitivity = Field(sa_type=_LEVEL)
+    session_id: str | None = Field(default=None, sa_type=Text)
+    project: str | None = Field(default=None, sa_type=Text)
+    discovery_tokens: int | None = None
+    speaker: str | None = Field(default=None, sa_type=Text)
+    position: int | None = None
+    author: str = Field(sa_type=Text)
+    source: Source = Field(sa_type=_SOURCE)
+    content_hash: str = Field(max_length=64)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+    observed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    ttl_days: float | None = None
+    superseded_by: int | None = None
+    merged_into: int | None = None
+
+
+class _OfMemory(SQLModel):
+    memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
+
+
+class LabelRow(_OfMemory, table=True):
+    """A tag, concept, file or entity; `kind` is the field of the memory, or `entity_` and the type of the entity."""
+
+    __tablename__ = "label"
+
+    kind: str = Field(primary_key=True, max_length=20)
+    position: int = Field(primary_key=True)
+    value: str = Field(sa_type=Text)
+
+
+class UsageRow(_OfMemory, table=True):
+    """How often a memory was read: `accessed` by id, `recalled` as a hit."""
+
+    __tablename__ = "usage"
+
+    accessed_count: int
+    recalled_count: int
+    last_accessed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class _Chunk(_OfMemory):
+    """One chunk: character offsets into the content, float32 bytes, its tokens as packed signs.
+
+    `tokens` stands last, so that SQLite reads the others without it; null until the embedding model has given them.
+    """
+
+    ordinal: int = Field(primary_key=True)
+    start: int
+    stop: int
+    embedding: bytes = Field(sa_type=LargeBinary)
+    tokens: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
+class VectorRow(_Chunk, table=True):
+    """A chunk of a memory as the store's embedding model reads it."""
+
+    __tablename__ = "vector"
+
+
+class VectorShadowRow(_Chunk, table=True):
+    """A chunk as another model reads it, until the whole store can move to that model.
+
+    `content_hash` tells whether the memory changed since.
+    """
+
+    __tablename__ = "vector_shadow"
+
+    content_hash: str = Field(max_length=64)
+
+
+class FactRow(SQLModel, table=True):
+    """One triple and when it held; it goes with the memory that states it.
+
+    Compared are the folded parts, and the hash of the folded object.
+    """
+
+    __tablename__ = "fact"
+    __table_args__ = (
+        Index("ix_fact_namespace_id_subject_folded", "namespace_id", "subject_folded", "predicate_folded"),
+        _index("fact", "namespace_id", "predicate_folded"),
+        _index("fact", "namespace_id", "object_hash"),
+        _index("fact", "memory_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    subject: str = Field(sa_type=Text)
+    predicate: str = Field(sa_type=Text)
+    object: str = Field(sa_type=Text)
+    subject_folded: str = Field(sa_type=Text)
+    predicate_folded: str = Field(sa_type=Text)
+    object_hash: str = Field(max_length=64)
+    confidence: float
+    memory_id: int | None = Field(default=None, foreign_key="memory.id", ondelete="CASCADE")
+    valid_from: datetime = Field(sa_type=UtcDateTime)
+    valid_to: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    sensitivity: Sensitivity = Field(sa_type=_LEVEL)
+    author: str = Field(sa_type=Text)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    updated_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class OutboxRow(SQLModel, table=True):
+    """A memory whose vectors must still be written to the index; it may be gone from `memory` by now.
+
+    `chunks` is how many vectors the index may hold of it; `embedded` is false while the model has not seen it.
+    """
+
+    __tablename__ = "outbox"
+    __table_args__ = (
+        _index("outbox", "embedded", "memory_id"),
+        _index("outbox", "namespace_id", "embedded", "memory_id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    memory_id: int = Field(index=True)
+    namespace_id: int
+    chunks: int
+    embedded: bool
+
+
+class WordRow(SQLModel, table=True):
+    """The vocabulary of a namespace, with the number of memories that use each word."""
+
+    __tablename__ = "word"
+    __table_args__ = (_index("word", "namespace_id", "text", unique=True), {"sqlite_autoincrement": True})
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    text: str = Field(sa_type=Text)
+    uses: int
+
+
+class SpeakerRow(SQLModel, table=True):
+    """A folded word of a speaker's name in a namespace; it goes with the last memory of that name."""
+
+    __tablename__ = "speaker"
+    __table_args__ = (_index("speaker", "namespace_id", "name"),)
+
+    namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
+    word: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Text)
+
+
+class MemoryWordsRow(_OfMemory, table=True):
+    """The words that a memory gave to its namespace's vocabulary, so that deleting it takes exactly those back."""
+
+    __tablename__ = "memory_words"
+
+    words: str = Field(sa_type=Text)
+
+
+class JournalRow(SQLModel, table=True):
+    """The append-only journal: triggers refuse UPDATE and DELETE; `hash` chains each line to the one before."""
+
+    __tablename__ = "journal"
+    __table_args__ = (
+        _index("journal", "memory_id"),
+        _index("journal", "namespace", "id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime = Field(sa_type=UtcDateTime)
+    actor: str = Field(sa_type=Text)
+    namespace: str = Field(sa_type=Text)
+    action: str = Field(max_length=20)
+    memory_id: int | None = None
+    changes: dict[str, Any] = Field(sa_type=_JSON)
+    previous: str = Field(max_length=64)
+    hash: str = Field(max_length=64)
+
+
+class RequestOutcomeRow(SQLModel, table=True):
+    """The outcome of a write, kept for a while under its request's id: a client that retries gets it again."""
+
+    __tablename__ = "request_outcome"
+
+    request_id: str = Field(primary_key=True, max_length=64)
+    status: str = Field(max_length=20)
+    memory_id: str = Field(sa_type=Text)
+    at: datetime = Field(sa_type=UtcDateTime, index=True)
+    notes: str = Field(sa_type=Text)
+
+
+class StoreMetadataRow(SQLModel, table=True):
+    """What the store knows of itself: its embedding model, its index generation."""
+
+    __tablename__ = "store_metadata"
+
+    name: str = Field(primary_key=True, max_length=50)
+    value: str = Field(sa_type=Text)
+
+
+def _table(row: type[SQLModel]) -> Table:
+    return metadata.tables[str(row.__tablename__)]
+
+
+namespace, memory, fact = _table(NamespaceRow), _table(MemoryRow), _table(FactRow)
+label, usage, memory_words = _table(LabelRow), _table(UsageRow), _table(MemoryWordsRow)
+vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _table(OutboxRow)
+word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)
+request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadataRow)

@@ -1,0 +1,85 @@
+"""Which rows a view may see. `visible` is the one home of scope, sensitivity, expiry and deletion for every read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
+
+from recollect.domain import View
+from recollect.store.sql import filters
+from recollect.store.sql.expressions import unindexed
+from recollect.store.sql.tables import label, memory, namespace
+
+QUARANTINED = "quarantined"
+"""The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
+
+
+def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    """Return the ids of those namespaces that exist; a namespace never goes, so each connection remembers it.
+
+    A writer's connection does not: what it has made may be rolled back.
+    """
+    writes = connection.get_execution_options().get("write", False)
+    known: dict[str, int] = {} if writes else connection.info.setdefault("namespaces", {})
+    if missing := [name for name in names if name not in known]:
+        found = connection.execute(select(namespace.c.name, namespace.c.id).where(namespace.c.name.in_(missing)))
+        known |= {row.name: row.id for row in found}
+    return {name: known[name] for name in names if name in known}
+
+
+def shown() -> ColumnElement[bool]:
+    """Select what the indexes hold: neither softly deleted nor merged into another memory."""
+    return and_(memory.c.deleted_at.is_(None), memory.c.merged_into.is_(None))
+
+
+def unexpired(now: datetime) -> ColumnElement[bool]:
+    """Select what has not passed its time."""
+    return or_(memory.c.expires_at.is_(None), memory.c.expires_at > now)
+
+
+def alive(now: datetime) -> ColumnElement[bool]:
+    """Select what is neither deleted, nor merged into another, nor expired."""
+    return and_(shown(), unexpired(now))
+
+
+def of_levels(column: ColumnElement[str], view: View) -> ColumnElement[bool]:
+    """Select rows of the levels of sensitivity that `view` lets in by name."""
+    return column.in_([str(level) for level in view.sensitivities])
+
+
+def visible(connection: Connection, view: View) -> ColumnElement[bool]:
+    """Select what `view` may see among memories looked up by id; a query that walks a namespace adds `inside`.
+
+    A database may take the namespace for more selective than a list of ids and walk all of it at every look-up, so
+    the condition is kept from its index.
+    """
+    return _visible(view, tuple(namespace_ids(connection, view.namespaces).values()))
+
+
+@lru_cache(maxsize=64)  # one recall asks several times, and building the condition costs as much as running it
+def _visible(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
+    conditions = [
+        unindexed(memory.c.namespace_id).in_(namespaces),
+        of_levels(memory.c.sensitivity, view),
+        alive(view.now),
+    ]
+    if not view.superseded:
+        conditions.append(memory.c.superseded_by.is_(None))
+    return and_(*conditions, *filters.asked(view))
+
+
+def inside(connection: Connection, namespaces: Iterable[str]) -> ColumnElement[bool]:
+    """Let a query walk these namespaces through an index; it still needs `visible`."""
+    return memory.c.namespace_id.in_(namespace_ids(connection, list(namespaces)).values())
+
+
+def passing(connection: Connection, view: View) -> Select[int]:
+    """Select the id of everything that `view` may see; the look-up begins with the rarest label it asks for."""
+    seen, rarest = visible(connection, view), filters.rarest(view)
+    if rarest is None:
+        return select(memory.c.id).where(seen, inside(connection, view.namespaces))
+    labelled = select(memory.c.id).join(label, label.c.memory_id == memory.c.id)
+    return labelled.where(rarest, seen).distinct()

@@ -1,0 +1,178 @@
+"""The text index on SQLite FTS5: words (porter), substrings (trigram), and words like a misspelt one.
+
+What a user typed is always quoted: it is never FTS5 syntax. Every search stays inside the view's namespaces.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
+
+from recollect.domain import View
+from recollect.ports import Term
+from recollect.store.sql.tables import memory, store_metadata
+from recollect.store.sql.visibility import namespace_ids, visible
+from recollect.store.text import spelling
+from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES
+from recollect.store.text.spelling import edited
+from recollect.store.text.vocabulary import SqlVocabulary
+
+_TEXT = table("memory_text", column("rowid"), column("rank"))
+_TRIGRAM = table("memory_trigram", column("rowid"))
+_MERGED_PAGES = 200
+_LONGEST_EDITED: Final = 24  # letters; all spellings of such a word are more than those of its first half
+_HALF: Final = 6
+_MOST: Final = 300
+_MANY: Final = 3_000
+_LAST: Final = "\U0010ffff"
+
+_NUMBERS: BindParameter[list[int]] = bindparam("numbers", expanding=True)
+_SPELT = text(
+    """SELECT text, uses FROM word
+    WHERE namespace_id IN :numbers AND text IN (SELECT value FROM json_each(:spellings))"""
+).bindparams(_NUMBERS)
+_STARTING = text(
+    """SELECT word.text, word.uses FROM json_each(:heads) AS head CROSS JOIN word
+    WHERE word.namespace_id IN :numbers AND word.text > head.value AND word.text < head.value || :last
+    AND length(word.text) BETWEEN :shortest AND :longest
+    ORDER BY length(word.text) LIMIT :most"""
+).bindparams(_NUMBERS, bindparam("last", _LAST), bindparam("most", _MOST))
+_HOLDING = text(
+    """SELECT word.text, word.uses
+    FROM (SELECT rowid FROM word_trigram WHERE word_trigram MATCH :piece LIMIT :many) AS found
+    CROSS JOIN word ON word.id = found.rowid
+    WHERE word.namespace_id IN :numbers AND length(word.text) BETWEEN :shortest AND :longest
+    ORDER BY length(word.text) LIMIT :most"""
+).bindparams(_NUMBERS, bindparam("many", _MANY), bindparam("most", _MOST))
+
+
+class SqliteText(SqlVocabulary):
+    """The `Text` port over FTS5."""
+
+    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
+        groups: dict[float, list[str]] = defaultdict(list)
+        for term in terms:
+            groups[term.weight].append(term.text)
+        scores: dict[int, float] = defaultdict(float)
+        with self._database.reading() as connection:
+            numbers = namespace_ids(connection, view.namespaces).values()
+            if not numbers:
+                return {}
+            for weight, texts in groups.items():
+                phrases = " OR ".join(quoted(one) for one in texts)
+                within = " OR ".join(f'"ns{number}"' for number in numbers)
+                match = f"ns : ({within}) AND {{title subtitle content keywords}} : ({phrases})"
+                query = (
+                    select(_TEXT.c.rowid, _TEXT.c.rank)
+                    .join_from(_TEXT, memory, memory.c.id == _TEXT.c.rowid)
+                    .where(text("memory_text MATCH :match"), visible(connection, view))
+                    .order_by(_TEXT.c.rank)
+                    .limit(limit)
+                )
+                for memory_id, rank in connection.execute(query, {"match": match}):
+                    scores[memory_id] += -rank * weight
+        return dict(scores)
+
+    def substring(self, piece: str, view: View, limit: int) -> list[int]:
+        """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
+        grams = _trigrams(piece)
+        if not grams:
+            return []
+        like = "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"
+        everything = memory.c.title + "\n" + memory.c.subtitle + "\n" + memory.c.content + "\n" + memory.c.keywords
+        with self._database.reading() as connection:
+            query = (
+                select(_TRIGRAM.c.rowid)
+                .join_from(_TRIGRAM, memory, memory.c.id == _TRIGRAM.c.rowid)
+                .where(text("memory_trigram MATCH :match"), visible(connection, view))
+                .where(everything.like(like, escape="\\"))
+                .limit(limit)
+            )
+            match = " AND ".join(quoted(gram) for gram in grams)
+            return list(connection.execute(query, {"match": match}).scalars())
+
+    def similar(self, word: str, view: View, limit: int) -> list[Term]:
+        """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
+        with self._database.reading() as connection:
+            numbers = list(namespace_ids(connection, view.namespaces).values())
+            return spelling.similar(_Candidates(connection, numbers), word, limit) if numbers else []
+
+    def purge_deleted(self) -> None:
+        """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.
+
+        A deletion marks the store; the mark goes when this has ended, so that a crash only puts it off.
+        """
+        due = store_metadata.c.name == DELETED_TEXT
+        with self._database.reading() as connection:
+            token = connection.execute(select(store_metadata.c.value).where(due)).scalar()
+        if token is None:
+            return
+        for name in INDEXES:
+            pages = -_MERGED_PAGES
+            while self._merge(name, pages):
+                pages = _MERGED_PAGES
+        self._database.checkpoint()
+        with self._database.writing() as connection:
+            connection.execute(delete(store_metadata).where(due, store_metadata.c.value == token))
+
+    def _rebuild_index(self, connection: Connection) -> None:
+        for name in INDEXES:
+            connection.execute(text(f"INSERT INTO {name}({name}) VALUES ('rebuild')"))  # noqa: S608 - our own names
+
+    def _merge(self, name: str, pages: int) -> bool:
+        with self._database.writing() as connection:
+            before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
+            connection.execute(text(f"INSERT INTO {name}({name}, rank) VALUES ('merge', :pages)"), {"pages": pages})  # noqa: S608 - our own names
+            return bool(connection.exec_driver_sql("SELECT total_changes()").scalar_one() - before > 1)
+
+
+class _Candidates:
+    """The `Candidates` of some namespaces: looked up, never scanned for, so the cost hardly depends on the store."""
+
+    def __init__(self, connection: Connection, numbers: list[int]) -> None:
+        self._connection = connection
+        self._numbers = numbers
+
+    def spelt(self, word: str) -> dict[str, int]:
+        """Find the stored words one letter away, by looking up each spelling there can be."""
+        return self._found(_SPELT, spellings=_json(edited(word))) if len(word) <= _LONGEST_EDITED else {}
+
+    def holding(self, word: str) -> dict[str, int]:
+        """Find stored words that `word` is a part of, the shortest first."""
+        sizes = {"shortest": len(word) + 1, "longest": max(3 * len(word), 20)}
+        starting = self._found(_STARTING, heads=_json([word]), **sizes)
+        return starting | self._found(_HOLDING, piece=quoted(word), **sizes)
+
+    def twice_misspelt(self, word: str) -> dict[str, int]:
+        """Find stored words two letters away: either one of the two is in the second half, or none."""
+        half = min(len(word) // 2, _HALF)
+        sizes = {"shortest": len(word) - 2, "longest": len(word) + 2}
+        starting = self._found(_STARTING, heads=_json(edited(word[:half])), **sizes)
+        return starting | self._found(_HOLDING, piece=quoted(word[half:]), **sizes)
+
+    def misspelt_beginning(self, word: str) -> dict[str, int]:
+        """Find stored words that begin with `word` but for one letter."""
+        return self._found(_STARTING, heads=_json(edited(word)), shortest=len(word) + 1, longest=2 * len(word))
+
+    def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
+        rows = self._connection.execute(query, values | {"numbers": self._numbers})
+        return {row.text: row.uses for row in rows}
+
+
+def quoted(phrase: str) -> str:
+    """Make any text one FTS5 string: inside the quotes nothing is syntax."""
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def _trigrams(piece: str) -> list[str]:
+    return list(dict.fromkeys(piece[start : start + 3] for start in range(len(piece) - 2)))
+
+
+def _json(texts: Iterable[str]) -> str:
+    return json.dumps(list(texts), ensure_ascii=False)

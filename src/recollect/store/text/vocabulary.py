@@ -1,0 +1,93 @@
+"""The vocabulary of what is stored, which every database keeps in the same tables: counts of words, and their rebuild.
+
+A text index adds what each database searches in its own way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from recollect.domain import Memory, View
+from recollect.store.sql import mapping
+from recollect.store.sql.database import Database
+from recollect.store.sql.tables import memory, memory_words, namespace, word
+from recollect.store.sql.visibility import namespace_ids
+
+
+class SqlVocabulary:
+    """The part of the `Text` port that only reads and rebuilds the tables of words."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """Return the vocabulary of each memory: its distinct words, folded."""
+        found: dict[int, frozenset[str]] = {}
+        with self._database.reading() as connection:
+            for batch in mapping.in_batches(ids):
+                query = select(memory_words).where(memory_words.c.memory_id.in_(batch))
+                found |= {row.memory_id: frozenset(row.words.split()) for row in connection.execute(query)}
+        return found
+
+    def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
+        """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
+        with self._database.reading() as connection:
+            numbers = namespace_ids(connection, view.namespaces).values()
+            query = (
+                select(word.c.text, func.sum(word.c.uses))
+                .where(word.c.namespace_id.in_(numbers), word.c.text.in_(words))
+                .group_by(word.c.text)
+            )
+            return {text: int(uses) for text, uses in connection.execute(query)}
+
+    def size(self, view: View) -> int:
+        """Return how many memories the view's namespaces hold, whatever their state."""
+        with self._database.reading() as connection:
+            numbers = namespace_ids(connection, view.namespaces).values()
+            query = select(func.sum(namespace.c.memories)).where(namespace.c.id.in_(numbers))
+            return int(connection.execute(query).scalar() or 0)
+
+    def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None:
+        """Build the whole index and the vocabulary again from the memories.
+
+        `worded`, when given, says which keywords and words each memory has today; those it was stored with go.
+        """
+        if worded is not None:
+            self._rewrite_words(worded)
+        with self._database.exclusive() as connection:
+            connection.execute(delete(word))
+            counted = word_uses(connection)
+            rows = [{"namespace_id": one, "text": text, "uses": uses} for (one, text), uses in counted.items()]
+            for batch in mapping.in_batches(rows):
+                connection.execute(insert(word), batch)
+            self._rebuild_index(connection)
+
+    def _rebuild_index(self, connection: Connection) -> None:
+        """Build again what the database searches beside the tables of words; nothing, unless a text index says so."""
+
+    def _rewrite_words(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
+        """Give every memory its keywords and words anew, in short steps so that writers get by."""
+        with self._database.reading() as connection:
+            ids = connection.execute(select(memory.c.id)).scalars().all()
+        for batch in mapping.in_batches(ids):
+            with self._database.exclusive() as connection:
+                for one in mapping.load(connection, memory.c.id.in_(batch)):
+                    keywords, words = worded(one)
+                    changed = (memory.c.id == one.id) & (memory.c.keywords != keywords)
+                    connection.execute(update(memory).where(changed).values(keywords=keywords))
+                    shown = one.deleted_at is None and one.merged_into is None
+                    kept = " ".join(sorted(frozenset(" ".join(words).split()))) if shown else ""
+                    mine = memory_words.c.memory_id == one.id
+                    connection.execute(update(memory_words).where(mine).values(words=kept))
+
+
+def word_uses(connection: Connection) -> Counter[tuple[int, str]]:
+    """Count in how many memories of its namespace each word stands, from the memories' own lists of words."""
+    counted: Counter[tuple[int, str]] = Counter()
+    query = select(memory.c.namespace_id, memory_words.c.words)
+    for number, words in connection.execute(query.join(memory, memory.c.id == memory_words.c.memory_id)):
+        counted.update((number, text) for text in words.split())
+    return counted

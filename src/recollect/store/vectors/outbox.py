@@ -1,0 +1,188 @@
+"""The outbox: brings the vector index to what SQL says, however often and wherever it is interrupted.
+
+Inserts and deletes are treated alike: for each queued memory the index is made to hold exactly the
+vectors that SQL holds, so doing it twice, late or out of order ends the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, delete, func, select
+
+from recollect.store.sql import mapping, tables
+from recollect.store.sql.database import Database
+from recollect.store.sql.visibility import shown
+from recollect.store.vectors.chroma import ChromaIndex, chunk_id
+
+if TYPE_CHECKING:
+    from recollect.ports import Vector
+
+log = logging.getLogger(__name__)
+
+_BATCH = 200
+_PAGE = 2_000
+_PROBED = 10
+_SAME = 0.99  # cosine of a vector with itself, less what the index may round
+
+
+class Outbox:
+    """Drains the queue into the index, and builds namespaces of the index again when they are in doubt."""
+
+    def __init__(self, database: Database, index: ChromaIndex, stopping: threading.Event) -> None:
+        self._database = database
+        self._index = index
+        self._stopping = stopping
+        self._applying = threading.Lock()  # nothing is deleted between reading from SQL and putting into the index
+
+    def drain(self) -> int:
+        """Apply what is queued and embedded, one batch when the store is being closed; return how many memories."""
+        done = 0
+        while batch := self._next():
+            self._sync(batch)
+            done += len(batch)
+            if self._stopping.is_set():
+                break
+        return done
+
+    def sync_memory(self, memory_id: int) -> None:
+        """Bring the index up to date for one memory, past the rest of the queue."""
+        self._sync(self._next(tables.outbox.c.memory_id == memory_id))
+
+    def rebuild(self, namespace: str) -> int:
+        """Drop the namespace's collection and fill it from SQL; return how many vectors it holds then."""
+        self._index.drop(namespace)
+        held, last = 0, (0, -1)
+        while found := self._copy_after(namespace, last):
+            held, last = held + len(found), found[-1][:2]
+            if self._stopping.is_set():
+                break  # the next owner finds the count wrong and builds it again
+        log.info("the vector index of one namespace was built again: %d vectors", held)
+        return held
+
+    def doubtful(self) -> list[str]:
+        """Return the namespaces whose collection holds another number of vectors than SQL, or finds none of them."""
+        expected = self._expected().items()
+        return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
+
+    def differing(self) -> list[str]:
+        """Return the namespaces whose collection holds other ids than SQL; each id is looked at."""
+        with self._database.reading() as connection:
+            expected = expected_ids(connection)
+        return [name for name, ids in expected.items() if self._index.ids(name) != ids]
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Let nothing be written to the index until the block ends."""
+        with self._applying:
+            yield
+
+    def _finds(self, namespace: str) -> bool:
+        """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""
+        oldest = self._stored_after(namespace, (0, -1), 1)
+        found = [self._index.query(namespace, as_vector(blob), _PROBED) for *_, blob in oldest]
+        return all(max(near.values(), default=0.0) > _SAME for near in found)
+
+    def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
+        with self._applying:
+            self._apply(batch)
+            column = tables.outbox.c.id
+            done = select(column).where(column.in_([one for one, *_ in batch]))
+            with self._database.writing() as connection:  # what a writer changes at this moment is written again
+                connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
+
+    def _copy_after(self, namespace: str, last: tuple[int, int]) -> list[tuple[int, int, bytes]]:
+        with self._applying:
+            found = self._stored_after(namespace, last, _PAGE)
+            if found:
+                ids = [chunk_id(memory_id, ordinal) for memory_id, ordinal, _ in found]
+                self._index.put(namespace, ids, [as_vector(blob) for _, _, blob in found])
+            return found
+
+    def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
+        query = (
+            select(tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
+            .join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
+            .where(tables.outbox.c.embedded.is_(True) if wanted is None else wanted)
+            .order_by(tables.outbox.c.id)
+            .limit(_BATCH)
+        )
+        with self._database.reading() as connection:
+            return [(row.id, row.memory_id, row.name, row.chunks) for row in connection.execute(query)]
+
+    def _apply(self, batch: list[tuple[int, int, str, int]]) -> None:
+        most: dict[str, dict[int, int]] = defaultdict(dict)
+        for _, memory_id, namespace, chunks in batch:
+            most[namespace][memory_id] = max(chunks, most[namespace].get(memory_id, 0))
+        for namespace, chunks_of in most.items():
+            with self._database.reading() as connection:
+                stored = vectors_of(connection, chunks_of)
+            gone = [
+                chunk_id(memory_id, ordinal)
+                for memory_id, chunks in chunks_of.items()
+                for ordinal in range(len(stored.get(memory_id, ())), chunks)
+            ]
+            if gone:
+                self._index.take(namespace, gone)
+            ids = [chunk_id(memory_id, ordinal) for memory_id, held in stored.items() for ordinal in range(len(held))]
+            if ids:
+                self._index.put(namespace, ids, [one for held in stored.values() for one in held])
+
+    def _stored_after(self, namespace: str, last: tuple[int, int], limit: int) -> list[tuple[int, int, bytes]]:
+        vector = tables.vector.c
+        query = (
+            select(vector.memory_id, vector.ordinal, vector.embedding)
+            .join(tables.memory, tables.memory.c.id == vector.memory_id)
+            .join(tables.namespace, tables.namespace.c.id == tables.memory.c.namespace_id)
+            .where(tables.namespace.c.name == namespace, shown())
+            .where((vector.memory_id > last[0]) | ((vector.memory_id == last[0]) & (vector.ordinal > last[1])))
+            .order_by(vector.memory_id, vector.ordinal)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            return [(row.memory_id, row.ordinal, row.embedding) for row in connection.execute(query)]
+
+    def _expected(self) -> dict[str, int]:
+        query = (
+            select(tables.namespace.c.name, func.count(tables.vector.c.memory_id))
+            .select_from(tables.namespace)
+            .outerjoin(tables.memory, (tables.memory.c.namespace_id == tables.namespace.c.id) & shown())
+            .outerjoin(tables.vector, tables.vector.c.memory_id == tables.memory.c.id)
+            .group_by(tables.namespace.c.name)
+        )
+        with self._database.reading() as connection:
+            return {name: int(held) for name, held in connection.execute(query)}
+
+
+def expected_ids(connection: Connection) -> dict[str, set[str]]:
+    """Return the ids that the index should hold, by namespace; one without vectors has an empty set."""
+    names = connection.execute(select(tables.namespace.c.id, tables.namespace.c.name)).all()
+    columns = (tables.memory.c.namespace_id, tables.vector.c.memory_id, tables.vector.c.ordinal)
+    found: dict[int, set[str]] = defaultdict(set)
+    query = select(*columns).join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id).where(shown())
+    for number, memory_id, ordinal in connection.execute(query):
+        found[number].add(chunk_id(memory_id, ordinal))
+    return {name: found[number] for number, name in names}
+
+
+def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
+    """Return the vectors of each memory that the index holds, in the order of its chunks."""
+    found: dict[int, list[Vector]] = defaultdict(list)
+    for batch in mapping.in_batches(ids):
+        columns = select(tables.vector.c.memory_id, tables.vector.c.embedding)
+        held = columns.join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id)
+        query = held.where(tables.vector.c.memory_id.in_(batch), shown())
+        for row in connection.execute(query.order_by(tables.vector.c.ordinal)):
+            found[row.memory_id].append(as_vector(row.embedding))
+    return found
+
+
+def as_vector(blob: bytes) -> Vector:
+    """Read a vector from its float32 bytes."""
+    return np.frombuffer(blob, dtype=np.float32)

@@ -1,0 +1,196 @@
+"""The second set of vectors, built with another model while the first one serves, and the moment they change places.
+
+It stands in the table `vector_shadow` and, once that is whole, in collections of a generation of its own. Until
+`switch` commits, nothing that recall reads is touched; whatever ends the process, the next build goes on from here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from recollect.ports import Chunk, UnembeddedMemory
+from recollect.store.sql import mapping, store_metadata, tables
+from recollect.store.sql.child_tables import chunk_rows
+from recollect.store.sql.database import Database
+from recollect.store.sql.visibility import shown
+from recollect.store.vectors.chroma import ChromaIndex, IndexBroken, chunk_id
+from recollect.store.vectors.outbox import as_vector
+from recollect.store.vectors.vector_search import SqlChromaVectors
+
+log = logging.getLogger(__name__)
+
+_PAGE = 500
+_STRAGGLERS = 8  # so many may be read while writers wait for the switch
+
+_first = tables.vector_shadow.c.ordinal == 0
+_current = tables.vector_shadow.c.content_hash == tables.memory.c.content_hash
+_read = (
+    select(tables.vector_shadow.c.memory_id)
+    .where(tables.vector_shadow.c.memory_id == tables.memory.c.id, _first, _current)
+    .exists()
+)
+
+
+class _Indexed(NamedTuple):
+    """What the new collections hold of one memory; an empty hash where it changed between two pages."""
+
+    namespace_id: int
+    content_hash: str
+    chunks: int
+
+
+class SqlShadowIndex:
+    """The `ShadowIndex` port."""
+
+    def __init__(self, database: Database, index: ChromaIndex, vectors: SqlChromaVectors) -> None:
+        self._database = database
+        self._index = index
+        self._vectors = vectors
+        self._indexed: dict[int, _Indexed] = {}
+
+    def serves(self, model: Mapping[str, str]) -> bool:
+        """Say whether the store's vectors are those of the model with these stamps."""
+        with self._database.reading() as connection:
+            return store_metadata.model_of(store_metadata.read(connection)) == dict(model)
+
+    def begin(self, model: Mapping[str, str]) -> None:
+        """Build for the model with these stamps: what stands there of it is kept, of any other it is dropped."""
+        with self._database.exclusive() as connection:
+            known = store_metadata.read(connection)
+            if store_metadata.model_of(known, store_metadata.SHADOW) != dict(model):
+                connection.execute(delete(tables.vector_shadow))
+            wanted = {**model, store_metadata.GENERATION: store_metadata.next_generation(known, model)}
+            store_metadata.write(connection, {store_metadata.SHADOW + name: value for name, value in wanted.items()})
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many memories have been read for the new model, and how many there are."""
+        with self._database.reading() as connection:
+            whole = select(func.count()).select_from(tables.memory).where(shown())
+            return connection.execute(whole.where(_read)).scalar_one(), connection.execute(whole).scalar_one()
+
+    def missing(self, after: int, limit: int) -> list[UnembeddedMemory]:
+        """Return memories with ids above `after` that have not been read as they are now, the lowest id first."""
+        with self._database.reading() as connection:
+            return _missing(connection, after, limit)
+
+    def put(self, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
+        """Store what the new model made of some memories; one that changed meanwhile stays missing."""
+        with self._database.writing() as connection:
+            _put(connection, found)
+
+    def index(self, tick: Callable[[], None]) -> None:
+        """Build the collections of the new generation; `tick` is called often, and may raise to break off.
+
+        Where that fails the switch queues everything, and the next owner builds them.
+        """
+        self._indexed = {}
+        with self._database.reading() as connection:
+            known = store_metadata.read(connection)
+            spaces = connection.execute(select(tables.namespace.c.id, tables.namespace.c.name)).all()
+        index = self._index.shadow(known[store_metadata.SHADOW + store_metadata.GENERATION])
+        try:
+            for number, name in spaces:
+                index.drop(name)
+                last = (0, -1)
+                while page := self._page(number, last):
+                    ids = [chunk_id(memory_id, ordinal) for memory_id, ordinal, *_ in page]
+                    index.put(name, ids, [as_vector(blob) for *_, blob in page])
+                    self._note(number, page)
+                    last = page[-1][:2]
+                    tick()
+        except IndexBroken as error:
+            log.warning("the vector index of the new model is left to its first owner: %s", error)
+            self._indexed = {}
+
+    def switch(self, read: Callable[[str], tuple[Chunk, ...]]) -> bool:
+        """Put the new vectors in the place of the old in one transaction; `read` reads the last few stragglers.
+
+        Says false, and changes nothing, where too many are missing.
+        """
+        with self._vectors.exchanging(), self._database.exclusive() as connection:
+            waiting = _missing(connection, 0, _STRAGGLERS + 1)
+            if len(waiting) > _STRAGGLERS:
+                return False
+            _put(connection, [(one, read(one.content)) for one in waiting])
+            _exchange(connection)
+            _queue(connection, self._indexed)
+            connection.execute(delete(tables.vector_shadow))
+            known = store_metadata.read(connection)
+            names = {name for name in known if name.startswith(store_metadata.SHADOW)}
+            store_metadata.write(connection, {name.removeprefix(store_metadata.SHADOW): known[name] for name in names})
+            store_metadata.erase(connection, names)
+        self._indexed = {}
+        return True
+
+    def _page(self, namespace_id: int, last: tuple[int, int]) -> list[tuple[int, int, str, bytes]]:
+        shadow = tables.vector_shadow.c
+        query = (
+            select(shadow.memory_id, shadow.ordinal, shadow.content_hash, shadow.embedding)
+            .join(tables.memory, tables.memory.c.id == shadow.memory_id)
+            .where(tables.memory.c.namespace_id == namespace_id, shown())
+            .where((shadow.memory_id > last[0]) | ((shadow.memory_id == last[0]) & (shadow.ordinal > last[1])))
+            .order_by(shadow.memory_id, shadow.ordinal)
+            .limit(_PAGE)
+        )
+        with self._database.reading() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    def _note(self, namespace_id: int, page: Sequence[tuple[int, int, str, bytes]]) -> None:
+        for memory_id, ordinal, content_hash, _ in page:
+            before = self._indexed.get(memory_id)
+            same = content_hash if before is None or before.content_hash == content_hash else ""
+            self._indexed[memory_id] = _Indexed(namespace_id, same, ordinal + 1)
+
+
+def _missing(connection: Connection, after: int, limit: int) -> list[UnembeddedMemory]:
+    columns = (tables.memory.c.id, tables.memory.c.content, tables.memory.c.content_hash)
+    waiting = select(*columns).where(tables.memory.c.id > after, shown(), ~_read)
+    return [UnembeddedMemory(*row) for row in connection.execute(waiting.order_by(tables.memory.c.id).limit(limit))]
+
+
+def _put(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
+    ids = [one.id for one, _ in found]
+    columns = (tables.memory.c.id, tables.memory.c.content_hash)
+    held = select(*columns).where(columns[0].in_(ids)).with_for_update(read=True, key_share=True, skip_locked=True)
+    known = {row.id: row.content_hash for row in connection.execute(held)}
+    connection.execute(delete(tables.vector_shadow).where(tables.vector_shadow.c.memory_id.in_(ids)))
+    values = [
+        row | {"content_hash": one.content_hash}
+        for one, chunks in found
+        if known.get(one.id) == one.content_hash
+        for row in chunk_rows(one.id, chunks)
+    ]
+    for batch in mapping.in_batches(values):
+        connection.execute(insert(tables.vector_shadow), batch)
+
+
+def _exchange(connection: Connection) -> None:
+    connection.execute(delete(tables.vector))
+    names = [column.name for column in tables.vector.c]
+    seen = (tables.memory.c.id == tables.vector_shadow.c.memory_id) & shown()
+    ordered = (tables.vector_shadow.c.memory_id, tables.vector_shadow.c.ordinal)
+    taken = select(*(tables.vector_shadow.c[name] for name in names)).join(tables.memory, seen).order_by(*ordered)
+    connection.execute(insert(tables.vector).from_select(names, taken))
+
+
+def _queue(connection: Connection, indexed: Mapping[int, _Indexed]) -> None:
+    """Queue what the new collections lack or hold otherwise; what was queued for the old ones is void."""
+    shadow = tables.vector_shadow.c
+    query = (
+        select(shadow.memory_id, tables.memory.c.namespace_id, shadow.content_hash, func.count().label("chunks"))
+        .join(tables.memory, (tables.memory.c.id == shadow.memory_id) & shown())
+        .group_by(shadow.memory_id, tables.memory.c.namespace_id, shadow.content_hash)
+    )
+    stored = {row.memory_id: _Indexed(*row[1:]) for row in connection.execute(query)}
+    connection.execute(delete(tables.outbox))
+    values = [
+        {"memory_id": one, "namespace_id": held.namespace_id, "chunks": held.chunks, "embedded": True}
+        for one, held in ({**stored, **indexed}).items()
+        if stored.get(one) != indexed.get(one)
+    ]
+    for batch in mapping.in_batches(values):
+        connection.execute(insert(tables.outbox), batch)

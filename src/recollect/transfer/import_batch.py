@@ -1,0 +1,181 @@
+"""Import: what a file holds is checked, embedded in large batches and written many memories at a time.
+
+Whatever is there already stays as it is, so that doing it twice does it once. Nothing merges with what resembles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import groupby
+from typing import Final
+
+from recollect.domain import (
+    Caller,
+    FactRecord,
+    FileSections,
+    ImportBatch,
+    Imported,
+    ImportItem,
+    ItemKind,
+    MemoryLink,
+    Problem,
+    Scope,
+    Sensitivity,
+)
+from recollect.errors import RecollectError
+from recollect.gate import Cleared
+from recollect.operations.embed import chunks_of_each
+from recollect.operations.prepare_write import evict_surplus
+from recollect.operations.visibility import parse_id
+from recollect.ports import App, FactEntry, Writing
+from recollect.transfer.import_checks import CheckedMemory, Checks, Report
+from recollect.transfer.import_memories import ChunksByHash, NamespaceImport
+
+TRANSACTION_MEMORIES: Final = 125
+"""How many memories one transaction writes: few enough that others need not wait long for their turn."""
+_LISTED: Final = 20
+
+
+def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
+    """Write what a batch holds into the caller's namespaces and return what became of it.
+
+    What the gate refuses, or what is no memory, is counted and told with its place; the rest is written all the same.
+    A batch that is asked for again changes nothing, so the first answer under a `request_id` is not kept.
+    """
+    del request_id
+    batch = _Batch(app, request, caller)
+    for kind, items in groupby(request.items, key=lambda one: one.kind):
+        write = batch.memories if kind is ItemKind.MEMORY else batch.facts
+        write(list(items))
+    if not request.dry_run:
+        batch.links(request.links)
+        batch.journal_refusals()
+    if request.sections is not None:
+        batch.compare(request.sections)
+    if request.last and not request.dry_run:
+        batch.end()
+    return batch.report.answer()
+
+
+class _Batch:
+    """One batch for one caller."""
+
+    def __init__(self, app: App, request: ImportBatch, caller: Caller) -> None:
+        self._app = app
+        self._request = request
+        self._caller = caller
+        self.report = Report()
+        self._checks = Checks(request, caller, request.on_secret or app.on_secret, self.report)
+
+    def memories(self, items: Sequence[ImportItem]) -> None:
+        """Write memories, as many together as one transaction may hold.
+
+        The model reads a run while the one before is written and the next is checked. A dry run is one transaction,
+        since the next one would not see what it leaves behind.
+        """
+        if self._request.dry_run:
+            for run in self._runs(items, len(items)):
+                self._write(run, {})
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="recollect-import") as ahead:
+            ready = self._model_is_ready()
+            runs = ahead.map(lambda run: (run, self._embedded(run, ready=ready)), self._runs(items))
+            for run, chunks in runs:
+                self._write(run, chunks)
+
+    def facts(self, items: Sequence[ImportItem]) -> None:
+        """Write facts that are not there yet, and that those which are hold no more."""
+        checked = [one for item in items if (one := self._checks.fact(item)) is not None]
+        with self._importing() as namespaces:
+            for namespace, cleared in checked:
+                writing, fact = namespaces[namespace], cleared.value
+                if fact.memory_id is not None and writing.by_id(parse_id(fact.memory_id) or 0) is None:
+                    self.report.fail(fact.origin, "The memory that told this fact is not there.")
+                else:
+                    self.report.counts["facts"] += writing.import_fact(self._fact_entry(cleared), cleared)
+
+    def links(self, links: Sequence[MemoryLink]) -> None:
+        """Let memories give way to those that they gave way to where they come from."""
+        if not links:
+            return
+        with self._importing() as namespaces:
+            refused = [one for one in links if not any(writing.link(one) for writing in namespaces.values())]
+        why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
+        self.report.problems += [Problem(one.where, why) for one in refused]
+
+    def compare(self, sections: FileSections) -> None:
+        """Tell which sections of a file were there once and are not any more."""
+        namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
+        with self._app.records.writing(namespace, self._caller.user) as transaction:
+            known = transaction.keys_with_prefix(sections.prefix)
+        gone = sorted(known.keys() - sections.keys)
+        why = [f"The section `{key}` is not in the file any more; memory {known[key]} stays." for key in gone[:_LISTED]]
+        if len(gone) > _LISTED:
+            why.append(f"{len(gone) - _LISTED} more sections are not in the file any more; their memories stay.")
+        self.report.problems += [Problem(sections.where, one) for one in why]
+
+    def journal_refusals(self) -> None:
+        """Journal what the gate refused: the fields and the kinds, never a value."""
+        if self.report.refusals:
+            with self._importing() as namespaces:
+                for namespace, field, kinds in self.report.refusals:
+                    namespaces[namespace].refuse(field, kinds)
+
+    def end(self) -> None:
+        """Keep to the store's size, and let the vector index know."""
+        if self._app.retention_rules.max_memories:
+            for namespace in self._app.records.existing_namespaces(self._caller.namespaces()):
+                with self._app.records.writing(namespace, self._caller.user) as transaction:
+                    evict_surplus(self._app, transaction, 0)
+        self._app.records.request_sync()
+
+    def _runs(self, items: Sequence[ImportItem], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
+        for start in range(0, len(items), size):
+            part = items[start : start + size]
+            yield [one for item in part if (one := self._checks.memory(item)) is not None]
+
+    def _model_is_ready(self) -> bool:
+        """Wait for the model; where there is none, what is written is embedded as soon as there is one."""
+        try:
+            self._app.embedder.warm()
+        except RecollectError:
+            return False
+        return True
+
+    def _embedded(self, run: Sequence[CheckedMemory], *, ready: bool) -> ChunksByHash:
+        """Embed what is neither here yet nor kept out of sight; without a model there is None for it."""
+        fresh: dict[str, str] = {}
+        for namespace in {one.namespace for one in run}:
+            mine = [one for one in run if one.namespace == namespace and not one.record.hidden]
+            known = self._app.records.known_hashes(namespace, {one.content_hash for one in mine})
+            fresh |= {one.content_hash: one.record.content for one in mine if one.content_hash not in known}
+        if not ready:
+            return dict.fromkeys(fresh)
+        return dict(zip(fresh, chunks_of_each(self._app.embedder, list(fresh.values())), strict=True))
+
+    def _write(self, run: Sequence[CheckedMemory], chunks: ChunksByHash) -> None:
+        """Write a run in one transaction and in its order, so that memories can keep their ids."""
+        with self._importing() as namespaces:
+            for namespace, some in groupby(run, key=lambda one: one.namespace):
+                importing = NamespaceImport(
+                    self._app, self._caller, self.report, namespaces[namespace], chunks, self._request.dry_run
+                )
+                importing.write(list(some))
+
+    def _importing(self) -> AbstractContextManager[Mapping[str, Writing]]:
+        """Open one transaction on all of the caller's namespaces."""
+        names, user = self._caller.namespaces(), self._caller.user
+        return self._app.records.importing(names, user, dry=self._request.dry_run)
+
+    def _fact_entry(self, cleared: Cleared[FactRecord]) -> FactEntry:
+        fact, now = cleared.value, self._app.clock()
+        return FactEntry(
+            cleared=cleared,
+            memory_id=parse_id(fact.memory_id or ""),
+            sensitivity=fact.sensitivity or Sensitivity.PUBLIC,
+            valid_from=fact.valid_from or fact.created_at or now,
+            at=now,
+            author=fact.author or self._caller.user,
+        )

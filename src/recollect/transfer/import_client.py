@@ -1,0 +1,213 @@
+"""Reads a file and sends it to where the store is, batch by batch: in this process or through a daemon.
+
+Ids of memories are those of the file until the store has told its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.domain import (
+    IMPORT_COUNTS,
+    FileSections,
+    ImportBatch,
+    Imported,
+    ImportFormat,
+    ImportItem,
+    ItemKind,
+    MemoryLink,
+    Problem,
+    Scope,
+    fold_part,
+)
+from recollect.transfer.formats import Read, read_file
+
+Send = Callable[[ImportBatch], Imported]
+Progress = Callable[[int], None]
+
+_BATCH_ITEMS: Final = 1_000
+_BATCH_CHARACTERS: Final = 4_000_000
+_MOST_PROBLEMS: Final = 200
+_NOBODY: Final = 2**31 - 1  # an id that no memory has
+_TARGETS: Final = ("superseded_by", "merged_into")
+_COMPARED: Final = {
+    ItemKind.MEMORY: ("content", "key", "scope"),
+    ItemKind.FACT: ("subject", "predicate", "object", "valid_from", "scope"),
+}
+
+
+def count_items(path: Path, format: ImportFormat | None) -> int:
+    """Read a file to its end and return how many things it holds; raise `InvalidInput` when it cannot be read."""
+    return sum(1 for _ in read_file(path, name_of(path), format))
+
+
+def send_file(
+    send: Send, path: Path, format: ImportFormat | None, options: dict[str, Any], progress: Progress | None = None
+) -> Imported:
+    """Send a file and return what became of it all; `progress` is told how many things are done."""
+    return _FileImport(send, options).run(_counted(read_file(path, name_of(path), format), progress))
+
+
+def name_of(path: Path) -> str:
+    """Return a file's name from the checkout that it lies in, so that it is the same from wherever one looks.
+
+    Bytes in it that are no text are written as such.
+    """
+    whole = path.absolute()
+    root = next((one for one in whole.parents if (one / ".git").exists()), whole.parent)
+    return os.fsencode(whole.relative_to(root).as_posix()).decode(errors="backslashreplace")
+
+
+class _FileImport:
+    """One file on its way: what became of it so far, and which ids its memories have here."""
+
+    def __init__(self, send: Send, options: dict[str, Any]) -> None:
+        self._send = send
+        self._options = options
+        self._dry = bool(options.get("dry_run"))
+        self._counts = Counter[str]()
+        self._problems: list[Problem] = []
+        self._untold = 0
+        self._ids: dict[int, int] = {}
+        self._uses_of_id = Counter[int]()
+        self._links: list[tuple[str, dict[str, int]]] = []
+        self._keys: set[tuple[str, str]] = set()
+        self._sections: FileSections | None = None
+        self._sent: set[bytes] = set()
+
+    def run(self, things: Read) -> Imported:
+        """Send everything in its order, then which memory gave way to which; return what became of it all."""
+        for batch in _batches(self._accepted(things)):
+            self._send_items([self._with_id_here(one) for one in batch])
+        links = [] if self._dry else list(self._links_here())
+        for start in range(0, len(links), _BATCH_ITEMS):
+            self._count(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])))
+        self._count(self._ask(sections=self._sections, last=True))
+        more = [Problem("", f"{self._untold} more problems.")] if self._untold else []
+        counts: dict[str, Any] = {name: self._counts[name] for name in IMPORT_COUNTS}
+        return Imported(**counts, problems=(*self._problems, *more))
+
+    def _accepted(self, things: Read) -> Iterator[ImportItem]:
+        for one in things:
+            if isinstance(one, FileSections):
+                self._sections = one
+            elif isinstance(one, Problem):
+                self._tell([one], failed=1)
+            elif one.kind is ItemKind.MEMORY and self._repeats_key(one):
+                self._tell([Problem(one.where, "Its key is that of an earlier memory in the file.")], failed=1)
+            else:
+                if one.kind is ItemKind.MEMORY:
+                    self._note_links(one)
+                yield one
+
+    def _tell(self, problems: Sequence[Problem], **counts: int) -> None:
+        """Keep the first problems, and count the others."""
+        self._counts.update(counts)
+        room = _MOST_PROBLEMS - len(self._problems)
+        self._problems += problems[:room]
+        self._untold += len(problems[room:])
+
+    def _ask(self, **parts: Any) -> Imported:
+        return self._send(ImportBatch(**parts, **self._options))
+
+    def _send_items(self, batch: Sequence[ImportItem]) -> None:
+        """Send a batch and count what became of it.
+
+        A dry run leaves nothing behind that a later batch could find. So what an earlier batch has said is sent again
+        before the batch that repeats it, and not counted.
+        """
+        marks = [_mark(one) for one in batch] if self._dry else []
+        before = tuple(one for one, mark in zip(batch, marks, strict=False) if mark in self._sent)
+        self._sent.update(marks)
+        if before:
+            alone = self._ask(items=before)
+            self._counts.subtract(alone.counts)
+            self._count(self._ask(items=(*before, *batch)), len(alone.problems))
+        else:
+            self._count(self._ask(items=tuple(batch)))
+
+    def _count(self, done: Imported, told: int = 0) -> None:
+        self._tell(done.problems[told:], **done.counts)
+        self._ids.update(done.ids)
+
+    def _repeats_key(self, one: ImportItem) -> bool:
+        """Say whether the key was in the file before: only one of the two can be that memory."""
+        key = one.fields.get("key")
+        if not isinstance(key, str) or not key.strip():
+            return False
+        scope = self._options.get("scope") or one.fields.get("scope") or Scope.PROJECT
+        own = (str(scope).strip().lower(), key.strip())
+        known = own in self._keys
+        self._keys.add(own)
+        return known
+
+    def _note_links(self, one: ImportItem) -> None:
+        named = {name: _id(one.fields.get(name)) for name in ("id", *_TARGETS)}
+        if any(one.fields.get(name) is not None for name in _TARGETS):
+            self._links.append((one.where, named))
+        if own := named["id"]:
+            self._uses_of_id[own] += 1
+            if self._uses_of_id[own] == 2:
+                why = "Its number is that of an earlier memory in the file: what either gave way to is not known."
+                self._tell([Problem(one.where, why)])
+
+    def _with_id_here(self, one: ImportItem) -> ImportItem:
+        """Let a fact name its memory by the id it has here.
+
+        In a dry run no memory is here: a fact of one that would be goes without it.
+        """
+        if one.kind is not ItemKind.FACT or one.fields.get("memory_id") is None:
+            return one
+        here = self._ids.get(_id(one.fields["memory_id"]))
+        memory_id = None if self._dry and here else str(here or _NOBODY)
+        return one.model_copy(update={"fields": one.fields | {"memory_id": memory_id}})
+
+    def _links_here(self) -> Iterator[MemoryLink]:
+        """Yield which memory gave way to which, but for ids that two memories of the file have."""
+        for where, named in self._links:
+            here = {
+                name: self._ids[one] for name, one in named.items() if self._uses_of_id[one] == 1 and one in self._ids
+            }
+            if "id" in here and len(here) > 1:
+                yield MemoryLink(where=where, **here)
+
+
+def _counted(things: Read, progress: Progress | None) -> Read:
+    for done, one in enumerate(things, 1):
+        yield one
+        if progress is not None:
+            progress(done)
+
+
+def _id(value: object) -> int:
+    """Return an id of the file, or 0 for what is none."""
+    return value if type(value) is int else 0
+
+
+def _mark(one: ImportItem) -> bytes:
+    """Return what is the same for all items that a store takes for the same."""
+    said = [one.fields.get(name) for name in _COMPARED[one.kind]]
+    texts = [fold_part(part) if one.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in said]
+    return hashlib.sha256(json.dumps([one.kind, *texts]).encode()).digest()
+
+
+def _batches(items: Iterable[ImportItem]) -> Iterator[list[ImportItem]]:
+    """Cut what is to be sent: facts come after the ids of all memories before them are known."""
+    batch: list[ImportItem] = []
+    characters = 0
+    for one in items:
+        size = sum(len(value) for value in one.fields.values() if isinstance(value, str))
+        turning = batch and one.kind is not batch[-1].kind
+        if turning or len(batch) == _BATCH_ITEMS or (batch and characters + size > _BATCH_CHARACTERS):
+            yield batch
+            batch, characters = [], 0
+        batch.append(one)
+        characters += size
+    if batch:
+        yield batch

@@ -1,0 +1,76 @@
+"""Markdown files that agents keep, such as CLAUDE.md, AGENTS.md and MEMORY.md: a section becomes a memory.
+
+A section's key is its file and the headings above it, so that importing a changed file updates its memories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any, BinaryIO, Final
+
+from recollect.domain import MAX_CONTENT, FactType, FileSections, ImportItem, ItemKind, Sensitivity
+from recollect.gate import masked
+from recollect.policy.text import layers
+from recollect.transfer.markdown_sections import cut, front_matter, sections, without_markup
+from recollect.transfer.reading import decoded, labels, set_only
+
+_ARROW: Final = " › "
+_KEY: Final = 400
+_TITLE: Final = 500
+_TAG: Final = 100
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
+    """Yield a memory for each section that says something, and last which sections there are; raise `Unreadable`."""
+    text = decoded(source.read()).replace("\r\n", "\n").replace("\r", "\n")
+    head, rest, first = front_matter(text)
+    prefix = f"{masked(name).lower()[-_KEY:]}#"
+    uses, keys = Counter[str](), list[str]()
+    plain: dict[str, str] = {}
+    for section in sections(rest, first):
+        if not section.text.strip():
+            continue
+        for heading in set(section.path) - plain.keys():
+            # without its markup no detector would know a secret again, so that goes first
+            plain[heading] = without_markup(masked(heading))
+        path = [plain[heading] for heading in section.path]
+        own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
+        whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
+        for part in cut(whole, MAX_CONTENT):
+            uses[own] += 1
+            keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
+            body = part.removeprefix(section.heading).strip()
+            fields = {"content": part, "key": keys[-1]} | _headings(path, body, PurePath(name).name) | _of_head(head)
+            fields["tags"] = labels([*labels(head.get("tags")), *(_slug(one)[:_TAG] for one in path)])
+            yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
+    yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
+
+
+def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
+    body = masked(body)  # what the layers cut off in the middle would be no secret any more
+    about = f"{path[-1]}: " if path else ""
+    return {
+        "title": layers.shortened(_ARROW.join([file, *path]), _TITLE),
+        "abstract": layers.one_line(about + layers.abstract(body)),
+        "overview": layers.overview(body),
+    }
+
+
+def _of_head(head: dict[str, Any]) -> dict[str, str]:
+    """Take from the front matter what a memory has a field for; an unknown level of sensitivity is the strictest."""
+    kinds = (str(head.get(name)).strip().lower() for name in ("fact_type", "type"))
+    found = {"fact_type": next((kind for kind in kinds if kind in set(FactType)), str(FactType.CONTEXT))}
+    if isinstance(category := head.get("category"), str) and category.strip():
+        found["category"] = category.strip()
+    if head.get("sensitivity"):
+        level = str(head["sensitivity"]).strip().lower()
+        found["sensitivity"] = level if level in set(Sensitivity) else str(Sensitivity.SECRET)
+    return found
+
+
+def _slug(heading: str) -> str:
+    return "-".join(_WORD.findall(heading.lower())) or "-"

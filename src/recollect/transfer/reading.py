@@ -1,0 +1,138 @@
+"""How files are read: lines that never fill the memory, strict UTF-8, strict JSON. What is bad gets a reason.
+
+Reasons never repeat what stands in the file, since that may be a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from recollect.domain import ImportItem, Problem
+
+LONGEST_LINE: Final = 16 * 2**20
+"""Bytes: what is longer is no line of any format known here."""
+_BOM: Final = b"\xef\xbb\xbf"
+_DEEPEST: Final = 100
+_TIME: Final = TypeAdapter(datetime)
+
+
+class Unreadable(ValueError):
+    """A line or a file is not what it should be; the text says why."""
+
+
+def items_of(
+    entries: Iterable[tuple[str, Any]], read: Callable[[dict[str, Any], str], Iterable[ImportItem]]
+) -> Iterator[ImportItem | Problem]:
+    """Yield what `read` makes of each entry and its place in the file, or the reason why it is none.
+
+    An entry is a value out of a JSON document, or the bytes of a line.
+    """
+    for where, entry in entries:
+        try:
+            yield from read(object_of(entry), where)
+        except Unreadable as error:
+            yield Problem(where, str(error))
+
+
+def lines(source: BinaryIO, name: str) -> Iterator[tuple[str, bytes | Unreadable]]:
+    """Yield each line that is not blank with its place, `name:number`, or why it cannot be read."""
+    number = 0
+    while data := source.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(data) > LONGEST_LINE:
+            while data and not data.endswith(b"\n"):
+                data = source.readline(LONGEST_LINE)
+            yield f"{name}:{number}", Unreadable(f"The line is longer than {LONGEST_LINE // 2**20} MiB.")
+        elif line := (data.removeprefix(_BOM) if number == 1 else data).strip():
+            yield f"{name}:{number}", line
+
+
+def decoded(data: bytes) -> str:
+    """Read UTF-8, with or without a byte order mark; raise `Unreadable` where it is none."""
+    try:
+        return data.removeprefix(_BOM).decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"It is not UTF-8: byte {error.start + 1} makes no sense.") from None
+
+
+def parsed(data: bytes) -> Any:
+    """Read strict JSON: no name twice, no NaN, no nesting without end. Raise `Unreadable` with the reason."""
+    text = decoded(data)
+    try:
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"It is not JSON: {error.msg} at character {error.pos + 1}.") from None
+    except RecursionError:
+        raise Unreadable("It is nested too deeply.") from None
+    except ValueError as error:
+        raise Unreadable(str(error) if isinstance(error, Unreadable) else "It holds an endless number.") from None
+    if _deep(value):
+        raise Unreadable("It is nested too deeply.")
+    return value
+
+
+def object_of(entry: Any) -> dict[str, Any]:
+    """Return the JSON object that an entry is, or that stands in a line; raise `Unreadable` with the reason."""
+    if isinstance(entry, Unreadable):
+        raise entry
+    value = parsed(entry) if isinstance(entry, bytes) else entry
+    if not isinstance(value, dict):
+        raise Unreadable("It is no JSON object.")
+    return value
+
+
+def time_of(value: object) -> str | None:
+    """Read a time as other programs write it, seconds or milliseconds since 1970 or ISO 8601; None when it is none."""
+    plain = value.strip() if isinstance(value, str) else value
+    if isinstance(plain, bool) or (isinstance(plain, str) and plain.isdecimal()):
+        return None
+    try:
+        found = _TIME.validate_python(plain)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValidationError, OverflowError):
+        return None
+
+
+def labels(value: object) -> list[str]:
+    """Read labels: a list, or one text with commas between them; at most 200, none longer than a name may be."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    plain = (str(one).strip() for one in parts if isinstance(one, str | int | float))
+    return list(dict.fromkeys(one for one in plain if 0 < len(one) <= 500))[:200]
+
+
+def set_only(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what says nothing."""
+    return {name: value for name, value in fields.items() if value is not None and value not in ("", [])}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Unreadable("It has the same name twice in one object.")
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise Unreadable("It holds NaN or an infinite number.")
+    return value
+
+
+def _deep(value: Any) -> bool:
+    """Say whether something is nested more deeply than anything here has reason to be."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for one in level
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, dict | list)
+        ]
+    return bool(level)

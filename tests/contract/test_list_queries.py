@@ -1,0 +1,118 @@
+"""Lists in SQL: every order, every filter, pages and counts, on every database."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from entries import make_entry
+from recollect.domain import Concept, Entity, EntityType, FactType, Observation, Order, Sensitivity
+
+HERE = "project:crew/engine"
+THERE = "team:crew"
+
+
+def filled(store: Any) -> list[int]:
+    """Store memories that differ in everything a list sorts by, some of them used."""
+    chance = random.Random(20260301)
+    ids = []
+    for place in range(30):
+        ids.append(store.add(f"memory {place}", importance=chance.choice([0.1, 0.5, 0.9])))
+        store.clock.pass_days(chance.choice([0.0, 1.0]))
+    for one in chance.sample(ids, 12):
+        store.records.touch([one], store.clock(), accessed=chance.choice([True, False]))
+    for one in chance.sample(ids, 5):
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.update(store.one(one), make_entry(f"changed {one}", at=store.clock()), "update")
+        store.clock.pass_days(1)
+    return ids
+
+
+def worth(order: Order, memory: Any) -> Any:
+    """Return by what a list in this order is sorted, all descending."""
+    uses = memory.accessed_count + memory.recalled_count
+    return {
+        Order.NEWEST: (memory.created_at, memory.id),
+        Order.OLDEST: (-memory.created_at.timestamp(), -memory.id),
+        Order.UPDATED: (memory.updated_at, memory.id),
+        Order.USED: (uses, memory.updated_at, memory.id),
+        Order.IMPORTANT: (memory.importance, memory.updated_at, memory.id),
+    }[order]
+
+
+@pytest.mark.parametrize("order", Order)
+def test_pages_in_every_order(store: Any, order: Order) -> None:
+    """The pages of a list are the whole of it, sorted, each memory once."""
+    ids = filled(store)
+    expected = sorted((store.one(one) for one in ids), key=lambda one: worth(order, one), reverse=True)
+    pages = [store.records.list_ids(store.view(), order, 7, start) for start in range(0, 42, 7)]
+    assert [one for page in pages for one in page] == [one.id for one in expected]
+    assert store.records.list_ids(store.view("project:crew/nobody"), order, 7, 0) == []
+
+
+FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "fact_type": ({"fact_type": FactType.DECISION}, {"fact_type": FactType.DECISION}),
+    "category": ({"category": "ops"}, {"category": "ops"}),
+    "type": ({"type": Observation.BUGFIX}, {"type": Observation.BUGFIX}),
+    "tags": ({"tags": ("Straße", "b")}, {"tags": ("STRASSE".replace("SS", "ß"),)}),
+    "concepts": ({"concepts": (Concept.GOTCHA, Concept.PATTERN)}, {"concepts": (Concept.PATTERN,)}),
+    "entity": ({}, {"entity": "parse_CONFIG"}),
+    "project": ({"project": "hull"}, {"project": "hull"}),
+    "session_id": ({"session_id": "s1"}, {"session_id": "s1"}),
+    "file": ({"files_read": ("src/a/b.py",)}, {"file": "a/b.py"}),
+    "sensitivity": ({"sensitivity": Sensitivity.PRIVATE}, {"sensitivity": Sensitivity.PRIVATE}),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("order", Order)
+def test_every_filter_in_every_order(store: Any, name: str, order: Order) -> None:
+    """Each filter keeps exactly the memories that meet it, in any order, however many labels they carry."""
+    fields, asked = FIELDS[name]
+    entry = replace(make_entry("the one", **fields), entities=(Entity("parse_config", EntityType.IDENTIFIER),))
+    entry = entry if name == "entity" else replace(entry, entities=())
+    with store.records.writing(HERE, "ada") as transaction:
+        one = transaction.insert(entry)
+    store.add("another", tags=("other",), category="dev", files_read=("src/a/c.py",))
+    with store.records.writing(THERE, "ada") as transaction:
+        transaction.insert(entry)
+    view = store.view(sensitivities=tuple(Sensitivity), **asked)
+    assert store.records.list_ids(view, order, 10, 0) == [one]
+    assert store.records.count(view) == 1
+
+
+def test_a_time_bounds_a_list(store: Any) -> None:
+    """Both ends count, and the time when a thing happened wins over when it was stored."""
+    store.clock.pass_days(10)
+    now = store.clock()
+    stored, happened = store.add("stored now"), store.add("long ago", observed_at=now - timedelta(days=9))
+    assert store.records.list_ids(store.view(since=now, until=now), Order.OLDEST, 9, 0) == [stored]
+    assert store.records.list_ids(store.view(until=now - timedelta(days=1)), Order.OLDEST, 9, 0) == [happened]
+
+
+def test_stats_count_what_is_seen(store: Any) -> None:
+    """What a view sees is counted by kind, what it does not see by its state."""
+    store.add("a", category="ops", type=Observation.BUGFIX)
+    store.add("b", category="ops", fact_type=FactType.CASE, namespace=THERE)
+    hidden, old, whole = (store.add(name) for name in ("hidden", "old", "whole"))
+    store.add("late", expires_at=store.clock())
+    store.add("private", sensitivity=Sensitivity.PRIVATE)
+    odd = store.add("odd")
+    store.by_hand("UPDATE memory SET sensitivity = 'cosmic' WHERE id = :id", id=odd)
+    store.add("foreign", namespace="user:bob")
+    with store.records.writing(HERE, "ada") as transaction:
+        transaction.hide(hidden)
+        transaction.supersede(old, by=whole)
+        transaction.archive(transaction.by_id(whole))
+    stats = store.records.stats(store.view(HERE, THERE))
+    assert (stats.memories, stats.by_scope) == (3, {"personal": 0, "project": 2, "team": 1})
+    assert (stats.by_fact_type, stats.by_type) == ({"general": 2, "case": 1}, {"bugfix": 1})
+    assert stats.by_category == {"ops": 2}
+    assert (stats.expired, stats.deleted, stats.superseded, stats.merged) == (1, 1, 1, 1)
+    assert stats.other_sensitivity == 2
+    assert (stats.oldest_at, stats.newest_at) == (store.clock(), store.clock())
+    assert store.records.stats(store.view("user:nobody")).memories == 0

@@ -1,0 +1,198 @@
+"""Shadow vectors: another model's are built aside and change places with the old ones in one transaction."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from entries import direction, make_entry
+from recollect.engines.late_interaction import similarity
+from recollect.ports import Chunk, UnembeddedMemory
+from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.shadow_index import SqlShadowIndex
+from recollect.store.vectors.vector_search import SqlChromaVectors
+
+HERE = "project:crew/engine"
+OLD = {"model": "old", "revision": "1", "dimensions": "16"}
+NEW = {"model": "new", "revision": "2", "dimensions": "16"}
+
+
+@pytest.fixture
+def vectors(store: Any, tmp_path: Path) -> Iterator[SqlChromaVectors]:
+    """Return the vectors of a store that the old model built."""
+    store.records.set_stamps(OLD)
+    made = SqlChromaVectors(store.database, ChromaIndex(tmp_path / "chroma", "m1"), threading.Event(), similarity, OLD)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shadow(store: Any, vectors: SqlChromaVectors) -> SqlShadowIndex:
+    """Return what builds another model's vectors."""
+    return SqlShadowIndex(store.database, vectors._index, vectors)
+
+
+def read(content: str) -> tuple[Chunk, ...]:
+    """Return what the new model makes of a content: a chunk for each word."""
+    return tuple(Chunk(0, len(word), direction(f"new {word}"), b"t") for word in content.split())
+
+
+def fill(shadow: SqlShadowIndex) -> None:
+    """Read whatever is missing."""
+    shadow.put([(one, read(one.content)) for one in shadow.missing(0, 99)])
+
+
+def held(store: Any, *ids: int) -> dict[int, list[list[float]]]:
+    """Return the vectors in use."""
+    with store.database.reading() as connection:
+        return {one: [vector.tolist() for vector in some] for one, some in vectors_of(connection, ids).items()}
+
+
+def made(content: str) -> list[list[float]]:
+    """Return the new model's vectors of a content."""
+    return [chunk.vector.tolist() for chunk in read(content)]
+
+
+def test_only_what_was_not_read_is_missing(store: Any, shadow: SqlShadowIndex) -> None:
+    """A memory is missing until it was read as it is now; ids rise, and a limit is kept."""
+    ids = [store.add(f"memory {number}", key=f"k{number}") for number in range(4)]
+    shadow.begin(NEW)
+    assert shadow.counts() == (0, 4)
+    assert [one.id for one in shadow.missing(0, 3)] == ids[:3]
+    assert [one.id for one in shadow.missing(ids[1], 9)] == ids[2:]
+    fill(shadow)
+    assert (shadow.missing(0, 9), shadow.counts()) == ([], (4, 4))
+    with store.records.writing(HERE, "ada") as transaction:
+        transaction.update(transaction.by_key("k2"), make_entry("another text"), "update")
+        transaction.delete(ids[0])
+    assert [one.id for one in shadow.missing(0, 9)] == [ids[2]]
+    assert shadow.counts() == (2, 3)
+    assert {row[0] for row in store.rows("SELECT memory_id FROM vector_shadow")} == set(ids[1:])
+
+
+def test_what_changed_while_it_was_read_stays_missing(store: Any, shadow: SqlShadowIndex) -> None:
+    """Vectors of a content that is not there any more are not kept."""
+    one = store.add("as it was", key="k")
+    shadow.begin(NEW)
+    shadow.put(
+        [(UnembeddedMemory(one, "older still", "0" * 64), read("older still")), (UnembeddedMemory(99, "gone", "1"), ())]
+    )
+    assert store.rows("SELECT * FROM vector_shadow") == []
+    assert [found.id for found in shadow.missing(0, 9)] == [one]
+
+
+def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: SqlShadowIndex) -> None:
+    """Beginning again for the same model keeps what was read; for another one it is dropped."""
+    store.add("one two")
+    shadow.begin(NEW)
+    fill(shadow)
+    shadow.begin(NEW)
+    assert shadow.counts() == (1, 1)
+    shadow.begin(NEW | {"revision": "3"})
+    assert shadow.counts() == (0, 1)
+    assert store.records.stamp("shadow.revision") == "3"
+
+
+def test_the_switch_exchanges_everything_at_once(store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors) -> None:
+    """After the switch vectors, stamps and queue are the new model's, stragglers included; nothing stands beside."""
+    one, two, three = (store.add(content, key=content[0]) for content in ("a b c", "d e", "f"))
+    before = held(store, one, two, three)
+    shadow.begin(NEW)
+    fill(shadow)
+    shadow.index(lambda: None)
+    late = store.add("g h i j")
+    with store.records.writing(HERE, "ada") as transaction:
+        transaction.update(transaction.by_key("d"), make_entry("dd"), "update")
+        transaction.delete(three)
+    assert held(store, one) == {one: before[one]}
+    assert shadow.switch(read)
+    assert held(store, one, two, three, late) == {one: made("a b c"), two: made("dd"), late: made("g h i j")}
+    assert {name: store.records.stamp(name) for name in NEW} == NEW
+    assert store.rows("SELECT * FROM vector_shadow") == []
+    assert store.rows("SELECT * FROM store_metadata WHERE name LIKE 'shadow.%'") == []
+    queued = {tuple(row) for row in store.rows("SELECT memory_id, chunks FROM outbox WHERE embedded")}
+    assert queued == {(two, 2), (three, 1), (late, 4)}
+    assert shadow.serves(NEW)
+    assert not shadow.serves(OLD)
+    assert vectors.state == "moved"
+    assert vectors.nearest(direction("new a"), store.view(), 5) == {}
+
+
+def test_too_many_stragglers_change_nothing(store: Any, shadow: SqlShadowIndex) -> None:
+    """Where much is missing the switch leaves everything as it is, and says so."""
+    ids = [store.add(f"memory {number}") for number in range(20)]
+    before = held(store, *ids)
+    shadow.begin(NEW)
+    assert not shadow.switch(read)
+    assert held(store, *ids) == before
+    assert {name: store.records.stamp(name) for name in OLD} == OLD
+    assert shadow.counts() == (0, 20)
+
+
+def test_hidden_memories_do_not_move(store: Any, shadow: SqlShadowIndex) -> None:
+    """What was softly deleted is not read, and what was read of it before does not come into use."""
+    kept, hidden = store.add("to keep"), store.add("to hide")
+    shadow.begin(NEW)
+    fill(shadow)
+    with store.records.writing(HERE, "ada") as transaction:
+        assert transaction.hide(hidden)
+    assert shadow.counts() == (1, 1)
+    shadow.index(lambda: None)
+    assert shadow.switch(read)
+    assert held(store, kept, hidden) == {kept: made("to keep")}
+    assert {row[0] for row in store.rows("SELECT memory_id FROM outbox")} == set()
+
+
+def test_a_new_model_finds_its_index_ready(
+    store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors, tmp_path: Path
+) -> None:
+    """The collections that the new model's owner opens hold what the switch brought, and the old ones go."""
+    ids = [store.add(f"word{number} and more") for number in range(5)]
+    shadow.begin(NEW)
+    vectors.sync()
+    fill(shadow)
+    shadow.index(lambda: None)
+    assert shadow.switch(read)
+    assert store.rows("SELECT * FROM outbox") == []
+    vectors.close()
+    index = ChromaIndex(tmp_path / "chroma", "m2")
+    assert index.count(HERE) == 15
+    opened = SqlChromaVectors(store.database, index, threading.Event(), similarity, NEW)
+    opened.sync()
+    assert next(iter(opened.nearest(direction("new word3"), store.view(), 3))) == ids[3]
+    assert {one.name.rpartition("-")[0] for one in index.open().list_collections()} == {"m2"}
+    opened.close()
+
+
+def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: SqlShadowIndex, tmp_path: Path) -> None:
+    """An owner that opens the index leaves the collections under construction alone while their stamp stands."""
+    store.add("one two three")
+    shadow.begin(NEW)
+    fill(shadow)
+    shadow.index(lambda: None)
+    shadow._index.close()
+    index = ChromaIndex(tmp_path / "chroma", "m1")
+    opened = SqlChromaVectors(store.database, index, threading.Event(), similarity, OLD)
+    opened.sync()
+    assert {one.name.rpartition("-")[0] for one in index.open().list_collections()} == {"m1", "m2"}
+    opened.close()
+
+
+def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: SqlShadowIndex) -> None:
+    """What a process of the old model writes after the switch waits for the new one; it embeds nothing itself."""
+    records = type(store.records)(store.database, store.clock, lambda: None, OLD)
+    shadow.begin(NEW)
+    (waiting,) = [store.add("waiting", chunks=None)]
+    (seen,) = records.unembedded(9)
+    assert shadow.switch(read)
+    with records.writing(HERE, "ada") as transaction:
+        late = transaction.insert(make_entry("late", chunks=3))
+    records.store_vectors(seen, (Chunk(0, 7, direction("old")),))
+    assert records.unembedded(9) == []
+    assert held(store, waiting, late) == {waiting: made("waiting")}
+    assert [one.id for one in store.records.unembedded(9)] == [late]

@@ -1,0 +1,47 @@
+"""The table of operations: every verb is told who asks, and none takes anybody for granted."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from types import FunctionType
+
+import pytest
+
+from recollect import App, Caller, doors, operations, transfer
+from recollect.doors.operations import TABLE, perform
+from recollect.operations.table import Operation
+
+_NO_DEFAULT = inspect.Parameter.empty
+
+
+def functions() -> Iterator[FunctionType]:
+    """Yield every function of the operations, of import and export and of the doors, private ones and methods too."""
+    for room in (operations, transfer, doors):
+        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            module = import_module(found.name)
+            inside = [one for one in vars(module).values() if getattr(one, "__module__", "") == found.name]
+            for one in inside:
+                yield from (each for each in (one, *vars(one).values()) if isinstance(each, FunctionType))
+
+
+@pytest.mark.parametrize("operation", TABLE, ids=lambda one: one.name)
+def test_every_operation_requires_its_caller(operation: Operation) -> None:
+    """Every operation is `(app, request, caller)`; one that writes takes the request's id beside it, by name."""
+    app, request, caller, *more = inspect.signature(operation.run, eval_str=True).parameters.values()
+    assert (app.annotation, request.annotation, caller.annotation) == (App, operation.request, Caller)
+    assert {one.default for one in (app, request, caller)} == {_NO_DEFAULT}
+    assert caller.name.strip("_") == "caller"
+    assert all(one.kind is one.KEYWORD_ONLY for one in more)
+    assert ("request_id" in {one.name for one in more}) is operation.writes
+
+
+def test_nobody_speaks_by_default() -> None:
+    """No function that takes a caller has a default for it, `perform` among them, and the open store names nobody."""
+    callers = {one: inspect.signature(one).parameters.get("caller") for one in functions()}
+    assert callers[perform] is not None
+    assert [one.__qualname__ for one, caller in callers.items() if caller and caller.default is not _NO_DEFAULT] == []
+    assert "caller" not in {field.name for field in dataclasses.fields(App)}

@@ -1,0 +1,102 @@
+"""`recollect export` and `recollect import` as somebody types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.errors import InvalidInput
+
+Typed = Callable[..., Any]
+TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"
+
+
+def test_a_file_goes_in_and_comes_out(typed: Typed, tmp_path: Path) -> None:
+    """Import a guide, export the store, import that into another store: recall answers the same there."""
+    (tmp_path / "CLAUDE.md").write_text(GUIDE)
+    done = typed("import", "CLAUDE.md", "--json")
+    assert (done.code, done.json[0]["new"], done.json[0]["problems"]) == (0, 2, [])
+    out = typed("export", "all.jsonl")
+    assert (out.code, out.out) == (0, "")
+    assert stat.S_IMODE((tmp_path / "all.jsonl").stat().st_mode) == 0o600
+    other = {"RECOLLECT_HOME": str(tmp_path / "other")}
+    again = typed("import", "all.jsonl", "--json", **other)
+    assert [again.json[0][name] for name in ("new", "facts", "failed")] == [2, 0, 0]
+    asked = ("recall", "on which day do we ship?", "--json")
+    mine, theirs = typed(*asked).json["memories"], typed(*asked, **other).json["memories"]
+    assert [one["id"] for one in mine] == [one["id"] for one in theirs]
+    assert "Fridays only." in theirs[0]["content"]
+    assert typed("import", "all.jsonl", "--json", **other).json[0]["new"] == 0
+
+
+def test_the_report_is_a_table_with_every_problem(typed: Typed, tmp_path: Path) -> None:
+    """Refused items leave the exit code at 0; the table counts them and each problem names its line, not the secret."""
+    lines = [{"category": "events", "content": text} for text in ("It rained.", f"Key {TOKEN}", "It hailed.")]
+    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n{")
+    done = typed("import", "m.jsonl", "--format", "memories-jsonl")
+    assert done.code == 0
+    assert all(word in done.out for word in ("New", "Refused", "Failed", "m.jsonl:2: Secret detection", "m.jsonl:4: "))
+    assert TOKEN not in done.out + done.err
+    masked = typed("import", "m.jsonl", "--format", "memories-jsonl", "--on-secret", "redact", "--json")
+    assert [masked.json[0][name] for name in ("new", "unchanged", "refused")] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("arguments", [("none.md",), ("x.txt",), (".",), ("x.txt", "--format", "mem0")])
+def test_a_file_that_cannot_be_read_ends_with_two(typed: Typed, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A missing file, a folder and a file of no known format are named on standard error."""
+    (tmp_path / "x.txt").write_text("hello")
+    done = typed("import", *arguments)
+    assert (done.code, done.out) == (InvalidInput.exit_code, "")
+    assert done.err.startswith("recollect: ")
+
+
+def test_standard_output_gets_lines_and_markdown(typed: Typed, tmp_path: Path) -> None:
+    """Without a file the export is on standard output, private memories only with their option."""
+    (tmp_path / "A.md").write_text("---\nsensitivity: private\n---\nA quiet place.\n")
+    (tmp_path / "B.md").write_text("A loud place.\n")
+    assert typed("import", "A.md", "B.md").code == 0
+    lines = [json.loads(line) for line in typed("export").out.splitlines()]
+    assert lines[0]["format"] == "recollect"
+    assert [line["memory"]["content"] for line in lines if "memory" in line] == ["A loud place."]
+    assert "A quiet place." in typed("export", "-", "--private").out
+    text = typed("export", "--format", "markdown", "--scope", "project").out
+    assert text.startswith("# Memories")
+    assert "A loud place." in text
+
+
+def test_a_dry_run_only_tells(typed: Typed, tmp_path: Path) -> None:
+    """With `--dry-run` the counts are shown and the store stays empty."""
+    (tmp_path / "CLAUDE.md").write_text(GUIDE)
+    done = typed("import", "CLAUDE.md", "--dry-run", "--scope", "team", "--category", "guide")
+    assert (done.code, "What would happen" in done.out) == (0, True)
+    assert [line for line in typed("export").out.splitlines() if "memory" in json.loads(line)] == []
+
+
+def test_a_place_that_cannot_be_written_ends_with_two(typed: Typed, tmp_path: Path) -> None:
+    """A folder that is not there is named, and a file that was there before is left alone when it fails."""
+    done = typed("export", os.fspath(tmp_path / "none" / "x.jsonl"))
+    assert (done.code, "cannot be written" in done.err) == (InvalidInput.exit_code, True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_daemon_imports_for_its_client(executed: Typed, tmp_path: Path) -> None:
+    """Where a daemon owns the store the file is read here and written there, and the export comes from there too."""
+    (tmp_path / "CLAUDE.md").write_text(GUIDE)
+    ours = {"RECOLLECT_DAEMON": "1"}
+    try:
+        done = executed("import", "CLAUDE.md", "--json", **ours)
+        assert (done.code, done.json[0]["new"]) == (0, 2)
+        assert executed("status", "--json", **ours).json["running"] is True
+        assert executed("import", "CLAUDE.md", "--json", **ours).json[0]["unchanged"] == 2
+        exported = executed("export", **ours).out
+    finally:
+        executed("stop", **ours)
+    assert exported.splitlines()[1:] == executed("export").out.splitlines()[1:]
+    assert exported.count('{"memory":') == 2

@@ -1,0 +1,57 @@
+"""A request of every operation of the table, in an order in which each has something to answer with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import jsonschema
+
+from recollect.doors.serializers import public_json, public_schema
+
+_SAID: Final = "The quokka of the harbour deploys src/ship.py on Fridays."
+_ITEM: Final = {"kind": "memory", "where": "line 1", "fields": {"content": "The pier is long."}}
+
+REQUESTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("remember", {"content": _SAID, "tags": ["ship"], "files_read": ["src/ship.py"], "concepts": ["gotcha"]}),
+    ("store_memory", {"content": "The mast is oak.", "key": "mast", "observed_at": "2026-02-03T04:05:06.789+02:00"}),
+    ("memory_store", {"content": "The keel is iron.", "importance": 9}),
+    ("memory_remember", {"content": "The rudder broke in March.", "category": "event"}),
+    ("update_memory", {"id": "2", "content": "The mast is pine.", "title": "Mast"}),
+    ("recall", {"query": "quokka of the harbour", "min_score": 0.0}),
+    ("recall", {"query": "quokka of the harbour", "min_score": 0.0, "max_tokens": 500}),
+    ("recall", {"query": "xqzvw"}),
+    ("search_memories", {"query": "mast", "min_score": 0.0}),
+    ("memory_recall", {"query": "quokka of the harbour"}),
+    ("get_memory", {"id": "2"}),
+    ("list_memories", {}),
+    ("search_by_file", {"file": "src/ship.py"}),
+    ("search_by_concept", {"concept": "gotcha"}),
+    ("get_timeline", {"order": "oldest"}),
+    ("find_similar", {"id": "1", "threshold": -1.0}),
+    ("format_for_prompt", {}),
+    ("store_fact", {"subject": "mast", "predicate": "is", "object": "pine", "memory_id": "2"}),
+    ("query_facts", {"subject": "mast"}),
+    ("forget_fact", {"id": "1"}),
+    ("memory_forget", {"id": "3"}),
+    ("restore", {"id": "3"}),
+    ("history", {"id": "2"}),
+    ("stats", {}),
+    ("rescan", {}),
+    ("purge_expired", {}),
+    ("summarize_old", {}),
+    ("import_batch", {"items": [_ITEM], "last": True}),
+    ("export_page", {}),
+    ("doctor", {}),
+    ("forget", {"id": "1"}),
+    ("forget", {"id": "999999"}),
+    ("delete_memory", {"id": "2"}),
+)
+
+
+def check_schema(name: str, kind: Any, answer: Any) -> None:
+    """Check that what doors show of an answer meets the schema of its type, and has no property that is not in it."""
+    schema, body = public_schema(kind), public_json(kind, answer)
+    assert json.loads(json.dumps(body)) == body, name
+    jsonschema.validate(body, schema, cls=jsonschema.Draft202012Validator)
+    assert set(body) <= set(schema["properties"]) or schema.get("additionalProperties"), name
