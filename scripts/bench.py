@@ -23,7 +23,7 @@ from rich.table import Table
 import recollect
 from filling import fill
 from recollect import Caller, Draft, Query, Settings
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.operations.query.parse import parse
 from recollect.ports import App, Term
 

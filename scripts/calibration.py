@@ -15,7 +15,8 @@ from rich.table import Table
 
 import recollect
 from recollect import App, Caller, Query
-from recollect.domain import Hit, ModelCard
+from recollect.domain.results import Hit
+from recollect.domain.search import ModelCard
 from recollect.ports import Embedder
 from sets import DEPTH, Question, Set, caller_of, err
 

@@ -22,7 +22,8 @@ import calibration
 import plot
 import recollect
 from recollect import App, Caller, Query, Settings
-from recollect.domain import Hit, View
+from recollect.domain.results import Hit
+from recollect.domain.search import View
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.query.parse import parse
 from recollect.ports import Term

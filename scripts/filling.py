@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from recollect import App, Caller, Draft
-from recollect.domain import ImportBatch, ImportItem, ItemKind
+from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.transfer.import_batch import import_batch
 
 _BATCH = 1_000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from recollect.domain import QuerySignals, Signals
+from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network, features
 
 FOLDS = 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.domain import Draft
+from recollect.domain.requests import Draft
 from recollect.gate import clear
 from recollect.policy.text import layers
 from recollect.policy.text.speaker_names import words_of

@@ -18,17 +18,9 @@ from pydantic import ValidationError
 
 import recollect
 from recollect import Caller, Draft, Forget, Get, Query
-from recollect.domain import (
-    MAX_CONTENT,
-    MAX_LIMIT,
-    MAX_NAME,
-    MAX_QUERY,
-    POLICIES,
-    FactType,
-    Outcome,
-    Scope,
-    WriteStatus,
-)
+from recollect.domain.enums import POLICIES, FactType, Scope
+from recollect.domain.fields import MAX_CONTENT, MAX_LIMIT, MAX_NAME, MAX_QUERY
+from recollect.domain.results import Outcome, WriteStatus
 from recollect.errors import InvalidInput
 
 KINDS = (

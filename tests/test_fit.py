@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.domain import QuerySignals, Signals
+from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network, features
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"

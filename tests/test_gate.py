@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings, strategies
 from pydantic import BaseModel, ConfigDict
 
 from corpus import LETTERS, Form, chars, forms, human, ordinary
-from recollect.domain import Draft, OnSecret
+from recollect.domain.enums import OnSecret
+from recollect.domain.requests import Draft
 from recollect.errors import SecretFound
 from recollect.gate import Cleared, Finding, clear, scan
 from recollect.gate.walk import texts

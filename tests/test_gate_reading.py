@@ -10,7 +10,9 @@ from random import Random
 import pytest
 
 from corpus import LETTERS, chars, forms, human
-from recollect.domain import Draft, ImportItem, OnSecret, StoreFact
+from recollect.domain.enums import OnSecret
+from recollect.domain.requests import Draft, StoreFact
+from recollect.domain.transfer import ImportItem
 from recollect.errors import SecretFound
 from recollect.gate import clear, scan, secrets_in
 

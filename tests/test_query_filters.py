@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.domain import FILTERS, Concept, Observation, Query, Sensitivity, View, one_of
+from recollect.domain.enums import Concept, Observation, Sensitivity
+from recollect.domain.fields import one_of
+from recollect.domain.requests import Query
+from recollect.domain.search import FILTERS, View
 from recollect.errors import InvalidInput
 
 DAY = datetime(2026, 5, 7, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Settings
-from recollect.domain import OnSecret
+from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput
 from recollect.settings import enclosing_project, unknown_variables, variable
 

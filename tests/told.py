@@ -10,7 +10,7 @@ from typing import Any
 
 from callers import ADA
 from recollect import App, Caller, Memory, Settings
-from recollect.domain import Choice
+from recollect.domain.enums import Choice
 from recollect.doors.operations import perform
 from recollect.ports import Capabilities
 

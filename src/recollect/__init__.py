@@ -9,46 +9,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recollect.domain import ByConcept as ByConcept
-    from recollect.domain import ByFile as ByFile
-    from recollect.domain import Caller as Caller
-    from recollect.domain import Draft as Draft
-    from recollect.domain import Entity as Entity
-    from recollect.domain import Fact as Fact
-    from recollect.domain import FactQuery as FactQuery
-    from recollect.domain import FactsFound as FactsFound
-    from recollect.domain import FindSimilar as FindSimilar
-    from recollect.domain import Forget as Forget
-    from recollect.domain import ForPrompt as ForPrompt
-    from recollect.domain import Get as Get
-    from recollect.domain import Hit as Hit
-    from recollect.domain import Inspect as Inspect
-    from recollect.domain import JournalEntry as JournalEntry
-    from recollect.domain import Listed as Listed
-    from recollect.domain import Listing as Listing
-    from recollect.domain import Memory as Memory
-    from recollect.domain import MemoryRecall as MemoryRecall
-    from recollect.domain import MemoryRemember as MemoryRemember
-    from recollect.domain import MemoryStore as MemoryStore
-    from recollect.domain import Outcome as Outcome
-    from recollect.domain import Prompt as Prompt
-    from recollect.domain import Purge as Purge
-    from recollect.domain import Purged as Purged
-    from recollect.domain import Query as Query
-    from recollect.domain import ReadAccess as ReadAccess
-    from recollect.domain import Recalled as Recalled
-    from recollect.domain import Rescan as Rescan
-    from recollect.domain import Rescanned as Rescanned
-    from recollect.domain import Restore as Restore
-    from recollect.domain import Scope as Scope
-    from recollect.domain import Similar as Similar
-    from recollect.domain import SoftForget as SoftForget
-    from recollect.domain import Stats as Stats
-    from recollect.domain import StoreFact as StoreFact
-    from recollect.domain import Summarize as Summarize
-    from recollect.domain import Summarized as Summarized
-    from recollect.domain import Timeline as Timeline
-    from recollect.domain import Update as Update
+    from recollect.domain.enums import Scope as Scope
+    from recollect.domain.requests import ByConcept as ByConcept
+    from recollect.domain.requests import ByFile as ByFile
+    from recollect.domain.requests import Caller as Caller
+    from recollect.domain.requests import Draft as Draft
+    from recollect.domain.requests import FactQuery as FactQuery
+    from recollect.domain.requests import FindSimilar as FindSimilar
+    from recollect.domain.requests import Forget as Forget
+    from recollect.domain.requests import ForPrompt as ForPrompt
+    from recollect.domain.requests import Get as Get
+    from recollect.domain.requests import Inspect as Inspect
+    from recollect.domain.requests import Listing as Listing
+    from recollect.domain.requests import MemoryRecall as MemoryRecall
+    from recollect.domain.requests import MemoryRemember as MemoryRemember
+    from recollect.domain.requests import MemoryStore as MemoryStore
+    from recollect.domain.requests import Purge as Purge
+    from recollect.domain.requests import Query as Query
+    from recollect.domain.requests import ReadAccess as ReadAccess
+    from recollect.domain.requests import Rescan as Rescan
+    from recollect.domain.requests import Restore as Restore
+    from recollect.domain.requests import SoftForget as SoftForget
+    from recollect.domain.requests import StoreFact as StoreFact
+    from recollect.domain.requests import Summarize as Summarize
+    from recollect.domain.requests import Timeline as Timeline
+    from recollect.domain.requests import Update as Update
+    from recollect.domain.results import Entity as Entity
+    from recollect.domain.results import Fact as Fact
+    from recollect.domain.results import FactsFound as FactsFound
+    from recollect.domain.results import Hit as Hit
+    from recollect.domain.results import JournalEntry as JournalEntry
+    from recollect.domain.results import Listed as Listed
+    from recollect.domain.results import Memory as Memory
+    from recollect.domain.results import Outcome as Outcome
+    from recollect.domain.results import Prompt as Prompt
+    from recollect.domain.results import Purged as Purged
+    from recollect.domain.results import Recalled as Recalled
+    from recollect.domain.results import Rescanned as Rescanned
+    from recollect.domain.results import Similar as Similar
+    from recollect.domain.results import Stats as Stats
+    from recollect.domain.results import Summarized as Summarized
     from recollect.doors.daemon.remote import connect as connect
     from recollect.errors import RecollectError as RecollectError
     from recollect.operations.aliases import memory_recall as memory_recall
@@ -84,11 +84,14 @@ if TYPE_CHECKING:
     from recollect.wiring import restore as restore
 
 _NAMES = {
-    "recollect.domain": """
-        ByConcept ByFile Caller Draft Entity Fact FactQuery FactsFound FindSimilar ForPrompt Forget Get Hit
-        Inspect JournalEntry Listed Listing Memory MemoryRecall MemoryRemember MemoryStore Outcome Prompt Purge
-        Purged Query Recalled Rescan Rescanned Restore Scope ReadAccess Similar SoftForget Stats StoreFact Summarize
-        Summarized Timeline Update
+    "recollect.domain.enums": "Scope",
+    "recollect.domain.requests": """
+        ByConcept ByFile Caller Draft FactQuery FindSimilar ForPrompt Forget Get Inspect Listing MemoryRecall
+        MemoryRemember MemoryStore Purge Query ReadAccess Rescan Restore SoftForget StoreFact Summarize Timeline Update
+    """,
+    "recollect.domain.results": """
+        Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Rescanned Similar Stats
+        Summarized
     """,
     "recollect.doors.daemon.remote": "connect",
     "recollect.errors": "RecollectError",

@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from recollect.domain import Caller, OnSecret, Retention
+from recollect.domain.enums import OnSecret, Retention
+from recollect.domain.requests import Caller
 from recollect.errors import InvalidInput
 
 PREFIX = "RECOLLECT_"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from recollect.domain import Check
+from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.embedding import open_embedder
 from recollect.engines.fusion import LearnedFusion

@@ -11,7 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from entries import make_entry
-from recollect.domain import Memory, Sensitivity, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.results import Memory
+from recollect.domain.search import View
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import SqlRecords
 from stores import lay

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from recollect.domain import Sensitivity
+from recollect.domain.enums import Sensitivity
 
 
 def test_abstracts_are_of_what_a_view_sees(store: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import FactQuery, Observation, Sensitivity, StoreFact
+from recollect.domain.enums import Observation, Sensitivity
+from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
 from recollect.ports import FactEntry
 

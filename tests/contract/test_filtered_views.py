@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import Concept, FactType, Observation, Sensitivity, View
+from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from recollect.domain.search import View
 from recollect.store.sql.visibility import passing
 
 HERE = "project:crew/engine"

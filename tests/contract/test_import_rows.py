@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from entries import AT, make_entry
-from recollect.domain import FactRecord, MemoryLink, MemoryRecord, Sensitivity, StoreFact, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.requests import StoreFact
+from recollect.domain.search import View
+from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
 from recollect.gate import clear
 from recollect.ports import FactEntry, ImportedMemory
 from recollect.store import journal

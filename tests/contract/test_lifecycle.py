@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from entries import make_entry
-from recollect.domain import Concept, Order, Outcome
-from recollect.domain import WriteStatus as Ended
+from recollect.domain.enums import Concept, Order
+from recollect.domain.results import Outcome
+from recollect.domain.results import WriteStatus as Ended
 from recollect.errors import NotFound
 from recollect.store.vectors.outbox import vectors_of
 

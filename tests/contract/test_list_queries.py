@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from entries import make_entry
-from recollect.domain import Concept, Entity, EntityType, FactType, Observation, Order, Sensitivity
+from recollect.domain.enums import Concept, EntityType, FactType, Observation, Order, Sensitivity
+from recollect.domain.results import Entity
 
 HERE = "project:crew/engine"
 THERE = "team:crew"

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import event
 
-from recollect.domain import Sensitivity, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.search import View
 
 HERE = "project:crew/engine"
 LAST = 2_147_483_647

@@ -13,7 +13,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from entries import DIMENSIONS, direction, make_entry
-from recollect.domain import Concept, FactType, Observation, Scope, Sensitivity, Source
+from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
 from recollect.ports import Chunk, UnembeddedMemory
 from recollect.store.sql import tables

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from entries import make_entry
-from recollect.domain import FactType, Sensitivity
+from recollect.domain.enums import FactType, Sensitivity
 
 HERE = "project:crew/engine"
 NAMESPACES = ("user:ada", HERE, "team:crew", "user:eve", "project:crew/engine2", "project:other/engine", "team:other")

@@ -10,8 +10,9 @@ import pytest
 from callers import ADA
 from every_operation import REQUESTS, check_schema
 from recollect import App, Memory
-from recollect.domain import Draft, Failure, MemoryFields, Outcome, Query, Recalled, Update
 from recollect.domain.answer import Answer
+from recollect.domain.requests import Draft, MemoryFields, Query, Update
+from recollect.domain.results import Failure, Outcome, Recalled
 from recollect.doors import memory_tool
 from recollect.doors.operations import BY_NAME, TABLE, perform
 from recollect.doors.serializers import from_wire, public_json, public_schema, wire_json

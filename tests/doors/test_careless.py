@@ -9,7 +9,7 @@ import pytest
 
 from callers import ADA
 from recollect import App
-from recollect.domain import Listing, Update
+from recollect.domain.requests import Listing, Update
 from recollect.doors import toolsets
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import InvalidInput

@@ -11,7 +11,8 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Query, Recalled, Settings, remember
-from recollect.domain import FILTERS, found_message
+from recollect.domain.results import found_message
+from recollect.domain.search import FILTERS
 from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput

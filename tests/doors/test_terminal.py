@@ -9,7 +9,7 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember, store_fact
-from recollect.domain import StoreFact
+from recollect.domain.requests import StoreFact
 from stores import open_app
 
 Typed = Callable[..., Any]

@@ -12,7 +12,9 @@ from tokenizers import Tokenizer
 
 from callers import ADA
 from recollect import App
-from recollect.domain import MAX_LIMIT, Concept, Draft, Query, Update
+from recollect.domain.enums import Concept
+from recollect.domain.fields import MAX_LIMIT
+from recollect.domain.requests import Draft, Query, Update
 from recollect.doors import toolsets
 from recollect.doors.mcp import mcp_tool
 from recollect.doors.memory_tool import ToolAnswer

@@ -15,7 +15,7 @@ from talking import Talk, environment_of, memories_in, talking
 from tokenizers import Tokenizer
 
 from command_line import call
-from recollect.domain import FactType
+from recollect.domain.enums import FactType
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, find_card, open_embedder
 
 NAME = "all-MiniLM-L6-v2"

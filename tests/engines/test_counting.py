@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder
 
 TEXTS = [

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding import (
     OnnxEmbedder,
     SentenceTransformersEmbedder,

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.domain import ModelCard, NeighbourSignals, QuerySignals, Signals
+from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.fusion import LearnedFusion, Network, features
 from recollect.ports import Fusion
 

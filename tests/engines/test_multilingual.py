@@ -19,7 +19,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Query, Settings, recall, remember
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder, find_card, open_embedder
 from recollect.engines.embedding.weights import file_hash
 from recollect.errors import ModelMismatch, ModelUnusable

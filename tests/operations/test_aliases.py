@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect import App
-from recollect.domain import WriteStatus
+from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from told import OTHER, actions, do, shown, tell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect import App, Settings
-from recollect.domain import Source
+from recollect.domain.enums import Source
 from told import OTHER, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:

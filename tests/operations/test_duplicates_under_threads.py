@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from recollect import App
-from recollect.domain import Choice
+from recollect.domain.enums import Choice
 from recollect.errors import NotFound
 from told import always, do, ill, judged_by, tell
 

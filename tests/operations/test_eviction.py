@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App
-from recollect.domain import Choice
+from recollect.domain.enums import Choice
 from told import OTHER, actions, always, do, ill, judged_by, listed, shown, tell
 
 if TYPE_CHECKING:

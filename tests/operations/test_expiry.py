@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import Retention
+from recollect.domain.enums import Retention
 from stores import open_app
 from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import WriteStatus
+from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from told import OTHER, by_hand, do, rows, tell
 

@@ -14,7 +14,8 @@ from test_without_model import cold
 
 from callers import ADA
 from recollect import App, Caller, Draft, Query, Settings, remember
-from recollect.domain import NeighbourSignals, Scope, Sensitivity, Signals
+from recollect.domain.enums import Scope, Sensitivity
+from recollect.domain.search import NeighbourSignals, Signals
 from recollect.operations.query.features import Candidates, gather
 from recollect.operations.visibility import view_of
 from recollect.policy import rank

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from callers import ADA
 from recollect import App, Caller, Draft, Forget, Query, forget, recall, remember
-from recollect.domain import Scope, WriteStatus
+from recollect.domain.enums import Scope
+from recollect.domain.results import WriteStatus
 
 
 def test_forget_deletes_and_says_so(app: App) -> None:

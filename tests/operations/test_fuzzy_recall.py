@@ -12,7 +12,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Query, Recalled, Settings, recall, remember
-from recollect.domain import Profile
+from recollect.domain.enums import Profile
 from recollect.operations.query.parse import parse
 from recollect.operations.query.search import SearchTerms, search_terms
 from recollect.operations.visibility import view_of

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import OnSecret, Request
+from recollect.domain.enums import OnSecret
+from recollect.domain.fields import Request
 from recollect.doors.operations import BY_NAME
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from told import do, rows, tell, token

@@ -10,7 +10,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Draft, Forget, Get, Query, forget, get_memory, recall, remember
-from recollect.domain import Scope, WriteStatus
+from recollect.domain.enums import Scope
+from recollect.domain.results import WriteStatus
 from recollect.errors import NotFound
 
 WORDS = "ledger mascot deploy kernel teapot harbour violin comet budget glacier".split()

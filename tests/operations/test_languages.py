@@ -12,7 +12,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, recall, remember
-from recollect.domain import NOTHING
+from recollect.domain.results import NOTHING
 from recollect.operations.query.parse import parse
 from recollect.operations.reindex import reindex
 from recollect.ports import Term

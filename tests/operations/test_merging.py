@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import MAX_CONTENT, Choice, Sensitivity, WriteStatus
+from recollect.domain.enums import Choice, Sensitivity
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.results import WriteStatus
 from recollect.errors import ModelUnusable
 from told import OTHER, Judge, actions, always, by_hand, do, ill, judged_by, listed, recalled, rows, shown, tell, token
 

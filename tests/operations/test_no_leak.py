@@ -13,7 +13,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain import Choice, Fact, IndexLine, Memory, Prompt
+from recollect.domain.enums import Choice
+from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.doors.operations import TABLE
 from recollect.errors import InvalidInput, NotFound
 from told import OTHER, always, by_hand, do, judged_by, rows, tell

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import Choice, WriteStatus
+from recollect.domain.enums import Choice
+from recollect.domain.results import WriteStatus
 from stores import open_app
 from told import Judge, always, do, ill, judged_by, listed, recalled, rows, shown, tell
 

@@ -11,7 +11,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Get, Query, Recalled, Settings, get_memory, recall, remember
-from recollect.domain import NOTHING, Profile, Scope
+from recollect.domain.enums import Profile, Scope
+from recollect.domain.results import NOTHING
 from recollect.errors import InvalidInput
 from recollect.policy.rank import PROFILES
 from stores import open_app

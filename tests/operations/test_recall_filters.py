@@ -9,7 +9,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Query, Settings, recall, remember
-from recollect.domain import FactType
+from recollect.domain.enums import FactType
 from stores import open_app
 
 SIZE = 400

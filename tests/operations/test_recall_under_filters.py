@@ -13,7 +13,7 @@ from test_without_model import cold
 
 from callers import ADA
 from recollect import App, Caller, Draft, Query, Settings, recall, remember
-from recollect.domain import found_message
+from recollect.domain.results import found_message
 from stores import open_app
 
 SIZE = 300

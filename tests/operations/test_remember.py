@@ -10,7 +10,9 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Draft, Get, Memory, Query, get_memory, recall, remember
-from recollect.domain import FactType, MemoryFields, Observation, Scope, Sensitivity, Source, WriteStatus
+from recollect.domain.enums import FactType, Observation, Scope, Sensitivity, Source
+from recollect.domain.requests import MemoryFields
+from recollect.domain.results import WriteStatus
 from recollect.errors import NotFound
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Get, Query, Settings, get_memory, recall, remember
-from recollect.domain import OnSecret
+from recollect.domain.enums import OnSecret
 from recollect.errors import SecretFound
 
 TEXTS = ("content", "key", "category", "title", "subtitle", "abstract", "overview", "session_id", "project", "speaker")

@@ -9,7 +9,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Settings
-from recollect.domain import OnSecret, Outcome
+from recollect.domain.enums import OnSecret
+from recollect.domain.results import Outcome
 from recollect.doors.operations import BY_NAME, TABLE
 from stores import open_app
 from told import by_hand, do, rows, tell, token

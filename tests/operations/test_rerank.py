@@ -12,7 +12,9 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Query, recall, remember
-from recollect.domain import Inspect, Sensitivity, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.requests import Inspect
+from recollect.domain.search import View
 from recollect.errors import ModelUnusable
 from recollect.operations.inspect import doctor
 from recollect.operations.query.rerank import passages, reranked

@@ -13,7 +13,8 @@ from sqlalchemy import text
 import recollect
 from callers import ADA
 from recollect import App, Draft, Get, Listing, Query, Restore, StoreFact
-from recollect.domain import Inspect, OnFound, Rescan, SoftForget
+from recollect.domain.enums import OnFound
+from recollect.domain.requests import Inspect, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.forget import memory_forget
 from recollect.operations.inspect import doctor, history

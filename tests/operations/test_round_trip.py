@@ -12,18 +12,11 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Draft, Get, Query, Settings, get_memory, recall, remember
-from recollect.domain import (
-    ExportFormat,
-    ExportPage,
-    FactQuery,
-    JournalEntry,
-    Purge,
-    Sensitivity,
-    SoftForget,
-    StoreFact,
-    Update,
-    View,
-)
+from recollect.domain.enums import Sensitivity
+from recollect.domain.requests import FactQuery, Purge, SoftForget, StoreFact, Update
+from recollect.domain.results import JournalEntry
+from recollect.domain.search import View
+from recollect.domain.transfer import ExportFormat, ExportPage
 from recollect.errors import InvalidInput
 from recollect.operations.facts import query_facts, store_fact
 from recollect.operations.forget import forget, memory_forget

@@ -10,7 +10,9 @@ import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain import OnSecret, View, WriteStatus
+from recollect.domain.enums import OnSecret
+from recollect.domain.results import WriteStatus
+from recollect.domain.search import View
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.reindex import reindex
 from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect import App
-from recollect.domain import Choice
+from recollect.domain.enums import Choice
 from told import OTHER, always, do, judged_by, tell
 
 if TYPE_CHECKING:

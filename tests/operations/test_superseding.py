@@ -8,7 +8,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain import Memory, WriteStatus
+from recollect.domain.results import Memory, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 

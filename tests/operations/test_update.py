@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recollect import App, Settings
-from recollect.domain import OnSecret, Sensitivity
+from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from told import OTHER, actions, by_hand, do, ill, recalled, rows, shown, tell, token
 

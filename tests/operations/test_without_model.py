@@ -9,7 +9,9 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, Get, Query, get_memory, recall, remember
-from recollect.domain import FactType, ModelCard, WriteStatus
+from recollect.domain.enums import FactType
+from recollect.domain.results import WriteStatus
+from recollect.domain.search import ModelCard
 from recollect.operations.embed import embed_pending
 from recollect.ports import Embedder
 

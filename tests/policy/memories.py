@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from recollect.domain import FactType, Memory, Scope, Sensitivity, Source
+from recollect.domain.enums import FactType, Scope, Sensitivity, Source
+from recollect.domain.results import Memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

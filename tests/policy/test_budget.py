@@ -14,18 +14,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from memories import a_memory
 
-from recollect.domain import (
-    MIN_TOKENS,
-    FactType,
-    Hit,
-    Index,
-    IndexLine,
-    Layer,
-    Recalled,
-    Scope,
-    Signals,
-    found_message,
-)
+from recollect.domain.enums import FactType, Layer, Scope
+from recollect.domain.fields import MIN_TOKENS
+from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
+from recollect.domain.search import Signals
 from recollect.policy.budget import estimate, printed, within
 from recollect.policy.text import layers
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.domain import Entity, EntityType
+from recollect.domain.enums import EntityType
+from recollect.domain.results import Entity
 from recollect.policy.text.entities import entities
 from recollect.policy.text.normalization import fold
 

@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from memories import NOW, a_memory
 
-from recollect.domain import POLICIES, FactType, Profile
+from recollect.domain.enums import POLICIES, FactType, Profile
 from recollect.policy import rank
 
 unit = st.floats(0.0, 1.0)

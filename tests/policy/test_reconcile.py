@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from memories import NOW, a_memory
 
 from recollect import Draft
-from recollect.domain import MAX_CONTENT, Choice, FactType
+from recollect.domain.enums import Choice, FactType
+from recollect.domain.fields import MAX_CONTENT
 from recollect.policy.reconcile import (
     Action,
     decide,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from doorway import Door, House, Opening, open_house
 
-from recollect.domain import Retention
+from recollect.domain.enums import Retention
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doorway import Door, House, ids
 
-from recollect.domain import EntityType
+from recollect.domain.enums import EntityType
 from recollect.policy.budget import printed
 
 FOUR = ("fact", "entity", "relationship", "self")

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from doorway import Door, ids, open_house
 
-from recollect.domain import Choice, Draft, ExportPage
+from recollect.domain.enums import Choice
+from recollect.domain.requests import Draft
+from recollect.domain.transfer import ExportPage
 from recollect.ports import Capabilities
 from recollect.transfer.files import export_file, import_file
 from told import always

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doorway import Door
 
-from recollect.domain import FactType
+from recollect.domain.enums import FactType
 from told import token
 
 STORED = re.compile(r"Memory stored successfully with ID: \d+")

@@ -11,7 +11,8 @@ import pytest
 from doorway import Door, Opening, ids
 
 from recollect import Settings
-from recollect.domain import Concept, JournalEntry, Observation
+from recollect.domain.enums import Concept, Observation
+from recollect.domain.results import JournalEntry
 from recollect.doors.operations import TABLE
 
 OBSERVED = tuple(Observation)[:6]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from doorway import Door, ids
 
-from recollect.domain import Observation, Source
+from recollect.domain.enums import Observation, Source
 from recollect.errors import NotFound
 
 MINE = {

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from recollect.domain import Memory, enums
+from recollect.domain import enums
+from recollect.domain.results import Memory
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.operations import TABLE
 

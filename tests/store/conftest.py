@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import text
 
 from entries import make_entry
-from recollect.domain import Check, Sensitivity, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.results import Check
+from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
 from recollect.store.integrity import examine
 from recollect.store.sql.database import Database, open_file

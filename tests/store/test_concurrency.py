@@ -15,7 +15,7 @@ from sqlalchemy import text
 from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, remember
-from recollect.domain import WriteStatus
+from recollect.domain.results import WriteStatus
 from recollect.store.sql.database import open_file
 
 THREADS, WRITES = 8, 500

@@ -20,7 +20,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
-from recollect.domain import Concept, FactType, Observation, Sensitivity, View
+from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
 from recollect.ports import Term
 from recollect.store.sql import tables

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, event, text
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.ports import Term
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate

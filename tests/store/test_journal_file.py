@@ -12,7 +12,7 @@ from sqlalchemy import text
 import recollect
 from callers import ADA
 from recollect import Draft, Forget, Settings
-from recollect.domain import Inspect
+from recollect.domain.requests import Inspect
 from recollect.errors import SecretFound
 from recollect.operations.inspect import doctor
 from recollect.store.sql.database import open_file

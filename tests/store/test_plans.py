@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from recollect.domain import FactType
+from recollect.domain.enums import FactType
 from recollect.ports import Term
 from recollect.store.sql.visibility import passing
 

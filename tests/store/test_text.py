@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from callers import ADA
 from entries import make_entry
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
-from recollect.domain import Scope
+from recollect.domain.enums import Scope
 from recollect.operations.query.parse import parse
 from recollect.ports import Term
 

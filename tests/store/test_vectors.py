@@ -14,7 +14,7 @@ import pytest
 from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
-from recollect.domain import FactType
+from recollect.domain.enums import FactType
 from recollect.store.sql.database import open_file
 from recollect.store.vectors.outbox import vectors_of
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.domain import FileSections, ImportFormat, ImportItem, ItemKind, Problem
+from recollect.domain.transfer import FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.transfer.formats import FORMATS
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import ImportFormat, MemoryRecord
+from recollect.domain.transfer import ImportFormat, MemoryRecord
 from recollect.transfer.reading import Unreadable
 
 NOTE = {

@@ -12,7 +12,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain import ExportPage, Imported, WriteStatus
+from recollect.domain.results import WriteStatus
+from recollect.domain.transfer import ExportPage, Imported
 from recollect.errors import InvalidInput
 from recollect.transfer.files import export_file, import_file
 from told import do, ill, listed, rows, shown, tell

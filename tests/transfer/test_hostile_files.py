@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import ImportFormat
+from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
 from recollect.transfer.formats import HEAD, detect, read_file
 from recollect.transfer.reading import LONGEST_LINE, labels, time_of

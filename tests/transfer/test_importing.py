@@ -11,17 +11,9 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
-from recollect.domain import (
-    FactQuery,
-    ImportBatch,
-    Imported,
-    ImportFormat,
-    Listing,
-    OnSecret,
-    Sensitivity,
-    SoftForget,
-    Update,
-)
+from recollect.domain.enums import OnSecret, Sensitivity
+from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
+from recollect.domain.transfer import ImportBatch, Imported, ImportFormat
 from recollect.errors import InvalidInput
 from recollect.operations.facts import query_facts
 from recollect.operations.forget import memory_forget

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from recollect.domain import MAX_CONTENT, FileSections, ImportFormat, MemoryRecord
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.transfer import FileSections, ImportFormat, MemoryRecord
 
 Read = Callable[..., Any]
 FENCE = "`" * 3

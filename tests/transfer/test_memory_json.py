@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from recollect.domain import FactRecord, ImportFormat, MemoryRecord
+from recollect.domain.transfer import FactRecord, ImportFormat, MemoryRecord
 
 ADA = {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea", "lives in Turin"]}
 KNOWS = {"type": "relation", "from": "Ada", "to": "Bo", "relationType": "knows"}

@@ -10,22 +10,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from recollect.domain import (
-    Draft,
-    Forget,
-    Get,
-    JournalEntry,
-    Memory,
-    OnFound,
-    OnSecret,
-    Order,
-    Outcome,
-    Recalled,
-    Rescan,
-    Rescanned,
-    Timeline,
-    WriteStatus,
-)
+from recollect.domain.enums import OnFound, OnSecret, Order
+from recollect.domain.requests import Draft, Forget, Get, Rescan, Timeline
+from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import cli_transfer, cli_upkeep, exit_codes, render
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from recollect.domain import IMPORT_COUNTS, ExportFormat, ExportPage, ImportBatch, Imported, ImportFormat
+from recollect.domain.transfer import IMPORT_COUNTS, ExportFormat, ExportPage, ImportBatch, Imported, ImportFormat
 from recollect.doors import render
 from recollect.doors.exit_codes import write_json
 from recollect.doors.operations import opened

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 import recollect
-from recollect.domain import Check
+from recollect.domain.results import Check
 from recollect.doors import render
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from recollect.domain import MAX_LIMIT, Caller, FactType, Failure, Outcome, Recalled, Scope
+from recollect.domain.enums import FactType, Scope
+from recollect.domain.fields import MAX_LIMIT
+from recollect.domain.requests import Caller
+from recollect.domain.results import Failure, Outcome, Recalled
 from recollect.doors.operations import perform
 from recollect.doors.schema import Schema, answer_schema
 from recollect.doors.serializers import public_json, public_schema

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import recollect
-from recollect.domain import Caller
+from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
 from recollect.operations.table import CORE
 from recollect.ports import App

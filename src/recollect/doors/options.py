@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from recollect.domain import Filters, Request, Update
+from recollect.domain.fields import Request
+from recollect.domain.requests import Filters, Update
 from recollect.doors.schema import default_of
 
 Given = dict[str, Any]

@@ -16,11 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from recollect.domain import (
+from recollect.domain.enums import Layer
+from recollect.domain.results import (
     Check,
     FactsFound,
     Hit,
-    Layer,
     Listed,
     Memory,
     Outcome,

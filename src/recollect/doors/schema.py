@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from recollect.domain import Request
+from recollect.domain.fields import Request
 
 Schema = dict[str, Any]
 

@@ -13,17 +13,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from recollect.domain import (
-    Caller,
-    Observation,
-    Outcome,
-    Prompt,
-    Purged,
-    Recalled,
-    Summarized,
-    Update,
-    one_of,
-)
+from recollect.domain.enums import Observation
+from recollect.domain.fields import one_of
+from recollect.domain.requests import Caller, Update
+from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Summarized
 from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import BY_NAME, perform

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.domain import QuerySignals, Signals
+from recollect.domain.search import QuerySignals, Signals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, NoReturn, Self, TypeVar
 
 from pydantic import BaseModel
 
-from recollect.domain import OnSecret
+from recollect.domain.enums import OnSecret
 from recollect.errors import SecretFound
 from recollect.gate.cross_field import secrets_in
 from recollect.gate.redaction import masked, redacted

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from recollect.domain import explain
+from recollect.domain.fields import explain
 from recollect.errors import InvalidInput
 from recollect.gate.cross_field import secrets_in
 from recollect.gate.scanner import Finding, normalized, scan

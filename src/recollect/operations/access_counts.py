@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.domain import Caller, Retention
+from recollect.domain.enums import Retention
+from recollect.domain.requests import Caller
 from recollect.ports import App
 
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.domain import (
-    Caller,
-    Draft,
-    MemoryRecall,
-    MemoryRemember,
-    MemoryStore,
-    Outcome,
-    Query,
-    Recalled,
-    Update,
-)
+from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Query, Update
+from recollect.domain.results import Outcome, Recalled
 from recollect.errors import InvalidInput
 from recollect.operations.recall import recall
 from recollect.operations.remember import remember

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.domain import Choice, Draft, FactType, Memory, NearMemory, Order, Outcome, Sensitivity, View
+from recollect.domain.enums import Choice, FactType, Order, Sensitivity
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory, NearMemory, Outcome
+from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.prepare_write import PreparedDraft
 from recollect.policy.duplicates import merged

@@ -6,19 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.domain import (
-    Caller,
-    Fact,
-    FactQuery,
-    FactsFound,
-    Forget,
-    Memory,
-    Outcome,
-    Sensitivity,
-    StoreFact,
-    WriteStatus,
-    fold_part,
-)
+from recollect.domain.enums import Sensitivity
+from recollect.domain.fields import fold_part
+from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
+from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
 from recollect.operations.visibility import parse_id, unfiltered

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Forget, Outcome, SoftForget, WriteStatus
+from recollect.domain.requests import Caller, Forget, SoftForget
+from recollect.domain.results import Outcome, WriteStatus
 from recollect.operations.visibility import parse_id
 from recollect.ports import App
 

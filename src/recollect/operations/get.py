@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Get, Memory
+from recollect.domain.requests import Caller, Get
+from recollect.domain.results import Memory
 from recollect.errors import NotFound
 from recollect.operations.access_counts import count_use
 from recollect.operations.visibility import parse_id, unfiltered

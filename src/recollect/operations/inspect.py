@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Check, Get, Inspect, JournalEntry, ReadAccess, Stats, View
+from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
+from recollect.domain.results import Check, JournalEntry, Stats
+from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.ports import App

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import ByConcept, ByFile, Caller, Listed, Listing, Timeline
+from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
+from recollect.domain.results import Listed
 from recollect.operations.visibility import load_page, view_of
 from recollect.ports import App
 

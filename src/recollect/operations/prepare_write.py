@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from recollect.domain import Caller, Draft, Memory, MemoryFields, OnSecret, Outcome, Request, Sensitivity
+from recollect.domain.enums import OnSecret, Sensitivity
+from recollect.domain.fields import Request
+from recollect.domain.requests import Caller, Draft, MemoryFields
+from recollect.domain.results import Memory, Outcome
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, ForPrompt, Order, Prompt, Query
+from recollect.domain.enums import Order
+from recollect.domain.requests import Caller, ForPrompt, Query
+from recollect.domain.results import Prompt
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import ranking_of
 from recollect.operations.visibility import load_page, view_of

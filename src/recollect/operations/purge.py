@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, Purge, Purged
+from recollect.domain.requests import Caller, Purge
+from recollect.domain.results import Purged
 from recollect.ports import App
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recollect.domain import Caller, Index, IndexLine, Query, Recalled, View, found_message
+from recollect.domain.requests import Caller, Query
+from recollect.domain.results import Index, IndexLine, Recalled, found_message
+from recollect.domain.search import View
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import Ranked, ranking_of
 from recollect.operations.visibility import view_of

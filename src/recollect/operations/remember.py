@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from recollect.domain import Caller, Draft, Memory, Outcome, Sensitivity, WriteStatus
+from recollect.domain.enums import Sensitivity
+from recollect.domain.requests import Caller, Draft
+from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from recollect.operations import duplicates
 from recollect.operations.prepare_write import (

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from recollect.domain import Caller, Fact, Memory, OnFound, OnSecret, Rescan, Rescanned, StoredSecret, StoreFact
+from recollect.domain.enums import OnFound, OnSecret
+from recollect.domain.requests import Caller, Rescan, StoreFact
+from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
 from recollect.ports import App, Writing

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from recollect.domain import Caller, Memory, Outcome, Restore, WriteStatus
+from recollect.domain.requests import Caller, Restore
+from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.gate import clear
 from recollect.operations.prepare_write import (
     MASKED,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.domain import Caller, FindSimilar, Similar
+from recollect.domain.requests import Caller, FindSimilar
+from recollect.domain.results import Similar
 from recollect.errors import InvalidInput, ModelUnusable, NotFound
 from recollect.operations.visibility import parse_id, unfiltered, view_of
 from recollect.ports import App

@@ -6,17 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
-from recollect.domain import (
-    Caller,
-    Draft,
-    Memory,
-    Observation,
-    Order,
-    Source,
-    Summarize,
-    Summarized,
-    View,
-)
+from recollect.domain.enums import Observation, Order, Source
+from recollect.domain.requests import Caller, Draft, Summarize
+from recollect.domain.results import Memory, Summarized
+from recollect.domain.search import View
 from recollect.errors import SecretFound
 from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
 from recollect.operations.visibility import load_page

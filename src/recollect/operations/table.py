@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
-from recollect.domain import Request
+from recollect.domain.fields import Request
 from recollect.operations.aliases import memory_recall, memory_remember, memory_store
 from recollect.operations.facts import forget_fact, query_facts, store_fact
 from recollect.operations.forget import forget, memory_forget

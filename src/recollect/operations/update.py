@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from recollect.domain import Caller, Draft, Memory, Outcome, Update, WriteStatus
+from recollect.domain.requests import Caller, Draft, Update
+from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.operations.prepare_write import (

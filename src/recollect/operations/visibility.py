@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from recollect.domain import FILTERS, Caller, Filters, Get, Memory, Order, ReadAccess, Scope, Sensitivity, View
+from recollect.domain.enums import Order, Scope, Sensitivity
+from recollect.domain.requests import Caller, Filters, Get, ReadAccess
+from recollect.domain.results import Memory
+from recollect.domain.search import FILTERS, View
 from recollect.ports import App
 
 _LARGEST = 2**31 - 1

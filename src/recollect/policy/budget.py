@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
-from recollect.domain import Hit, Index, IndexLine, Layer, Recalled
+from recollect.domain.enums import Layer
+from recollect.domain.results import Hit, Index, IndexLine, Recalled
 from recollect.policy.text.layers import shortened
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.domain import MAX_CONTENT, Memory
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.results import Memory
 from recollect.policy.text.layers import one_line
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from recollect.domain import Memory
+from recollect.domain.results import Memory
 from recollect.policy.text.layers import one_line
 
 _OPEN = "<memories>"

@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.domain import POLICIES, Memory, Profile, RankingRow
+from recollect.domain.enums import POLICIES, Profile
+from recollect.domain.results import Memory
+from recollect.domain.search import RankingRow
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)

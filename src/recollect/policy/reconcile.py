@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from recollect.domain import MAX_CONTENT, POLICIES, Choice, Draft, Memory, Merge
+from recollect.domain.enums import POLICIES, Choice, Merge
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
 from recollect.policy.duplicates import merged, same
 
 

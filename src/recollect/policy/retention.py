@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from recollect.domain import IMPORTANCE_DAYS, Draft, Memory, Retention
+from recollect.domain.enums import IMPORTANCE_DAYS, Retention
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
 from recollect.policy.reconcile import lapsed
 
 _LEAST = timedelta(days=1)  # whatever is worth storing is kept so long

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from recollect.domain import Check, OnSecret
+from recollect.domain.enums import OnSecret
+from recollect.domain.results import Check
 from recollect.ports.models import Capabilities, Embedder, Fusion
 from recollect.ports.search import ShadowIndex, Text, Vectors
 from recollect.ports.storage import ExportReader, Records, RetentionRules

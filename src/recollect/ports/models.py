@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from recollect.domain import Choice, ModelCard, QuerySignals, Signals
+from recollect.domain.enums import Choice
+from recollect.domain.search import ModelCard, QuerySignals, Signals
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from recollect.domain import Memory, View
+from recollect.domain.results import Memory
+from recollect.domain.search import View
 from recollect.ports.storage import Chunk, UnembeddedMemory
 
 if TYPE_CHECKING:

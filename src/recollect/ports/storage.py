@@ -8,25 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from recollect.domain import (
-    Draft,
-    Entity,
-    Fact,
-    FactQuery,
-    FactRecord,
-    JournalEntry,
-    Memory,
-    MemoryLink,
-    MemoryRecord,
-    Order,
-    Outcome,
-    RankingRow,
-    Retention,
-    Sensitivity,
-    Stats,
-    StoreFact,
-    View,
-)
+from recollect.domain.enums import Order, Retention, Sensitivity
+from recollect.domain.requests import Draft, FactQuery, StoreFact
+from recollect.domain.results import Entity, Fact, JournalEntry, Memory, Outcome, Stats
+from recollect.domain.search import RankingRow, View
+from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
 from recollect.gate import Cleared
 
 if TYPE_CHECKING:

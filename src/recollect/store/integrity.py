@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Table, func, select
 
-from recollect.domain import Check
+from recollect.domain.results import Check
 from recollect.store import journal
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database

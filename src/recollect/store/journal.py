@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select
 
-from recollect.domain import JournalEntry, Sensitivity
+from recollect.domain.enums import Sensitivity
+from recollect.domain.results import JournalEntry
 from recollect.store.sql.mapping import lines
 from recollect.store.sql.tables import journal, memory
 from recollect.store.sql.visibility import QUARANTINED

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from sqlalchemy import Row, select, text
 
-from recollect.domain import Check
+from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
 from recollect.store.journal import FIRST
 from recollect.store.sql.database import Database

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from recollect.domain import Caller, ExportPage, Page, Sensitivity, View
+from recollect.domain.enums import Sensitivity
+from recollect.domain.requests import Caller
+from recollect.domain.search import View
+from recollect.domain.transfer import ExportPage, Page
 from recollect.ports import App
 from recollect.transfer import recollect_jsonl as jsonl
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain import Caller, ExportFormat, ExportPage, Imported, ImportFormat
+from recollect.domain.requests import Caller
+from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
 from recollect.errors import InvalidInput
 from recollect.ports import App
 from recollect.transfer.export_page import export

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from recollect.domain import ExportFormat, FileSections, ImportFormat, ImportItem, Problem
+from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, Problem
 from recollect.errors import InvalidInput
 from recollect.transfer import (
     json_documents,

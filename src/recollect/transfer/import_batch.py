@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Final
 
-from recollect.domain import (
-    Caller,
+from recollect.domain.enums import Scope, Sensitivity
+from recollect.domain.requests import Caller
+from recollect.domain.transfer import (
     FactRecord,
     FileSections,
     ImportBatch,
@@ -21,8 +22,6 @@ from recollect.domain import (
     ItemKind,
     MemoryLink,
     Problem,
-    Scope,
-    Sensitivity,
 )
 from recollect.errors import RecollectError
 from recollect.gate import Cleared

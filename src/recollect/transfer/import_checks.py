@@ -7,17 +7,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from recollect.domain import (
+from recollect.domain.enums import OnSecret, Source
+from recollect.domain.requests import Caller
+from recollect.domain.transfer import (
     IMPORT_COUNTS,
-    Caller,
     FactRecord,
     ImportBatch,
     Imported,
     ImportItem,
     MemoryRecord,
-    OnSecret,
     Problem,
-    Source,
 )
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, clear

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain import (
+from recollect.domain.enums import Scope
+from recollect.domain.fields import fold_part
+from recollect.domain.transfer import (
     IMPORT_COUNTS,
     FileSections,
     ImportBatch,
@@ -23,8 +25,6 @@ from recollect.domain import (
     ItemKind,
     MemoryLink,
     Problem,
-    Scope,
-    fold_part,
 )
 from recollect.transfer.formats import Read, read_file
 

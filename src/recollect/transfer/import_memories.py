@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from recollect.domain import Caller, Memory, MemoryFields
+from recollect.domain.requests import Caller, MemoryFields
+from recollect.domain.results import Memory
 from recollect.operations.embed import chunks_of
 from recollect.operations.prepare_write import PreparedDraft, entry_for
 from recollect.policy.reconcile import expired

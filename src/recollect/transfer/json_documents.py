@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
-from recollect.domain import FactType, ImportItem, ItemKind, Observation, Problem
+from recollect.domain.enums import FactType, Observation
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.reading import Unreadable, items_of, labels, parsed, set_only, time_of
 
 _LISTS: Final = ("results", "memories", "records")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from recollect.domain import Scope
+from recollect.domain.enums import Scope
 from recollect.transfer.markdown_sections import blocks, headings
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
-from recollect.domain import MAX_CONTENT, FactType, FileSections, ImportItem, ItemKind, Sensitivity
+from recollect.domain.enums import FactType, Sensitivity
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.transfer import FileSections, ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.policy.text import layers
 from recollect.transfer.markdown_sections import cut, front_matter, sections, without_markup

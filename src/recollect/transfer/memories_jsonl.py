@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
-from recollect.domain import ImportItem, ItemKind, Problem
 from recollect.domain.fields import singular
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.reading import Unreadable, items_of, lines, set_only, time_of
 
 _CATEGORIES: Final = ("profile", "preference", "entity", "event", "case", "pattern")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
-from recollect.domain import ImportItem, ItemKind, Problem
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.reading import Unreadable, items_of, labels, lines, parsed, set_only, time_of
 
 _KEY: Final = 480

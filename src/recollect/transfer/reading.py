@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from recollect.domain import ImportItem, Problem
+from recollect.domain.transfer import ImportItem, Problem
 
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""

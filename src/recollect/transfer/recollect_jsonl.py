@@ -7,16 +7,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
-from recollect.domain import (
-    Fact,
-    FactRecord,
-    ImportItem,
-    ItemKind,
-    JournalEntry,
-    Memory,
-    MemoryRecord,
-    Problem,
-)
+from recollect.domain.results import Fact, JournalEntry, Memory
+from recollect.domain.transfer import FactRecord, ImportItem, ItemKind, MemoryRecord, Problem
 from recollect.transfer.reading import Unreadable, items_of, lines, object_of
 
 NAME: Final = "recollect"

@@ -17,7 +17,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.domain import Caller
+from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.auth import error_response, to_recollect_error
 from recollect.doors.memory_tool import ToolAnswer

@@ -21,7 +21,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from recollect.domain import Caller, OnSecret
+from recollect.domain.enums import OnSecret
+from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.auth import Activity, TokenAuth, error_response, to_recollect_error
 from recollect.doors.daemon.mcp_http import McpOverHttp

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.errors import ModelUnusable
 
 FILE_NAME: Final = "card.toml"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding.graph import draw
 from recollect.engines.embedding.weights import file_hash, find_weights
 from recollect.errors import ModelUnusable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
 from recollect.engines.embedding.token_embeddings import make_reading

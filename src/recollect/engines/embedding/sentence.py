@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.token_embeddings import make_reading
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from recollect.domain import ModelCard
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import roots
 from recollect.errors import ModelUnusable
 

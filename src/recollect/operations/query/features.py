@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recollect.domain import NeighbourSignals, Query, QuerySignals, RankingRow, Signals, View
+from recollect.domain.requests import Query
+from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
 from recollect.operations.query.parse import ParsedQuery, parse
 from recollect.operations.query.search import Found, search
 from recollect.operations.query.spelling_expansion import best_weight

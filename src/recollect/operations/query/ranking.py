@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from recollect.domain import Hit, Query, View
+from recollect.domain.requests import Query
+from recollect.domain.results import Hit
+from recollect.domain.search import View
 from recollect.operations.query.features import Candidates, gather
 from recollect.operations.query.rerank import passages, reranked
 from recollect.policy import rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.policy.rerank_fusion import fused
 from recollect.ports import App

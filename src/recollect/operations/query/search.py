@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.operations.query.spelling_expansion import expansions
 from recollect.policy import rank

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.policy.text.terms import STOP_WORDS, stem
 from recollect.ports import App, Term

@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from Stemmer import Stemmer
 
-from recollect.domain import Draft, Memory
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
 from recollect.policy.query_features import date_in_words
 from recollect.policy.text import writing_systems
 from recollect.policy.text.normalization import fold, same_in_index, stretches

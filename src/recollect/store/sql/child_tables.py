@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
-from recollect.domain import Entity
+from recollect.domain.results import Entity
 from recollect.ports import Chunk, Entry
 from recollect.store.sql.filters import ENTITIES
 from recollect.store.sql.mapping import ENTITY, LISTS

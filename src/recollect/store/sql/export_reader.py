@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
-from recollect.domain import Fact, JournalEntry, Memory, View
+from recollect.domain.results import Fact, JournalEntry, Memory
+from recollect.domain.search import View
 from recollect.store.sql import facts, mapping, store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.tables import fact, journal, memory

@@ -9,7 +9,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, or_, select, update
 
-from recollect.domain import Fact, FactQuery, FactRecord, Observation, View, fold_part
+from recollect.domain.enums import Observation
+from recollect.domain.fields import fold_part
+from recollect.domain.requests import FactQuery
+from recollect.domain.results import Fact
+from recollect.domain.search import View
+from recollect.domain.transfer import FactRecord
 from recollect.ports import FactEntry
 from recollect.store.sql.mapping import fact_of, select_facts
 from recollect.store.sql.tables import fact, memory

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_
 
-from recollect.domain import EntityType, View
+from recollect.domain.enums import EntityType
+from recollect.domain.search import View
 from recollect.store.sql.expressions import folded
 from recollect.store.sql.tables import label as _label
 from recollect.store.sql.tables import memory as _memory

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
-from recollect.domain import IMPORTANCE_DAYS, IMPORTANT, Order, Scope, Stats, View
+from recollect.domain.enums import IMPORTANCE_DAYS, IMPORTANT, Order, Scope
+from recollect.domain.results import Stats
+from recollect.domain.search import View
 from recollect.store import journal
 from recollect.store.sql import facts, mapping, tables
 from recollect.store.sql.visibility import alive, inside, namespace_ids, of_levels, passing, shown, visible

@@ -14,7 +14,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Row, Select, Table, func, literal, select
 
-from recollect.domain import Entity, EntityType, Fact, JournalEntry, Memory, MemoryFields, RankingRow, Scope
+from recollect.domain.enums import EntityType, Scope
+from recollect.domain.requests import MemoryFields
+from recollect.domain.results import Entity, Fact, JournalEntry, Memory
+from recollect.domain.search import RankingRow
 from recollect.ports import Entry
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
 

@@ -8,18 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, false, func, insert, literal, select, update
 
-from recollect.domain import (
-    Entity,
-    Fact,
-    FactQuery,
-    JournalEntry,
-    Memory,
-    Order,
-    RankingRow,
-    Sensitivity,
-    Stats,
-    View,
-)
+from recollect.domain.enums import Order, Sensitivity
+from recollect.domain.requests import FactQuery
+from recollect.domain.results import Entity, Fact, JournalEntry, Memory, Stats
+from recollect.domain.search import RankingRow, View
 from recollect.ports import Chunk, UnembeddedMemory
 from recollect.store import journal
 from recollect.store.sql import facts, list_queries, mapping, store_metadata, tables

@@ -14,7 +14,7 @@ from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Table, Text,
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from recollect.domain import FactType, Observation, Sensitivity, Source
+from recollect.domain.enums import FactType, Observation, Sensitivity, Source
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.store.sql import filters
 from recollect.store.sql.expressions import unindexed
 from recollect.store.sql.tables import label, memory, namespace

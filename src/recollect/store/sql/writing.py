@@ -10,7 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, null, select, update
 
-from recollect.domain import Fact, FactRecord, Memory, MemoryLink, MemoryState, Outcome, View, WriteStatus
+from recollect.domain.results import Fact, Memory, Outcome, WriteStatus
+from recollect.domain.search import View
+from recollect.domain.transfer import FactRecord, MemoryLink, MemoryState
 from recollect.errors import NotFound
 from recollect.gate import Cleared
 from recollect.ports import Chunk, Entry, FactEntry, ImportedMemory

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from recollect.domain import Memory, View
+from recollect.domain.results import Memory
+from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.tables import memory, memory_words, namespace, word

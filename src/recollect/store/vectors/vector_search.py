@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from recollect.domain import View
+from recollect.domain.search import View
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.visibility import namespace_ids, passing, visible

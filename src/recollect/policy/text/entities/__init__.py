@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.domain import Entity, EntityType
+from recollect.domain.enums import EntityType
+from recollect.domain.results import Entity
 from recollect.policy.text.entities.entity_patterns import fences, shapes
 from recollect.policy.text.entities.proper_names import names
 from recollect.policy.text.normalization import fold

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
 
-from recollect.domain import EntityType
+from recollect.domain.enums import EntityType
 from recollect.policy.text.terms import STOP_WORDS
 
 _LISTS = tomllib.loads((files("recollect.policy.text.entities") / "words.toml").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from recollect.domain import EntityType
+from recollect.domain.enums import EntityType
 from recollect.policy.query_features import transcript_speakers
 from recollect.policy.text.entities.entity_patterns import WORDS, Found
 from recollect.policy.text.normalization import fold
