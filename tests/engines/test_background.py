@@ -140,6 +140,20 @@ def test_what_waited_for_a_model_is_done_first(begin: Begin) -> None:
     assert (model.ready, caught_up.done) == (True, 1)
 
 
+def test_nobody_waits_for_a_load_that_the_end_prevents(begin: Begin) -> None:
+    """A model whose turn has not come at the end is not loaded, and nobody who shares it waits for it."""
+    executor, first, second = begin(), Slow(), Slow()
+    executor.load(first)
+    executor.load(second)
+    ending = threading.Thread(target=executor.stop)
+    ending.start()
+    assert executor._stopping.wait(ENOUGH)
+    first.go.set()
+    ending.join(ENOUGH)
+    assert second.wait(ENOUGH)
+    assert (second.ready, second.failure) == (False, "")
+
+
 def test_a_failed_load_is_told(begin: Begin) -> None:
     """Why a model could not be loaded is kept as a sentence; asking for it tries again and fails the same."""
     executor, model = begin(), Slow(fails=True)

@@ -18,7 +18,7 @@ from recollect import App, Draft, Forget, Query, Settings, forget, recall, remem
 from recollect.domain.results import WriteStatus
 from recollect.store.sql.database import open_file
 
-THREADS, WRITES = 8, 500
+THREADS, WRITES = 8, 100
 HERE = "project:crew/engine"
 
 
@@ -36,7 +36,7 @@ def together(count: int, work: Callable[[int], None]) -> list[BaseException]:
 
 
 def test_eight_writers_lose_nothing(app: App, settings: Settings) -> None:
-    """Eight threads with 500 writes each, updates by key and reads among them, all succeed and all remain."""
+    """Eight threads with a hundred writes each, updates by key and reads among them, all succeed and all remain."""
     stored: list[set[str]] = [set() for _ in range(THREADS)]
 
     def write(number: int) -> None:

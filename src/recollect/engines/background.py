@@ -37,10 +37,6 @@ class _Lane:
             if self._thread is None:
                 self._start()
 
-    def clear(self) -> None:
-        with self._lock:
-            self._tasks.clear()
-
     def join(self, seconds: float | None) -> None:
         while (thread := self._thread) is not None:
             thread.join(seconds)
@@ -103,13 +99,12 @@ class BackgroundExecutor:
 
     def load(self, model: Loadable, then: Callable[[], None] = lambda: None) -> None:
         """Load a model, then do what waited for it."""
-        self._models.submit(model.begin(then))
+        self._models.submit(model.begin(then, lambda: not self._stopping.is_set()))
 
     def stop(self) -> None:
         """Finish what is waiting, run the recurring tasks a last time, and end; no further model is loaded."""
         if not self._running:
             return
-        self._models.clear()
         self._stopping.set()
         if self._retry is not None:
             self._retry.cancel()

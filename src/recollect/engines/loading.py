@@ -51,20 +51,24 @@ class LazyModel(ABC):
         """Wait at most `seconds` for an attempt in the background to end; return whether none is under way."""
         return self._settled.wait(seconds)
 
-    def begin(self, then: Callable[[], None] = lambda: None) -> Callable[[], None]:
+    def begin(
+        self, then: Callable[[], None] = lambda: None, wanted: Callable[[], bool] = lambda: True
+    ) -> Callable[[], None]:
         """Announce an attempt in the background, for which `wait` waits, and return the work to be done.
 
-        `then` is part of it: what had to wait for the model is done before `wait` returns.
+        `then` is part of it: what had to wait for the model is done before `wait` returns. The work only ends the
+        waiting where nobody wants the model any more when its turn comes.
         """
         self._settled.clear()
-        return partial(self._attempt, then)
+        return partial(self._attempt, then, wanted)
 
-    def _attempt(self, then: Callable[[], None]) -> None:
-        self._failure = f"the {self.kind} cannot be loaded; the log says why."
+    def _attempt(self, then: Callable[[], None], wanted: Callable[[], bool]) -> None:
         try:
-            self.warm()
-            self._failure = ""
-            then()
+            if wanted():
+                self._failure = f"the {self.kind} cannot be loaded; the log says why."
+                self.warm()
+                self._failure = ""
+                then()
         except RecollectError as error:
             self._failure = str(error)
         finally:

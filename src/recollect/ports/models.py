@@ -48,8 +48,11 @@ class Loadable(Protocol):
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for an attempt in the background to end; return whether none is under way."""
 
-    def begin(self, then: Callable[[], None] = ...) -> Callable[[], None]:
-        """Announce an attempt in the background, for which `wait` waits, and return the work; `then` is its end."""
+    def begin(self, then: Callable[[], None] = ..., wanted: Callable[[], bool] = ...) -> Callable[[], None]:
+        """Announce an attempt in the background, for which `wait` waits, and return the work; `then` is its end.
+
+        The work loads nothing where `wanted` says no when its turn comes.
+        """
 
 
 class Embedder(Loadable, Protocol):
