@@ -219,8 +219,10 @@ def test_a_judge_is_not_asked_needlessly(app: App) -> None:
 def test_what_is_too_long_together_stays_apart(app: App) -> None:
     """Two profiles that no memory can hold together are two, and nothing of either is lost."""
     line = "Ada is a software engineer in Berlin and likes tea. "
-    first = line + "".join(f"She keeps note {number} about it. " for number in range(MAX_CONTENT // 55))
-    second = line + "".join(f"She wrote page {number} about it. " for number in range(MAX_CONTENT // 55))
+    laugh = "ha" * 75  # one token of the model, which keeps the test short
+    first = line + "".join(f"She keeps note {number}: {laugh}. " for number in range(MAX_CONTENT // 320))
+    second = line + "".join(f"She wrote page {number}: {laugh}. " for number in range(MAX_CONTENT // 320))
+    assert max(len(first), len(second)) < MAX_CONTENT < len(first) + len(second)
     ids = [tell(app, text, fact_type="profile") for text in (first, second)]
     assert [shown(app, one).content for one in ids] == [first, second]
 
