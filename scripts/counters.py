@@ -20,7 +20,9 @@ HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown_sections.py")
 UNFINISHED = re.compile("TO[D]O|FIXM[E]|X{3}|NotImplementedErro[r]|pragma: no cove[r]")
 # Names that the first version had for itself; the field's words stand in their place.
-RETIRED = re.compile(r"\b([t]wins?|courie[r]|bringin[g]|closenes[s]|erran[d]|wordin[g]|Keepin[g]|Brough[t]|Unrea[d])\b")
+RETIRED = re.compile(
+    r"\b(\w*_)?([t]wins?|courie[r]|bringin[g]|closenes[s]|erran[d])(_\w+)?\b|\b(Keepin[g]|Brough[t]|Unrea[d])\b"
+)
 VAGUE = re.compile(r"(Manager|Service|Helper|Util|Factory|Base|Impl)s?$|V\d+$")
 PROOF = re.compile(r"(.+\.)?(raises|fail|warns|(assert_|check)\w*)$")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -1,4 +1,4 @@
-"""Dialects: other names and scales for the same verbs give the same memories."""
+"""Aliases: other names and scales for the same verbs give the same memories."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_the_same_key_from_everywhere_is_one_memory(app: App) -> None:
     assert [check for check in app.checks() if not check.well] == []
 
 
-def test_forgetting_beside_the_courier_leaves_nothing(app: App) -> None:
+def test_forgetting_while_vectors_are_synced_leaves_nothing(app: App) -> None:
     """Memories that are forgotten while their vectors are still on the way are nowhere afterwards."""
 
     def come_and_go(number: int) -> None:

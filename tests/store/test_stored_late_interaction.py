@@ -1,4 +1,4 @@
-"""Closeness: exact cosines of every chunk, late interaction over the tokens of the nearest ones, on each database."""
+"""Exact cosines of every chunk, late interaction over the tokens of the nearest ones, on each database."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def same(found: dict[int, LateInteraction], expected: dict[int, LateInteraction]
     )
 
 
-def test_closeness_is_what_counting_by_hand_gives(shelf: Shelf) -> None:
+def test_late_interaction_is_what_counting_by_hand_gives(shelf: Shelf) -> None:
     """For memories of one to nine chunks, all numbers are those of a plain count, and only the asked are answered."""
     ids = [
         shelf.add(
