@@ -97,7 +97,7 @@ def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
 
 def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
     """Measure recall and its parts by turns, so that whatever else the machine does meanwhile slows all of them."""
-    view = View(caller.namespaces(), app.clock())
+    view = View(namespaces=caller.namespaces(), now=app.clock())
     index: Any = app.vectors
     home = caller.namespaces()[1]
     vectors = {text: app.embedder.embed([text], "query")[0] for text in queries}

@@ -57,7 +57,7 @@ def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, tuple[l
     """Return each system's best memories and its milliseconds, and the hits of the real recall."""
     query = Query(query=one.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
     recalled, taken = timed(lambda: recollect.recall(app, query, caller))
-    view = View(caller.namespaces(), app.clock())
+    view = View(namespaces=caller.namespaces(), now=app.clock())
     words = [Term(word) for word in parse(one.text).words]
     lexical, by_words = timed(lambda: ordered(app.text.search(words, view, FETCH)) if words else [])
     near, by_meaning = timed(

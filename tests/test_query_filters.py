@@ -62,7 +62,7 @@ def test_filters_are_absent_by_default() -> None:
     assert all(getattr(bare, name) in (None, ()) for name in FILTERS)
     blank = {name: " " for name in FILTERS if name not in ("fact_type", "tags", "concepts")}
     assert Query(query="x", **blank) == bare
-    assert set(FILTERS) == {name for name in View.__slots__ if name not in _LET_IN}
+    assert set(FILTERS) == {name for name in View.model_fields if name not in _LET_IN}
 
 
 def test_names_are_read_with_good_will() -> None:

@@ -53,7 +53,7 @@ class Store:
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of `namespaces` at the clock's time."""
-        return View(namespaces or (NAMESPACE,), self.clock(), **changes)
+        return View(namespaces=namespaces or (NAMESPACE,), now=self.clock(), **changes)
 
     def one(self, memory_id: int, namespace: str = NAMESPACE) -> Memory:
         """Load a memory, whatever its sensitivity."""

@@ -20,7 +20,7 @@ from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.records import SqlRecords
 
 HERE, THERE = "project:crew/engine", "user:ada"
-VIEW = View((HERE, THERE), AT, tuple(Sensitivity))
+VIEW = View(namespaces=(HERE, THERE), now=AT, sensitivities=tuple(Sensitivity))
 
 
 @pytest.fixture

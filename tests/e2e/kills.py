@@ -110,7 +110,7 @@ def held_by(folder: Path) -> dict[str, int]:
 
 def nowhere(app: App, name: str) -> bool:
     """Say whether neither words nor typos nor pieces nor the vocabulary know the name."""
-    view = View(ADA.namespaces(), app.clock(), tuple(Sensitivity))
+    view = View(namespaces=ADA.namespaces(), now=app.clock(), sensitivities=tuple(Sensitivity))
     return not (
         app.text.search([Term(name)], view, 5)
         or app.text.substring(name, view, 5)

@@ -160,7 +160,7 @@ def test_scores_that_are_none_are_a_note(app: App, scores: list[float]) -> None:
 
 def view_of(app: App, **changes: object) -> View:
     """Return what the store's own caller may see."""
-    return View(ADA.namespaces(), app.clock(), **changes)
+    return View(namespaces=ADA.namespaces(), now=app.clock(), **changes)
 
 
 def test_the_nearest_stretch_of_a_long_memory_is_judged(app: App) -> None:

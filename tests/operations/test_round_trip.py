@@ -85,7 +85,7 @@ def exported_journal(app: App, request: ExportPage) -> list[dict[str, Any]]:
 
 
 def journal(app: App) -> list[JournalEntry]:
-    view = View(ADA.namespaces(), app.clock(), ALL_LEVELS)
+    view = View(namespaces=ADA.namespaces(), now=app.clock(), sensitivities=ALL_LEVELS)
     return app.export_reader.lines(view, 0, 10_000)
 
 
@@ -131,7 +131,7 @@ def test_an_empty_store_becomes_the_same_store(stores: tuple[App, App, Path]) ->
     assert {line.action for line in journal(empty)} == {"import"}
     assert {line.actor for line in journal(empty)} == {"ada"}
     assert all(line.changes["from"].startswith("export.jsonl:") for line in journal(empty))
-    view = View(ADA.namespaces(), full.clock(), ALL_LEVELS)
+    view = View(namespaces=ADA.namespaces(), now=full.clock(), sensitivities=ALL_LEVELS)
     assert empty.export_reader.memories(view, 0, 1_000) == full.export_reader.memories(view, 0, 1_000)
     assert empty.export_reader.facts(view, 0, 1_000) == full.export_reader.facts(view, 0, 1_000)
     assert query_facts(empty, FactQuery(as_of="2026-03-04T12:00:00Z"), ADA) == (
@@ -224,7 +224,7 @@ def test_another_caller_has_their_own(stores: tuple[App, App, Path]) -> None:
     other = Caller(user="eve", team="away", project="side")
     report = import_file(empty, path, other)
     assert report.new == len([line for line in lines(full) if "memory" in line])
-    view = View(other.namespaces(), empty.clock(), ALL_LEVELS)
+    view = View(namespaces=other.namespaces(), now=empty.clock(), sensitivities=ALL_LEVELS)
     assert {line.namespace for line in empty.export_reader.lines(view, 0, 999)} == set(other.namespaces())
     assert lines(empty) == []
     assert recall(empty, Query(query=QUERIES[0]), other).hits

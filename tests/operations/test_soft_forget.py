@@ -145,4 +145,4 @@ def test_a_rebuilt_index_leaves_it_hidden(app: App) -> None:
 
 def everything_of(app: App) -> View:
     """Return a view of all that the caller may see."""
-    return View(ADA.namespaces(), app.clock())
+    return View(namespaces=ADA.namespaces(), now=app.clock())

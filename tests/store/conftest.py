@@ -59,7 +59,9 @@ class Parts:
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of everything in `namespaces`."""
-        return View(namespaces or (NAMESPACE,), self.clock(), tuple(Sensitivity), **changes)
+        return View(
+            namespaces=namespaces or (NAMESPACE,), now=self.clock(), sensitivities=tuple(Sensitivity), **changes
+        )
 
     def rows(self, query: str) -> list[Any]:
         """Read by hand."""

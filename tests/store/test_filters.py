@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -183,7 +183,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
 
 def seeing(**wanted: Any) -> View:
     """Return a view with these filters that is let in on everything."""
-    return replace(View((HERE,), NOW, tuple(Sensitivity)), **wanted)
+    return View(namespaces=(HERE,), now=NOW, sensitivities=tuple(Sensitivity), **wanted)
 
 
 @pytest.mark.parametrize("name", ONLY)
@@ -248,7 +248,7 @@ def test_where_all_that_is_near_fails_the_rest_is_found(crowd: Crowd, monkeypatc
 
 def test_what_one_may_not_see_costs_nothing_either(crowd: Crowd) -> None:
     """Without any filter, a caller who may see only a thousandth of the store still gets that."""
-    view = View((HERE,), NOW, (Sensitivity.SECRET,))
+    view = View(namespaces=(HERE,), now=NOW, sensitivities=(Sensitivity.SECRET,))
     assert not view.filtered
     assert crowd.indexed.nearest(TOWARDS, view, 3) == pytest.approx(crowd.brute(TOWARDS, view, 3), abs=1e-5)
     assert len(crowd.indexed.nearest(TOWARDS, view, 50)) == RARE

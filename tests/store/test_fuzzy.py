@@ -49,7 +49,7 @@ class Lexicon:
                 ),
                 words,
             )
-        return SqliteText(self.database).similar(typed, View((name["name"],), datetime.now(UTC)), limit)
+        return SqliteText(self.database).similar(typed, View(namespaces=(name["name"],), now=datetime.now(UTC)), limit)
 
     def guessed(self, typed: str, stored: str, limit: int = 8) -> list[str]:
         """Return the texts of what is similar."""

@@ -49,19 +49,11 @@ class KindPolicy:
     half_life: float = 21.0
 
 
-POLICIES: Final[dict[FactType, KindPolicy]] = {
-    FactType.GENERAL: KindPolicy(),
-    FactType.PREFERENCE: KindPolicy(),
+POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in FactType} | {
     FactType.DECISION: KindPolicy(decay=0.5, half_life=42.0),
-    FactType.CONTEXT: KindPolicy(),
-    FactType.FACT: KindPolicy(),
-    FactType.ENTITY: KindPolicy(),
-    FactType.RELATIONSHIP: KindPolicy(),
-    FactType.SELF: KindPolicy(),
     FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS),
     FactType.EVENT: KindPolicy(merge=Merge.NEVER),
     FactType.CASE: KindPolicy(merge=Merge.NEVER),
-    FactType.PATTERN: KindPolicy(),
 }
 
 

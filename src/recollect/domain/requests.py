@@ -7,48 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
+from recollect.domain import fields
 from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Scope, Sensitivity, Source
-from recollect.domain.fields import (
-    MAX_CALLER,
-    MAX_LIMIT,
-    Allowed,
-    Budget,
-    CallerName,
-    Concepts,
-    Cosine,
-    Count,
-    Days,
-    File,
-    Files,
-    Heading,
-    Id,
-    Kind,
-    Label,
-    Level,
-    Limit,
-    Line,
-    Moment,
-    Name,
-    Offset,
-    OutOfTen,
-    Overview,
-    Paragraph,
-    Question,
-    ReadScope,
-    Request,
-    Since,
-    SomeLevel,
-    Tags,
-    Text,
-    Type,
-    Unit,
-    Until,
-    WriteScope,
-    blank_to_none,
-    lower,
-    singular,
-    with_optional_fields,
-)
+from recollect.domain.fields import Allowed, Request, blank_to_none, lower, singular, with_optional_fields
 from recollect.errors import InvalidInput
 
 RememberCategory = Literal[
@@ -60,16 +21,18 @@ StoreType = Literal[FactType.FACT, FactType.ENTITY, FactType.RELATIONSHIP, FactT
 """What `memory_store` calls a type."""
 
 Team = Annotated[
-    CallerName, StringConstraints(pattern=r"^[^/]+$"), Allowed(f"Must be 1–{MAX_CALLER} characters without `/`")
+    fields.CallerName,
+    StringConstraints(pattern=r"^[^/]+$"),
+    Allowed(f"Must be 1–{fields.MAX_CALLER} characters without `/`"),
 ]
 
 
 class Caller(Request):
     """Who speaks: the door decides it, and every namespace follows from it."""
 
-    user: CallerName
+    user: fields.CallerName
     team: Team = "local"
-    project: CallerName
+    project: fields.CallerName
 
     def namespace(self, scope: Scope) -> str:
         """Return the one namespace of `scope`: `user:U`, `project:T/P` or `team:T`."""
@@ -94,31 +57,31 @@ class MemoryFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    content: Text = Field(description="Self-contained text")
-    key: Label = Field(None, description="Unique name: the same key updates that memory")
-    scope: WriteScope = Field(Scope.PROJECT, description="Who shares it")
-    fact_type: Kind = Field(FactType.GENERAL, description="Kind of knowledge, such as decision or preference")
-    type: Type = Field(None, description="Kind of observation, such as bugfix or discovery")
-    concepts: Concepts = Field((), description="What it is about, such as gotcha")
-    category: Label = Field(None, description="Free-form group")
-    tags: Tags = Field((), description="Free-form labels")
-    importance: Unit = Field(0.5, description="How much it matters, 0–1")
-    confidence: Unit = Field(0.5, description="How sure it is, 0–1; saying the same again raises it")
-    trust: Unit = Field(0.5, description="How far its source is trusted, 0–1")
-    sensitivity: Level = Field(Sensitivity.PUBLIC, description="Who may read it back")
-    title: Heading = Field("", description="Heading of one line; made from the content when absent")
-    subtitle: Heading = Field("", description="Second heading of one line")
-    abstract: Heading = Field("", description="One line. At most 20 words; made from the content when absent")
-    overview: Overview = Field("", description="One paragraph. Made from the content when absent")
-    files_read: Files = Field((), description="Files that were read for it")
-    files_modified: Files = Field((), description="Files that were modified with it")
-    session_id: Label = Field(None, description="Session it comes from")
-    project: Label = Field(None, description="Project it is about, where that differs from the caller's")
-    discovery_tokens: Count | None = Field(None, description="How many tokens it took to find out")
-    observed_at: Moment | None = Field(None, description="When it happened: day or ISO time")
-    ttl_days: Days | None = Field(None, description="Expires after so many days")
-    speaker: Label = Field(None, description="Who said or did it")
-    position: Count | None = Field(None, description="Place in its session")
+    content: fields.Text = Field(description="Self-contained text")
+    key: fields.Label = Field(None, description="Unique name: the same key updates that memory")
+    scope: fields.WriteScope = Field(Scope.PROJECT, description="Who shares it")
+    fact_type: fields.Kind = Field(FactType.GENERAL, description="Kind of knowledge, such as decision or preference")
+    type: fields.Type = Field(None, description="Kind of observation, such as bugfix or discovery")
+    concepts: fields.Concepts = Field((), description="What it is about, such as gotcha")
+    category: fields.Label = Field(None, description="Free-form group")
+    tags: fields.Tags = Field((), description="Free-form labels")
+    importance: fields.Unit = Field(0.5, description="How much it matters, 0–1")
+    confidence: fields.Unit = Field(0.5, description="How sure it is, 0–1; saying the same again raises it")
+    trust: fields.Unit = Field(0.5, description="How far its source is trusted, 0–1")
+    sensitivity: fields.Level = Field(Sensitivity.PUBLIC, description="Who may read it back")
+    title: fields.Heading = Field("", description="Heading of one line; made from the content when absent")
+    subtitle: fields.Heading = Field("", description="Second heading of one line")
+    abstract: fields.Heading = Field("", description="One line. At most 20 words; made from the content when absent")
+    overview: fields.Overview = Field("", description="One paragraph. Made from the content when absent")
+    files_read: fields.Files = Field((), description="Files that were read for it")
+    files_modified: fields.Files = Field((), description="Files that were modified with it")
+    session_id: fields.Label = Field(None, description="Session it comes from")
+    project: fields.Label = Field(None, description="Project it is about, where that differs from the caller's")
+    discovery_tokens: fields.Count | None = Field(None, description="How many tokens it took to find out")
+    observed_at: fields.Moment | None = Field(None, description="When it happened: day or ISO time")
+    ttl_days: fields.Days | None = Field(None, description="Expires after so many days")
+    speaker: fields.Label = Field(None, description="Who said or did it")
+    position: fields.Count | None = Field(None, description="Place in its session")
     source: Source = Field(Source.TOOL, description="Which way it came in")
 
 
@@ -129,8 +92,8 @@ class Draft(MemoryFields, Request):
     Without a scope it then lies where the other one lies.
     """
 
-    id: Label = Field(None, description="Memory that this text is the new version of")
-    supersedes: Label = Field(None, description="Memory that this one replaces and hides")
+    id: fields.Label = Field(None, description="Memory that this text is the new version of")
+    supersedes: fields.Label = Field(None, description="Memory that this one replaces and hides")
 
     @field_validator("supersedes")
     @classmethod
@@ -144,8 +107,8 @@ class Draft(MemoryFields, Request):
 class Update(Request):
     """New values for fields of one memory; what is absent stays as it is."""
 
-    id: Id
-    sensitivity: SomeLevel = Field(None, description="Who may read it back")
+    id: fields.Id
+    sensitivity: fields.SomeLevel = Field(None, description="Who may read it back")
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
@@ -156,31 +119,42 @@ class Update(Request):
 class ReadAccess(Request):
     """What a read may see beside public memories, and in which of the caller's namespaces it looks."""
 
-    scope: ReadScope = None
+    scope: fields.ReadScope = None
     allow_private: bool = Field(False, description="Also private ones")
     allow_secret: bool = Field(False, description="Also secret ones")
 
 
-class Filters(ReadAccess):
-    """What is asked of memories. What is absent filters nothing; a memory must meet all that are given.
+class MemoryFilters(BaseModel):
+    """What may be asked of a memory beside its match, declared here and nowhere else. What is absent filters nothing.
 
-    It carries every one of `tags` (letter case aside) and `concepts`, and names `entity`; `file` is a path that it
-    read or modified, a folder above that, or the end of it; `since` and `until` (both inclusive) bound when the thing
-    happened. `superseded` also shows what a later memory has replaced.
+    A memory carries every one of `tags` (letter case aside) and `concepts`, and names `entity`; `file` is a path that
+    it read or modified, a folder above that, or the end of it; `since` and `until` (both inclusive) bound when the
+    thing happened.
     """
 
-    fact_type: Kind | None = Field(None, description="Only this kind of knowledge, such as decision")
-    category: Label = Field(None, description="Only this group")
-    type: Type = Field(None, description="Only this kind of observation, such as bugfix")
-    tags: Tags = Field((), description="Only with this tag")
-    concepts: Concepts = Field((), description="Only about this concept, such as gotcha")
-    entity: Label = Field(None, description="Only with this person, file, address or ticket in the text")
-    project: Label = Field(None, description="Only with this in its own field `project`")
-    session_id: Label = Field(None, description="Only from the session with this id")
-    file: File = Field(None, description="Path, its end, or a folder. Only what read or modified that file")
-    since: Since = Field(None, description="Day or ISO time. Only what happened then or later; UTC unless it says")
-    until: Until = Field(None, description="Only what happened then or earlier; a day counts to its end")
-    sensitivity: SomeLevel = Field(None, description="Only this level, if `allow_private` or `allow_secret` lets it in")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    fact_type: fields.Kind | None = Field(None, description="Only this kind of knowledge, such as decision")
+    category: fields.Label = Field(None, description="Only this group")
+    type: fields.Type = Field(None, description="Only this kind of observation, such as bugfix")
+    tags: fields.Tags = Field((), description="Only with this tag")
+    concepts: fields.Concepts = Field((), description="Only about this concept, such as gotcha")
+    entity: fields.Label = Field(None, description="Only with this person, file, address or ticket in the text")
+    project: fields.Label = Field(None, description="Only with this in its own field `project`")
+    session_id: fields.Label = Field(None, description="Only from the session with this id")
+    file: fields.File = Field(None, description="Path, its end, or a folder. Only what read or modified that file")
+    since: fields.Since = Field(
+        None, description="Day or ISO time. Only what happened then or later; UTC unless it says"
+    )
+    until: fields.Until = Field(None, description="Only what happened then or earlier; a day counts to its end")
+    sensitivity: fields.SomeLevel = Field(
+        None, description="Only this level, if `allow_private` or `allow_secret` lets it in"
+    )
+
+
+class Filters(MemoryFilters, ReadAccess):
+    """What a read asks of memories: all that is given. `superseded` also shows what a later memory has replaced."""
+
     superseded: bool = Field(False, description="Also what a later memory has replaced or summarized")
 
     @field_validator("until")
@@ -205,20 +179,20 @@ class Query(Filters):
     With `max_tokens` every match has a line in the answer's index, and `limit` bounds the details.
     """
 
-    query: Question = Field(description="Question or key words. Typos are forgiven")
-    limit: Limit = 10
-    max_tokens: Budget | None = Field(
+    query: fields.Question = Field(description="Question or key words. Typos are forgiven")
+    limit: fields.Limit = 10
+    max_tokens: fields.Budget | None = Field(
         None, description="Size of the answer. A line for each match, then details as they fit into so many tokens"
     )
     profile: Profile = Field(Profile.BALANCED, description="How hits are ranked")
-    min_score: Unit = Field(0.35, description="Leave out hits below this score, 0–1")
+    min_score: fields.Unit = Field(0.35, description="Leave out hits below this score, 0–1")
 
 
 class Forget(Request):
     """Which memory to forget for good; without a scope, wherever among the caller's namespaces it lies."""
 
-    id: Id
-    scope: ReadScope = None
+    id: fields.Id
+    scope: fields.ReadScope = None
 
 
 class SoftForget(Forget):
@@ -234,7 +208,7 @@ class Restore(Forget):
 class Get(Request):
     """Which memory to read whole."""
 
-    id: Id
+    id: fields.Id
     allow_private: bool = Field(False, description="Also when it is private")
     allow_secret: bool = Field(False, description="Also when it is secret")
 
@@ -246,15 +220,15 @@ class Inspect(Request):
 class Listing(Filters):
     """Which memories to list, in which order; `offset` skips what an earlier page has shown."""
 
-    limit: Limit = 20
-    offset: Offset = 0
+    limit: fields.Limit = 20
+    offset: fields.Offset = 0
     order: Annotated[Order, BeforeValidator(lower)] = Field(Order.UPDATED, description="Which come first")
 
 
 class ByFile(Listing):
     """Which file, folder or end of a path the memories read or modified."""
 
-    file: File = Field()
+    file: fields.File = Field()
 
     @field_validator("file")
     @classmethod
@@ -282,36 +256,38 @@ class StoreFact(Request):
     Another object of the same subject and predicate is invalidated, unless `several` may hold at once.
     """
 
-    subject: Name = Field(description="What it is about")
-    predicate: Name = Field(description="What is said of the subject")
-    object: Text = Field(description="The other end")
-    confidence: Unit = Field(0.5, description="How certain it is, 0–1")
-    memory_id: Label = Field(None, description="Where it was said. The id of that memory")
-    valid_from: Since = Field(None, description="Default now. Since when it holds: day or ISO time")
-    valid_to: Since = Field(None, description="Until when it holds; default: until it is replaced")
+    subject: fields.Name = Field(description="What it is about")
+    predicate: fields.Name = Field(description="What is said of the subject")
+    object: fields.Text = Field(description="The other end")
+    confidence: fields.Unit = Field(0.5, description="How certain it is, 0–1")
+    memory_id: fields.Label = Field(None, description="Where it was said. The id of that memory")
+    valid_from: fields.Since = Field(None, description="Default now. Since when it holds: day or ISO time")
+    valid_to: fields.Since = Field(None, description="Until when it holds; default: until it is replaced")
     several: bool = Field(False, description="Others hold on beside it")
-    sensitivity: Level | None = Field(None, description="Who may read it: everybody in its scope, or only on request")
-    scope: WriteScope = Scope.PROJECT
+    sensitivity: fields.Level | None = Field(
+        None, description="Who may read it: everybody in its scope, or only on request"
+    )
+    scope: fields.WriteScope = Scope.PROJECT
 
 
 class FactQuery(ReadAccess):
     """Which facts to read: by any part (letter case aside), as they held at a time; `history` shows invalid ones."""
 
-    subject: Label = Field(None, description="Only about this")
-    predicate: Label = Field(None, description="Only with this predicate")
-    object: Label = Field(None, description="Only with this other end")
-    memory_id: Label = Field(None, description="Where it was said. The id of that memory")
-    as_of: Since = Field(None, description="Day or ISO time. Facts as they held then")
+    subject: fields.Label = Field(None, description="Only about this")
+    predicate: fields.Label = Field(None, description="Only with this predicate")
+    object: fields.Label = Field(None, description="Only with this other end")
+    memory_id: fields.Label = Field(None, description="Where it was said. The id of that memory")
+    as_of: fields.Since = Field(None, description="Day or ISO time. Facts as they held then")
     history: bool = Field(False, description="Also ended ones")
-    min_confidence: Unit = Field(0.0, description="Only facts at least so certain, 0–1")
-    limit: Limit = 50
-    offset: Offset = 0
+    min_confidence: fields.Unit = Field(0.0, description="Only facts at least so certain, 0–1")
+    limit: fields.Limit = 50
+    offset: fields.Offset = 0
 
 
 class Purge(Request):
     """Remove for good what has passed its time, in the namespaces of the caller or in that of one scope."""
 
-    scope: ReadScope = None
+    scope: fields.ReadScope = None
 
 
 class Rescan(Request):
@@ -320,66 +296,66 @@ class Rescan(Request):
     on_found: Annotated[OnFound, BeforeValidator(lower)] = Field(
         OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
     )
-    scope: ReadScope = None
+    scope: fields.ReadScope = None
 
 
 class Summarize(Request):
     """Condense what was not touched for so long into one summary per category; the originals are kept aside."""
 
-    older_than_days: Days = Field(30.0, description="Days without a change or a use")
-    category: Label = Field(None, description="Only this group")
-    at_least: Annotated[int, Field(ge=2, le=MAX_LIMIT), Allowed(f"Must be a whole number from 2 to {MAX_LIMIT}")] = (
-        Field(3, description="Leave smaller groups as they are, 2–100")
-    )
-    scope: WriteScope = Field(Scope.PROJECT, description="Who shares them")
+    older_than_days: fields.Days = Field(30.0, description="Days without a change or a use")
+    category: fields.Label = Field(None, description="Only this group")
+    at_least: Annotated[
+        int, Field(ge=2, le=fields.MAX_LIMIT), Allowed(f"Must be a whole number from 2 to {fields.MAX_LIMIT}")
+    ] = Field(3, description="Leave smaller groups as they are, 2–100")
+    scope: fields.WriteScope = Field(Scope.PROJECT, description="Who shares them")
 
 
 class FindSimilar(Filters):
     """Which memories say nearly the same as a text or as another memory: cosine of the best chunk ≥ `threshold`."""
 
-    content: Text | None = Field(None, description="Either a text to compare with")
-    id: Label = Field(None, description="Or a memory id")
-    threshold: Cosine | None = Field(None, description="Least cosine. -1–1; default: that of a duplicate")
-    limit: Limit = 10
+    content: fields.Text | None = Field(None, description="Either a text to compare with")
+    id: fields.Label = Field(None, description="Or a memory id")
+    threshold: fields.Cosine | None = Field(None, description="Least cosine. -1–1; default: that of a duplicate")
+    limit: fields.Limit = 10
 
 
 class ForPrompt(Filters):
     """What to put before a model: the most worthwhile memories as fenced Markdown, within a budget."""
 
-    query: Annotated[Question | None, BeforeValidator(blank_to_none)] = Field(
+    query: Annotated[fields.Question | None, BeforeValidator(blank_to_none)] = Field(
         None, description="Default: what is used most. A question or key words"
     )
-    max_entries: Limit = Field(20, description="How many memories at most. 1–100")
-    max_tokens: Budget = Field(1_000, description="How many tokens at most")
+    max_entries: fields.Limit = Field(20, description="How many memories at most. 1–100")
+    max_tokens: fields.Budget = Field(1_000, description="How many tokens at most")
 
 
 class MemoryStore(Request):
     """Create a memory (no `id`) or update one; `importance` is 0–10."""
 
-    content: Text | None = Field(None, description="Required to create")
-    id: Label = Field(None, description="Memory id")
-    summary: Line | None = Field(None, description="One line")
+    content: fields.Text | None = Field(None, description="Required to create")
+    id: fields.Label = Field(None, description="Memory id")
+    summary: fields.Line | None = Field(None, description="One line")
     type: Annotated[StoreType, BeforeValidator(singular)] | None = Field(None, description="Kind of knowledge")
-    importance: OutOfTen | None = Field(None, description="8-10 critical, 1-3 temporary; default 5")
-    tags: Tags | None = Field(None, description="Free-form labels")
-    ttl_days: Days | None = Field(None, description="Days until it expires")
-    scope: WriteScope | None = Field(None, description="Who shares it")
+    importance: fields.OutOfTen | None = Field(None, description="8-10 critical, 1-3 temporary; default 5")
+    tags: fields.Tags | None = Field(None, description="Free-form labels")
+    ttl_days: fields.Days | None = Field(None, description="Days until it expires")
+    scope: fields.WriteScope | None = Field(None, description="Who shares it")
 
 
 class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
-    limit: Limit = Field(10, description="Most details")
-    max_tokens: Budget = Field(2_000, description="Size of the answer")
+    limit: fields.Limit = Field(10, description="Most details")
+    max_tokens: fields.Budget = Field(2_000, description="Size of the answer")
     profile: Profile = Profile.HABIT
-    min_score: Unit = 0.0
+    min_score: fields.Unit = 0.0
 
 
 class MemoryRemember(Request):
     """One of six kinds of knowledge in three layers; what resembles it decides what becomes of it."""
 
-    content: Text = Field(description="Self-contained text")
+    content: fields.Text = Field(description="Self-contained text")
     category: Annotated[RememberCategory, BeforeValidator(singular)] = Field(description="Kind of knowledge")
-    abstract: Line | None = Field(None, description="One line")
-    overview: Paragraph | None = Field(None, description="One paragraph")
-    scope: WriteScope = Scope.PROJECT
+    abstract: fields.Line | None = Field(None, description="One line")
+    overview: fields.Paragraph | None = Field(None, description="One paragraph")
+    scope: fields.WriteScope = Scope.PROJECT

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from recollect.domain.enums import FactType, Sensitivity
+from recollect.domain.requests import MemoryFilters
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +27,11 @@ class RankingRow:
     observed_at: datetime | None
 
 
-FILTERS: Final = (
-    "fact_type",
-    "category",
-    "type",
-    "tags",
-    "concepts",
-    "entity",
-    "project",
-    "session_id",
-    "file",
-    "since",
-    "until",
-    "sensitivity",
-)
+FILTERS: Final = tuple(MemoryFilters.model_fields)
 """What a query may ask of memories beside their match; a view carries each under the same name."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(MemoryFilters):
     """What one read may see; the store turns it into SQL, so that nothing else ever leaves a table.
 
     A level of `sensitivity` that is asked for is seen only when `sensitivities` lets it in; what a later memory
@@ -54,18 +41,6 @@ class View:
     namespaces: tuple[str, ...]
     now: datetime
     sensitivities: tuple[Sensitivity, ...] = (Sensitivity.PUBLIC,)
-    fact_type: FactType | None = None
-    category: str | None = None
-    type: Observation | None = None
-    tags: tuple[str, ...] = ()
-    concepts: tuple[Concept, ...] = ()
-    entity: str | None = None
-    project: str | None = None
-    session_id: str | None = None
-    file: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    sensitivity: Sensitivity | None = None
     superseded: bool = False
 
     @property

@@ -105,7 +105,12 @@ def _profiles(app: App, one: PreparedDraft, namespace: str) -> list[Memory]:
 
 
 def _view(app: App, draft: Draft, namespace: str, kind: FactType | None = None) -> View:
-    return View(app.records.existing_namespaces([namespace]), app.clock(), (draft.sensitivity,), fact_type=kind)
+    return View(
+        namespaces=app.records.existing_namespaces([namespace]),
+        now=app.clock(),
+        sensitivities=(draft.sensitivity,),
+        fact_type=kind,
+    )
 
 
 def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:

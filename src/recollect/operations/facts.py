@@ -82,7 +82,8 @@ def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = 
 
 def query_facts(app: App, request: FactQuery, caller: Caller) -> FactsFound:
     """Return the facts valid now, or at `as_of`, with the parts asked for; `history` shows ended ones too."""
-    view = replace(unfiltered(app, request, caller, request.scope), superseded=request.history)
+    seen = unfiltered(app, request, caller, request.scope)
+    view = seen.model_copy(update={"superseded": request.history})
     facts, total = app.records.facts(request, view)
     return FactsFound(tuple(facts), total)
 

@@ -22,7 +22,7 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
     """Count what the caller's namespaces hold, by scope, kind and state."""
     namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
-    return app.records.stats(View(namespaces, app.clock(), allowed_levels(request)))
+    return app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request)))
 
 
 def doctor(app: App, _request: Inspect, _caller: Caller) -> list[Check]:

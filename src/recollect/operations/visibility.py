@@ -25,7 +25,7 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
 def unfiltered(app: App, request: ReadAccess | Get, caller: Caller, scope: Scope | None = None) -> View:
     """Return what an unfiltered read may see, superseded memories included."""
     namespaces = app.records.existing_namespaces(caller.namespaces(scope))
-    return View(namespaces, app.clock(), allowed_levels(request), superseded=True)
+    return View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request), superseded=True)
 
 
 def allowed_levels(request: ReadAccess | Get) -> tuple[Sensitivity, ...]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
+from recollect.operations.visibility import allowed_levels
 from recollect.ports import App
 from recollect.transfer import recollect_jsonl as jsonl
 
@@ -23,8 +23,8 @@ _FIRST: Final = ExportPage.model_fields["after"].default
 
 def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     """Return the next lines of an export; the first page begins with the header."""
-    allowed = (Sensitivity.PRIVATE,) * request.allow_private + (Sensitivity.SECRET,) * request.allow_secret
-    view = View(caller.namespaces(request.scope), app.clock(), (Sensitivity.PUBLIC, *allowed))
+    namespaces = caller.namespaces(request.scope)
+    view = View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request))
     part, _, number = request.after.partition(":")
     reader = app.export_reader
     reads: dict[str, Callable[[View, int, int], Sequence[Any]]]

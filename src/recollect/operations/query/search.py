@@ -158,7 +158,9 @@ def _affordable(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
 
 def _seen(app: App, term: Term, view: View) -> bool:
     """Say whether the caller may see a memory with the term: no spelling tells of what is hidden or expired."""
-    unfiltered = View(view.namespaces, view.now, view.sensitivities, superseded=view.superseded)
+    unfiltered = View(
+        namespaces=view.namespaces, now=view.now, sensitivities=view.sensitivities, superseded=view.superseded
+    )
     return bool(app.text.search([Term(term.text)], unfiltered, 1))
 
 

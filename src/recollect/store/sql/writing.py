@@ -245,7 +245,7 @@ class SqlWriting:
 
     def keys_with_prefix(self, prefix: str) -> dict[str, int]:
         """Return the memories whose key begins so and that everybody in the namespace may see, by their key."""
-        seen = visible(self._connection, View((self._namespace,), self._now, superseded=True))
+        seen = visible(self._connection, View(namespaces=(self._namespace,), now=self._now, superseded=True))
         mine = memory.c.key.startswith(prefix, autoescape=True)
         found = self._connection.execute(select(memory.c.key, memory.c.id).where(self._here, mine, seen))
         return {row.key: row.id for row in found}
