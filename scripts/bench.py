@@ -100,11 +100,11 @@ def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
     view = View(namespaces=caller.namespaces(), now=app.clock())
     index: Any = app.vectors
     home = caller.namespaces()[1]
-    vectors = {text: app.embedder.embed([text], "query")[0] for text in queries}
+    vectors = {text: app.embedder.read([text], "query")[0].vector for text in queries}
     words = {text: [Term(word) for word in parse(text).words] for text in queries}
     works: dict[str, Callable[[str], Any]] = {
         "recall": lambda text: recollect.recall(app, Query(query=text), caller),
-        "embed query": lambda text: app.embedder.embed([text], "query"),
+        "embed query": lambda text: app.embedder.read([text], "query"),
         "one Chroma query": lambda text: index._index.query(home, vectors[text], 50),
         "one FTS query": lambda text: app.text.search(words[text], view, 50),
     }

@@ -53,7 +53,7 @@ def vectors_of(texts: list[str]) -> Any:
         embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
         embedder.warm()
         batches = track(range(0, len(texts), BATCH), "Embedding", console=err)
-        return np.concatenate([embedder.embed(texts[start : start + BATCH]) for start in batches])
+        return np.stack([one.vector for start in batches for one in embedder.read(texts[start : start + BATCH])])
 
 
 def cosines(pairs: list[Pair]) -> Any:

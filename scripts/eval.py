@@ -61,7 +61,7 @@ def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, tuple[l
     words = [Term(word) for word in parse(one.text).words]
     lexical, by_words = timed(lambda: ordered(app.text.search(words, view, FETCH)) if words else [])
     near, by_meaning = timed(
-        lambda: ordered(app.vectors.nearest(app.embedder.embed([one.text], "query")[0], view, FETCH))
+        lambda: ordered(app.vectors.nearest(app.embedder.read([one.text], "query")[0].vector, view, FETCH))
     )
     fused, fusing = timed(lambda: fuse(lexical, near))
     found = {

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from embedded import vectors
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding import (
     OnnxEmbedder,
@@ -56,7 +57,7 @@ def test_cosine_to_sentence_transformers(embedder: OnnxEmbedder) -> None:
 
     texts = _texts()
     theirs = SentenceTransformer(str(PACKAGED), device="cpu").encode(texts, normalize_embeddings=True)
-    cosines = (embedder.embed(texts) * theirs).sum(axis=1)
+    cosines = (vectors(embedder, texts) * theirs).sum(axis=1)
     assert len(texts) > 200
     assert cosines.min() > 0.9999
 
@@ -64,31 +65,31 @@ def test_cosine_to_sentence_transformers(embedder: OnnxEmbedder) -> None:
 def test_rows_are_unit_float32_in_order(embedder: OnnxEmbedder) -> None:
     """A batch gives float32 unit rows in the order of the texts, equal to embedding one by one."""
     texts = _texts()[:70]
-    rows = embedder.embed(texts)
+    rows = vectors(embedder, texts)
     assert (rows.dtype, rows.shape) == (np.float32, (70, 384))
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(rows, np.vstack([embedder.embed([text]) for text in texts]), atol=2e-6)
+    np.testing.assert_allclose(rows, np.vstack([vectors(embedder, [text]) for text in texts]), atol=2e-6)
 
 
 def test_no_texts_give_no_rows(cache: Path, card: ModelCard) -> None:
     """An empty list gives an array of shape (0, d) without loading anything."""
     lazy = OnnxEmbedder(card, None, cache)
-    assert lazy.embed([]).shape == (0, 384)
+    assert vectors(lazy, []).shape == (0, 384)
     assert not lazy.ready
 
 
 def test_long_text_is_cut_at_the_limit(embedder: OnnxEmbedder) -> None:
     """Only the first 254 tokens of a long text count, beside the two special ones."""
     text = "alpha " * 600
-    assert np.array_equal(embedder.embed([text]), embedder.embed(["alpha " * 254]))
-    assert not np.array_equal(embedder.embed([text]), embedder.embed(["alpha " * 253]))
+    assert np.array_equal(vectors(embedder, [text]), vectors(embedder, ["alpha " * 254]))
+    assert not np.array_equal(vectors(embedder, [text]), vectors(embedder, ["alpha " * 253]))
 
 
 def test_prompt_follows_the_kind(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
     """Queries and documents get the card's prompt of their kind in front."""
     prompted = OnnxEmbedder(replace(card, query_prompt="query: "), None, cache)
-    np.testing.assert_allclose(prompted.embed(["fox"], "query"), embedder.embed(["query: fox"]), atol=1e-6)
-    np.testing.assert_allclose(prompted.embed(["fox"]), embedder.embed(["fox"]), atol=1e-6)
+    np.testing.assert_allclose(vectors(prompted, ["fox"], "query"), vectors(embedder, ["query: fox"]), atol=1e-6)
+    np.testing.assert_allclose(vectors(prompted, ["fox"]), vectors(embedder, ["fox"]), atol=1e-6)
 
 
 def test_threads_share_a_cold_embedder(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
@@ -97,15 +98,15 @@ def test_threads_share_a_cold_embedder(embedder: OnnxEmbedder, card: ModelCard, 
     assert not shared.ready
     texts = _texts()[:48]
     with ThreadPoolExecutor(16) as pool:
-        rows = list(pool.map(lambda text: (shared.embed([text])[0], len(shared.spans(text))), texts))
+        rows = list(pool.map(lambda text: (vectors(shared, [text])[0], len(shared.spans(text))), texts))
     assert shared.ready
-    np.testing.assert_allclose(np.vstack([row for row, _ in rows]), embedder.embed(texts), atol=2e-6)
+    np.testing.assert_allclose(np.vstack([row for row, _ in rows]), vectors(embedder, texts), atol=2e-6)
     assert [count for _, count in rows] == [len(embedder.spans(text)) for text in texts]
 
 
 def test_lone_surrogate_is_no_error(embedder: OnnxEmbedder) -> None:
     """A text that is not valid Unicode is embedded, and its spans keep their places."""
-    assert embedder.embed(["a \ud800 b"]).shape == (1, 384)
+    assert vectors(embedder, ["a \ud800 b"]).shape == (1, 384)
     assert embedder.spans("a \ud800 b") == [(0, 1), (2, 3), (4, 5)]
 
 
@@ -138,7 +139,7 @@ def test_warm_start_loads_no_heavy_library(embedder: OnnxEmbedder, cache: Path, 
         "import sys; from pathlib import Path; from recollect.engines.embedding import open_embedder\n"
         "heavy = ('torch', 'sentence_transformers', 'transformers', 'onnx', 'huggingface_hub')\n"
         "print([name for name in (*heavy, 'onnxruntime', 'tokenizers') if name in sys.modules])\n"
-        f"opened = open_embedder({NAME!r}, None, Path(sys.argv[1])); opened.warm(); opened.embed(['hello'], 'query')\n"
+        f"opened = open_embedder({NAME!r}, None, Path(sys.argv[1])); opened.warm(); opened.read(['hello'], 'query')\n"
         "print(opened.ready, [name for name in heavy if name in sys.modules])"
     )
     done = python(code, cache)
@@ -153,7 +154,7 @@ def test_a_reading_has_the_vector_of_embed(embedder: OnnxEmbedder) -> None:
     """Whatever the batches, reading gives in order the vectors that embedding gives."""
     texts = _texts()[:45]
     readings = embedder.read(texts)
-    np.testing.assert_allclose(np.vstack([one.vector for one in readings]), embedder.embed(texts), atol=1e-6)
+    np.testing.assert_allclose(np.vstack([one.vector for one in readings]), vectors(embedder, texts), atol=1e-6)
     assert embedder.read([]) == []
 
 
@@ -180,7 +181,7 @@ def test_a_long_reading_is_cut_at_the_limit(embedder: OnnxEmbedder) -> None:
     (reading,) = embedder.read(["alpha " * 600])
     assert reading.tokens.shape == (254, 384)
     assert reading.spans[-1] == (253 * 6, 253 * 6 + 5)
-    assert np.array_equal(reading.vector, embedder.embed(["alpha " * 600])[0])
+    assert np.array_equal(reading.vector, vectors(embedder, ["alpha " * 600])[0])
 
 
 def test_a_prompt_is_read_but_not_returned(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
@@ -219,10 +220,10 @@ def test_local_folder_is_loaded_by_path(
     assert (derived.dimensions, derived.max_tokens, derived.pooling) == (384, 256, "mean")
     texts = _texts()[:40]
     for kind in ("query", "document"):
-        rows = reference.embed(texts, kind)
+        rows = vectors(reference, texts, kind)
         assert rows.dtype == np.float32
-        assert (rows * embedder.embed(texts, kind)).sum(axis=1).min() > 0.9999
-    assert reference.embed([]).shape == (0, 384)
+        assert (rows * vectors(embedder, texts, kind)).sum(axis=1).min() > 0.9999
+    assert vectors(reference, []).shape == (0, 384)
 
 
 def test_both_embedders_count_tokens_alike(reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder) -> None:
@@ -242,7 +243,7 @@ def test_both_embedders_read_alike(
         assert float(ours.vector @ theirs.vector) > 0.9999
         assert (ours.tokens * theirs.tokens).sum(axis=1).min(initial=1.0) > 0.999
         assert len(ours.signs) == len(theirs.signs) == 48 * len(ours.spans)
-    np.testing.assert_allclose([one.vector for one in reference.read(texts)], reference.embed(texts), atol=1e-6)
+    np.testing.assert_allclose([one.vector for one in reference.read(texts)], vectors(reference, texts), atol=1e-6)
     assert reference.read([]) == []
 
 

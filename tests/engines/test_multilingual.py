@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from callers import ADA
+from embedded import vectors
 from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder, find_card, open_embedder
@@ -165,8 +166,8 @@ def test_both_runtimes_agree_over_a_unigram_tokenizer(polyglot: OnnxEmbedder, mo
     reference = open_embedder(str(models / "tiny-polyglot"), None, models)
     assert isinstance(reference, SentenceTransformersEmbedder)
     for kind in ("query", "document"):
-        rows = polyglot.embed([*TEXTS, " ".join(TEXTS)], kind)
-        theirs = reference.embed([*TEXTS, " ".join(TEXTS)], kind)
+        rows = vectors(polyglot, [*TEXTS, " ".join(TEXTS)], kind)
+        theirs = vectors(reference, [*TEXTS, " ".join(TEXTS)], kind)
         assert (rows.dtype, rows.shape) == (np.float32, (len(TEXTS) + 1, 32))
         assert (rows * theirs).sum(axis=1).min() > 0.9999
     for text in TEXTS:
@@ -177,8 +178,10 @@ def test_prompts_are_put_in_front(polyglot: OnnxEmbedder, models: Path, tmp_path
     """A query and a document get the card's prompts, so that the same words are two vectors."""
     bare = OnnxEmbedder(replace(polyglot.card, query_prompt="", document_prompt=""), models, tmp_path / "cache")
     for kind, prompt in (("query", "query: "), ("document", "passage: ")):
-        np.testing.assert_allclose(polyglot.embed(TEXTS, kind), bare.embed([prompt + one for one in TEXTS]), atol=1e-6)
-    assert not np.allclose(polyglot.embed(["数据库"], "query"), polyglot.embed(["数据库"], "document"), atol=1e-3)
+        np.testing.assert_allclose(
+            vectors(polyglot, TEXTS, kind), vectors(bare, [prompt + one for one in TEXTS]), atol=1e-6
+        )
+    assert not np.allclose(vectors(polyglot, ["数据库"], "query"), vectors(polyglot, ["数据库"], "document"), atol=1e-3)
 
 
 def test_spans_lie_in_the_text(polyglot: OnnxEmbedder) -> None:
@@ -210,7 +213,7 @@ def test_an_unpinned_model_is_known_by_its_revision(models: Path, tmp_path: Path
     _card(folder, sha256="", runtime="sentence-transformers")
     opened = open_embedder("tiny-polyglot", tmp_path, tmp_path / "cache")
     assert isinstance(opened, SentenceTransformersEmbedder)
-    assert opened.embed(["数据库"]).shape == (1, 32)
+    assert vectors(opened, ["数据库"]).shape == (1, 32)
     assert stamps_of(opened) == {"model": ID, "revision": "tiny", "dimensions": "32"}
 
 

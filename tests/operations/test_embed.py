@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from callers import ADA
+from embedded import vectors
 from recollect import App, Draft, reindex, remember
 from recollect.operations.embed import chunks_of
 from recollect.ports import Embedder, TokenEmbeddings
@@ -44,7 +45,7 @@ def test_a_short_text_is_one_chunk(app: App) -> None:
     (chunk,) = chunks_of(app.embedder, content)
     (reading,) = app.embedder.read([content])
     assert (chunk.start, chunk.end) == (0, len(content))
-    np.testing.assert_allclose(chunk.vector, app.embedder.embed([content])[0], atol=1e-6)
+    np.testing.assert_allclose(chunk.vector, vectors(app.embedder, [content])[0], atol=1e-6)
     assert chunk.tokens == reading.signs
     assert len(chunk.tokens) == 48 * len(app.embedder.spans(content))
 

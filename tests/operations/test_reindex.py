@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from callers import ADA
+from embedded import vectors
 from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memory, recall, reindex, remember
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of
@@ -248,7 +249,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
     recalled = recall(filled, Query(query="the lobster in harbour 175", min_score=0.0), ADA)
     assert recalled.hits[0].memory.key == "k25"
     assert any("switched to another embedding model" in note for note in recalled.notes)
-    vector = filled.embedder.embed(["lobster"], "query")[0]
+    vector = vectors(filled.embedder, ["lobster"], "query")[0]
     assert filled.vectors.cosines(vector, [1, 2]) == {}
     late = int(remember(filled, Draft(content="Written by a process of yesterday: an okapi", key="late"), ADA).id)
     remember(filled, Draft(content="Changed by a process of yesterday: an okapi", key="k1"), ADA)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from callers import ADA
+from embedded import vectors
 from recollect import App, Draft, Query, recall, remember
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Inspect
@@ -168,7 +169,7 @@ def test_the_nearest_stretch_of_a_long_memory_is_judged(app: App) -> None:
     rambling = "The committee discussed the colour of the curtains at length. " * 60
     content = f"{rambling}\nProduction deploys go out on Tuesday mornings.\n{rambling}"
     number = int(remember(app, Draft(content=content), ADA).id)
-    vector = app.embedder.embed(["when do we ship releases?"], "query")[0]
+    vector = vectors(app.embedder, ["when do we ship releases?"], "query")[0]
     passage = passages(app, view_of(app), vector, [number])[number]
     assert "deploys go out on Tuesday" in passage
     assert len(passage) < len(content) / 2
@@ -190,7 +191,7 @@ def test_a_memory_without_vectors_is_judged_whole(app: App) -> None:
             return {}
 
     number = int(remember(app, Draft(content="We ship on Tuesdays"), ADA).id)
-    vector = app.embedder.embed(["releases"], "query")[0]
+    vector = vectors(app.embedder, ["releases"], "query")[0]
     waiting = replace(app, vectors=UnembeddedMemory())
     assert passages(waiting, view_of(app), vector, [number]) == {number: "We ship on Tuesdays"}
 
@@ -213,7 +214,7 @@ def test_a_real_cross_encoder_orders_memories(open_store: Callable[..., App], fo
     assert app.capabilities.rerank.ready
     golden = int(remember(app, Draft(content="the river is golden"), ADA).id)
     muddy = int(remember(app, Draft(content="the river is muddy"), ADA).id)
-    read = partial(passages, app, view_of(app), app.embedder.embed(["what is the river"], "query")[0])
+    read = partial(passages, app, view_of(app), vectors(app.embedder, ["what is the river"], "query")[0])
     found, notes = reranked(app, "what is the river", {muddy: 0.5, golden: 0.4}, read)
     assert found[golden] > found[muddy]
     assert notes == ()

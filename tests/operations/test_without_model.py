@@ -32,10 +32,6 @@ class NotLoadedYet:
         """Fail: nobody may wait."""
         raise AssertionError("nobody may wait for the model here")
 
-    def embed(self, texts: Sequence[str], kind: str = "document") -> None:
-        """Fail: there are no weights."""
-        raise AssertionError("a model that is not loaded cannot embed")
-
     def read(self, texts: Sequence[str], kind: str = "document") -> None:
         """Fail: there are no weights."""
         raise AssertionError("a model that is not loaded cannot read")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from embedded import vectors
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
 from recollect.domain.enums import FactType
@@ -215,7 +216,7 @@ def test_long_content_is_found_by_its_last_paragraph(app: App, settings: Setting
     with database.reading() as connection:
         held = vectors_of(connection, [long_one])[long_one]
     database.close()
-    cosines = [float(one @ app.embedder.embed([query.query], "query")[0]) for one in held]
+    cosines = [float(one @ vectors(app.embedder, [query.query], "query")[0]) for one in held]
     assert len(cosines) > 4
     assert cosines.index(max(cosines)) == len(cosines) - 1
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from embedded import vectors
 from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
@@ -308,7 +309,7 @@ def test_many_memories_have_the_vectors_they_would_have_had(app: App, bring: Imp
     bring("memories.jsonl", "\n".join(layered(number, text) for number, text in enumerate(texts)))
     for text, one in zip(texts, stored(app), strict=True):
         assert one.content == text
-    asked = app.embedder.embed([texts[39]], "query")[0]
+    asked = vectors(app.embedder, [texts[39]], "query")[0]
     alone = remember(app, Draft(content=texts[39] + " "), ADA)
     found = app.vectors.cosines(asked, [stored(app)[39].id, int(alone.id)])
     assert len({round(cosine, 4) for cosine in found.values()}) == 1

@@ -1,18 +1,23 @@
 """Late interaction over tokens kept as sign bits: MaxSim of ColBERT (Khattab and Zaharia 2020) with 1-bit documents.
 
-It stands below the rooms because engines pack and the store compares; a process that does neither never loads numpy.
+Engines pack what a model read and wiring hands the comparison to the store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix: TypeAlias = NDArray[np.float32]  # float32[n, d], unit rows
+from recollect.ports import TokenEmbeddings
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.ports import Matrix, Vector
+
+_LEAST = np.float32(1e-12)
 _BLOCK = 4_096  # tokens: what is worked on stays in the processor's caches
 _SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2) - np.float32(1)
 """The signs, 1 or -1, that each value of a byte stands for: float32[256, 8]."""
@@ -25,6 +30,13 @@ def pack(tokens: Matrix) -> bytes:
     tokens keep their float32 (asymmetric 1-bit quantisation).
     """
     return np.packbits(tokens > 0, axis=1).tobytes()
+
+
+def make_reading(vector: Vector, states: Matrix, spans: Sequence[tuple[int, int]]) -> TokenEmbeddings:
+    """Bring the last hidden `states`, float32[t, d], of a text's tokens to unit length and pack their signs."""
+    norms = np.linalg.norm(states, axis=1, keepdims=True)
+    tokens = states / np.maximum(norms, _LEAST)
+    return TokenEmbeddings(vector, tokens, tuple(spans), pack(tokens))
 
 
 def similarity(query: Matrix, packed: Sequence[bytes]) -> Matrix:

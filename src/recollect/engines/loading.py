@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from threading import Event, Lock
-from typing import Any
+from typing import Generic, TypeVar
 
 from recollect.errors import RecollectError
 
+T = TypeVar("T")
 
-class LazyModel(ABC):
-    """The `Loadable` part of every model: `_load` is called once and its result kept.
+
+class LazyModel(ABC, Generic[T]):
+    """The `Loadable` part of every model: `_load` is called once and `_model` gives its result.
 
     `kind` is what messages call it, such as "embedding model".
     """
@@ -20,15 +22,15 @@ class LazyModel(ABC):
     kind = "model"
 
     def __init__(self) -> None:
-        self._kept: Any = None
+        self._kept: T | None = None
         self._loading = Lock()
         self._settled = Event()
         self._settled.set()
         self._failure = ""
 
     @abstractmethod
-    def _load(self) -> Any:
-        """Load the model and return what `_loaded` gives from then on; raises `ModelUnusable`."""
+    def _load(self) -> T:
+        """Load the model and return what `_model` gives from then on; raises `ModelUnusable`."""
 
     @property
     def ready(self) -> bool:
@@ -45,7 +47,7 @@ class LazyModel(ABC):
 
         Raises `ModelUnusable` when it is absent, altered or cannot be loaded; the next call tries again.
         """
-        self._get()
+        self._model()
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` for an attempt in the background to end; return whether none is under way."""
@@ -74,7 +76,7 @@ class LazyModel(ABC):
         finally:
             self._settled.set()
 
-    def _get(self) -> Any:
+    def _model(self) -> T:
         if self._kept is None:
             with self._loading:
                 if self._kept is None:

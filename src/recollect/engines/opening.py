@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder as CrossEncoder
     from sentence_transformers import SentenceTransformer as SentenceTransformer
 
-_WRONG: Final = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
+WRONG: Final = (
+    ArithmeticError,
     AttributeError,
-    RuntimeError,
     ImportError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
     SafetensorError,
+    TypeError,
+    ValueError,
 )
+"""What the library raises when a model cannot be loaded or fails at its work."""
 _MOST_THREADS: Final = 4
 _KIND: Final = "config_sentence_transformers.json"
 
@@ -41,7 +44,7 @@ def open_embedding(folder: Path) -> SentenceTransformer:
     disable_progress_bar()  # type: ignore[no-untyped-call] # the error stream is for what went wrong
     try:
         return SentenceTransformer(str(folder), local_files_only=True)
-    except _WRONG as error:
+    except WRONG as error:
         raise _unusable(folder, error) from error
 
 
@@ -63,7 +66,7 @@ def open_cross_encoder(folder: Path) -> CrossEncoder:
     torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2)))
     try:
         model: CrossEncoder = CrossEncoder(str(folder), local_files_only=True)
-    except _WRONG as error:
+    except WRONG as error:
         raise _unusable(folder, error) from error
     if model.num_labels != 1:
         raise ModelUnusable(f"The model in {folder} cannot rerank: it gives a pair {model.num_labels} scores, not one.")
@@ -89,5 +92,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _unusable(folder: Path, error: Exception) -> ModelUnusable:
-    first_line = next(iter(str(error).splitlines()), type(error).__name__)
-    return ModelUnusable(f"sentence-transformers cannot load the model in {folder}: {first_line}")
+    return ModelUnusable(f"sentence-transformers cannot load the model in {folder}: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or its kind where it has none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

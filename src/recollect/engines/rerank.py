@@ -15,9 +15,9 @@ import numpy as np
 
 from recollect.engines.embedding.cards import roots
 from recollect.engines.embedding.tokens import plain
-from recollect.engines.embedding.weights import hub_folder
+from recollect.engines.embedding.weights import hub_folder, local_folder
 from recollect.engines.loading import LazyModel
-from recollect.engines.opening import open_cross_encoder
+from recollect.engines.opening import WRONG, first_line, open_cross_encoder
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -29,16 +29,6 @@ _BATCH: Final = 8
 _LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
 _LONGEST_WORD: Final = 16  # characters a token, at most: what lies beyond is not even taken apart
 _PATIENCE: Final = 5.0  # seconds
-_WRONG: Final = (
-    RuntimeError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    OSError,
-    MemoryError,
-)
 
 
 class _Loaded(NamedTuple):
@@ -46,7 +36,7 @@ class _Loaded(NamedTuple):
     limit: int
 
 
-class CrossEncoderRerank(LazyModel):
+class CrossEncoderRerank(LazyModel[_Loaded]):
     """The `Rerank` capability; loads at the first need and may be used by many threads at once."""
 
     kind = "reranker"
@@ -97,10 +87,6 @@ class CrossEncoderRerank(LazyModel):
             scores[batch] = _judged(loaded.model, [pairs[index] for index in batch])
         return [float(score) for score in scores]
 
-    def _model(self) -> _Loaded:
-        loaded: _Loaded = self._get()
-        return loaded
-
     def _load(self) -> _Loaded:
         model = open_cross_encoder(self._folder())
         limit = min(int(model.max_seq_length or _LONGEST), _LONGEST)
@@ -108,12 +94,9 @@ class CrossEncoderRerank(LazyModel):
         return _Loaded(model, limit)
 
     def _folder(self) -> Path:
-        folder = Path(self._name).expanduser()
-        if folder.is_dir():
+        if folder := local_folder(self._name):
             return folder
-        if folder.is_absolute() or self._name.startswith((".", "~")):
-            raise ModelUnusable(f"There is no model folder {folder}.")
-        local = [root / folder.name for root in roots(self._models_dir)]
+        local = [root / Path(self._name).name for root in roots(self._models_dir)]
         return next((one for one in local if (one / "config.json").is_file()), None) or hub_folder(self._name)
 
 
@@ -127,9 +110,8 @@ def _judged(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.flo
     try:
         # Some models are saved with a sigmoid of their own and some without, so it is asked for the bare logits.
         found = model.predict(pairs, batch_size=len(pairs), activation_fn=_as_it_is, show_progress_bar=False)
-    except _WRONG as error:
-        first_line = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelUnusable(f"The reranker failed at its work: {first_line}") from error
+    except WRONG as error:
+        raise ModelUnusable(f"The reranker failed at its work: {first_line(error)}") from error
     logits = np.asarray(found, dtype=np.float64)
     return np.asarray(0.5 + 0.5 * np.tanh(logits / 2.0))  # the logistic function, without its overflows
 

@@ -27,7 +27,7 @@ def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar
         why = app.embedder.failure or "it is still loading."
         raise ModelUnusable(f"Similarity search needs the embedding model: {why}")
     threshold = app.embedder.card.similar if request.threshold is None else request.threshold
-    vector = app.embedder.embed([text])[0]
+    vector = app.embedder.read([text])[0].vector
     near = app.vectors.nearest(vector, view, request.limit + 1)
     close = {one: cosine for one, cosine in near.items() if cosine >= threshold and one != memory_id}
     found = app.records.load(close, view)

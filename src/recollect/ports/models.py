@@ -62,9 +62,6 @@ class Embedder(Loadable, Protocol):
     def card(self) -> ModelCard:
         """Return what is known of the model: its id, dimensions, limits and thresholds."""
 
-    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
-        """Return one unit row per text, in order: float32[n, d]."""
-
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return the vector and the token embeddings of each text, in order."""
 

@@ -12,8 +12,8 @@ import numpy as np
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
-from recollect.engines.embedding.token_embeddings import make_reading
 from recollect.engines.embedding.tokens import Tokens
+from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import LazyModel
 from recollect.errors import ModelUnusable
 
@@ -31,7 +31,7 @@ class _Loaded(NamedTuple):
     tokens: Tokens
 
 
-class OnnxEmbedder(LazyModel):
+class OnnxEmbedder(LazyModel[_Loaded]):
     """Embeds on the CPU; loads at the first need and may be used by many threads at once."""
 
     kind = "embedding model"
@@ -50,20 +50,8 @@ class OnnxEmbedder(LazyModel):
         """Return the model's card; loads nothing."""
         return self._card
 
-    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
-        """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
-        prompt = self._card.query_prompt if kind == "query" else self._card.document_prompt
-        rows = np.zeros((len(texts), self._card.dimensions), dtype=np.float32)
-        if not texts:
-            return rows
-        model = self._model()
-        ids = model.tokens.ids([prompt + text for text in texts], self._card.max_tokens)
-        for batch in _batches(ids):
-            rows[batch] = _run(model.session, [ids[index] for index in batch], SENTENCE)[0]
-        return rows
-
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
-        """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
+        """Return each text, in order, as the model reads it: its unit vector, and its tokens.
 
         A text is cut at the card's `max_tokens`.
         """
@@ -75,7 +63,7 @@ class OnnxEmbedder(LazyModel):
         ids = [one.ids for one in tokenized]
         found: dict[int, TokenEmbeddings] = {}
         for batch in _batches(ids):
-            vectors, hidden = _run(model.session, [ids[index] for index in batch], SENTENCE, TOKENS)
+            vectors, hidden = _run(model.session, [ids[index] for index in batch])
             for index, vector, states in zip(batch, vectors, hidden, strict=True):
                 found[index] = make_reading(vector, states[tokenized[index].places], tokenized[index].spans)
         return [found[index] for index in range(len(texts))]
@@ -94,10 +82,6 @@ class OnnxEmbedder(LazyModel):
         folder = find_export(self._card, self._cache_dir)
         return None if folder is None else Tokens.read(folder / TOKENIZER).count
 
-    def _model(self) -> _Loaded:
-        loaded: _Loaded = self._get()
-        return loaded
-
     def _load(self) -> _Loaded:
         folder = open_export(self._card, self._models_dir, self._cache_dir)
         return _Loaded(_open_session(folder / MODEL, self._threads), Tokens.read(folder / TOKENIZER))
@@ -110,13 +94,13 @@ def _batches(ids: list[list[int]]) -> Iterator[list[int]]:
         yield by_length[start : start + _BATCH]
 
 
-def _run(session: InferenceSession, ids: list[list[int]], *outputs: str) -> list[Matrix]:
+def _run(session: InferenceSession, ids: list[list[int]]) -> list[Matrix]:
     width = max(map(len, ids))
     tokens, mask = np.zeros((2, len(ids), width), dtype=np.int64)
     for row, text_ids in enumerate(ids):
         tokens[row, : len(text_ids)] = text_ids
         mask[row, : len(text_ids)] = 1
-    found: list[Matrix] = session.run(list(outputs), dict(zip(INPUTS, (tokens, mask), strict=True)))
+    found: list[Matrix] = session.run([SENTENCE, TOKENS], dict(zip(INPUTS, (tokens, mask), strict=True)))
     return found
 
 

@@ -13,9 +13,16 @@ import numpy as np
 
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import find_card
-from recollect.engines.embedding.token_embeddings import make_reading
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
-from recollect.engines.embedding.weights import WEIGHTS, check_weights, file_hash, find_weights, hub_folder
+from recollect.engines.embedding.weights import (
+    WEIGHTS,
+    check_weights,
+    file_hash,
+    find_weights,
+    hub_folder,
+    local_folder,
+)
+from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import LazyModel
 from recollect.engines.opening import open_embedding
 from recollect.errors import ModelUnusable
@@ -35,7 +42,7 @@ class _Loaded(NamedTuple):
     card: ModelCard
 
 
-class SentenceTransformersEmbedder(LazyModel):
+class SentenceTransformersEmbedder(LazyModel[_Loaded]):
     """Embeds with a model that has no ONNX card; loads at the first need and may be used by many threads at once."""
 
     kind = "embedding model"
@@ -52,26 +59,8 @@ class SentenceTransformersEmbedder(LazyModel):
         """Return the written card; a model without one is loaded to learn its card, which takes seconds."""
         return self._card or self._model().card
 
-    def embed(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:
-        """Return one unit row per text, in order: float32[n, d]. A text is cut at the card's `max_tokens`."""
-        loaded = self._model()
-        if not texts:
-            return np.zeros((0, loaded.card.dimensions), dtype=np.float32)
-        query = kind == "query"
-        encode = loaded.model.encode_query if query else loaded.model.encode_document
-        prompt = loaded.card.query_prompt if query else loaded.card.document_prompt
-        with self._encoding:
-            rows = encode(
-                [plain(text) for text in texts],
-                prompt=prompt,
-                batch_size=_BATCH,
-                normalize_embeddings=True,
-                show_progress_bar=False,
-            )
-        return np.asarray(rows, dtype=np.float32)
-
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
-        """Return each text, in order, as the model reads it: what `embed` gives, and its tokens.
+        """Return each text, in order, as the model reads it: its unit vector, and its tokens.
 
         A text is cut at the card's `max_tokens`. A model without token embeddings, or one that cuts words otherwise
         than its own tokenizer definition says, gives readings without tokens.
@@ -103,10 +92,6 @@ class SentenceTransformersEmbedder(LazyModel):
         """Return what counts the tokens of a text, or None while the model is not loaded."""
         return self._model().tokens.count if self.ready else None
 
-    def _model(self) -> _Loaded:
-        loaded: _Loaded = self._get()
-        return loaded
-
     def _load(self) -> _Loaded:
         folder = self._folder()
         model = open_embedding(folder)
@@ -116,16 +101,11 @@ class SentenceTransformersEmbedder(LazyModel):
         return _Loaded(model, _read_tokens(self._name, model), card)
 
     def _folder(self) -> Path:
-        folder = Path(self._name).expanduser()
-        if folder.is_dir():
+        if folder := local_folder(self._name):
             if self._card is not None:
                 check_weights(folder / WEIGHTS, self._card.sha256)
             return folder
-        if self._card is not None:
-            return find_weights(self._card, self._models_dir)
-        if folder.is_absolute() or self._name.startswith((".", "~")):
-            raise ModelUnusable(f"There is no model folder {folder}.")
-        return hub_folder(self._name)
+        return hub_folder(self._name) if self._card is None else find_weights(self._card, self._models_dir)
 
 
 def _reading(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:

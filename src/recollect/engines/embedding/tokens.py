@@ -40,13 +40,11 @@ class Tokens:
         except (OSError, UnicodeDecodeError) as error:
             raise ModelUnusable(f"The tokenizer {path} cannot be read: {error}.") from error
 
-    def ids(self, texts: Sequence[str], limit: int) -> list[list[int]]:
-        """Return the ids of each text with its special tokens, at most `limit`; a cut text keeps its last special."""
-        encodings = self._tokenizer.encode_batch_fast([plain(text) for text in texts])
-        return [ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]] for ids in (e.ids for e in encodings)]
-
     def tokenized(self, texts: Sequence[str], limit: int, prompt: str = "") -> list[Tokenized]:
-        """Return what `ids` gives for each text with `prompt` before it, and what of that is of the text itself."""
+        """Return the ids of each text with `prompt` before it, and which of them are of the text itself.
+
+        There are at most `limit`, special tokens included; a cut text keeps its last special one.
+        """
         encodings = self._tokenizer.encode_batch([plain(prompt + text) for text in texts])
         return [_tokenized(encoding, limit, len(prompt)) for encoding in encodings]
 

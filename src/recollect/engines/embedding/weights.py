@@ -39,6 +39,19 @@ def find_weights(card: ModelCard, models_dir: Path | None = None) -> Path:
     return folder
 
 
+def local_folder(model: str) -> Path | None:
+    """Return the folder that a model's name is the path of, None for the id of a hub.
+
+    Raises `ModelUnusable` for a path where no folder is.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelUnusable(f"There is no model folder {folder}.")
+    return None
+
+
 def check_weights(path: Path, expected: str) -> None:
     """Raise `ModelUnusable` unless the file's SHA-256 is the expected one; an empty one expects nothing."""
     if expected and (found := file_hash(path)) != expected:
