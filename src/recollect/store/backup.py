@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import IO
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import func, select
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, RecollectError, StoreUnusable
@@ -31,6 +30,7 @@ from recollect.store import journal
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, revision
+from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
 DATABASE = "memory.db"
@@ -139,10 +139,7 @@ def _describe(copy: Path) -> Manifest:
 def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
     """Return the schema's revision, the model's stamps and the counts."""
     with database.reading() as connection:
-        counts = {
-            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for name, table in _COUNTED.items()
-        }
+        counts = {name: count(connection, table) for name, table in _COUNTED.items()}
         return revision(database) or "", store_metadata.model_of(store_metadata.read(connection)), counts
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import Connection, func, select
 
 from recollect.domain.results import Check
 from recollect.store import journal
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import count
 from recollect.store.sql.tables import memory, namespace, outbox, speaker, word
 from recollect.store.text.vocabulary import word_uses
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
@@ -33,7 +34,7 @@ def examine(database: Database, vectors: SqlChromaVectors, index: ChromaIndex) -
 
 
 def _database(connection: Connection, database: Database) -> Check:
-    memories, spaces = _count(connection, memory), _count(connection, namespace)
+    memories, spaces = count(connection, memory), count(connection, namespace)
     size = f", {database.file.stat().st_size / 1e6:.1f} MB" if database.file else ""
     damage = database.dialect.damage(connection)
     return Check("database", not damage, damage or f"{memories} memories in {spaces} namespaces{size}", _RESTORE)
@@ -41,19 +42,19 @@ def _database(connection: Connection, database: Database) -> Check:
 
 def _journal(connection: Connection) -> Check:
     broken = [f"line {number} of {name}" for name, number in sorted(journal.broken(connection).items())]
-    seen = f"{_count(connection, tables.journal)} lines, chains whole"
+    seen = f"{count(connection, tables.journal)} lines, chains whole"
     advice = "Somebody changed the database by hand; compare with a backup."
     return Check("journal", not broken, f"changed or missing before: {', '.join(broken)}" if broken else seen, advice)
 
 
 def _counts(connection: Connection) -> Check:
     counted = select(namespace.c.id, func.count(memory.c.id)).outerjoin(memory, memory.c.namespace_id == namespace.c.id)
-    held = {tuple(row) for row in connection.execute(counted.group_by(namespace.c.id))}
+    found = {tuple(row) for row in connection.execute(counted.group_by(namespace.c.id))}
     kept = {tuple(row) for row in connection.execute(select(namespace.c.id, namespace.c.memories))}
     spoken = set(connection.execute(select(memory.c.namespace_id, memory.c.speaker).distinct()))
     known = set(connection.execute(select(speaker.c.namespace_id, speaker.c.name).distinct()))
-    seen = f"{sum(count for _, count in kept)} memories counted, {len(known)} speakers known by name"
-    return Check("counts", held == kept and known <= spoken, seen, _REINDEX)
+    seen = f"{sum(held for _, held in kept)} memories counted, {len(known)} speakers known by name"
+    return Check("counts", found == kept and known <= spoken, seen, _REINDEX)
 
 
 def _text(connection: Connection, database: Database) -> Check:
@@ -76,7 +77,3 @@ def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> C
         return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
     held = sum(len(ids) for ids in expected.values())
     return Check("vector index", wrong == 0, f"{held} vectors, {wrong} of them in doubt", _REINDEX)
-
-
-def _count(connection: Connection, table: Table) -> int:
-    return connection.execute(select(func.count()).select_from(table)).scalar_one()

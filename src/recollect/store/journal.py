@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, insert, select
+from sqlalchemy import Connection, exists, select
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import JournalEntry
 from recollect.store.sql.mapping import lines
+from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import journal, memory
 from recollect.store.sql.visibility import QUARANTINED
 
@@ -26,38 +27,24 @@ FIRST = "0" * 64
 _SIGNED = ("at", "actor", "namespace", "action", "memory_id", "changes")
 
 
-def append(
+def extend(
     connection: Connection,
-    *,
-    at: datetime,
-    actor: str,
     namespace: str,
+    actor: str,
+    at: datetime,
     action: str,
-    memory_id: int | None,
-    changes: dict[str, Any],
+    changes: Iterable[tuple[int | None, dict[str, Any]]],
 ) -> None:
-    """Add one line inside the caller's write transaction."""
-    line = {"at": at, "actor": actor, "namespace": namespace, "action": action}
-    extend(connection, [line | {"memory_id": memory_id, "changes": changes}])
-
-
-def extend(connection: Connection, new: Sequence[dict[str, Any]]) -> None:
-    """Add lines, each with what `append` takes by name, inside the caller's write transaction."""
-    tips: dict[str, str] = {}
-    values = []
-    for line in new:
-        name = line["namespace"]
-        previous = tips[name] if name in tips else last(connection, name)
-        tips[name] = chained(previous, line)
-        values.append(line | {"previous": previous, "hash": tips[name]})
-    if values:
-        connection.execute(insert(journal), values)
-
-
-def last(connection: Connection, namespace: str) -> str:
-    """Return the hash of a namespace's last line, or what stands for it where there is none."""
+    """Add a line for each memory and what changed in it, inside the caller's write transaction."""
     newest = select(journal.c.hash).where(journal.c.namespace == namespace).order_by(journal.c.id.desc()).limit(1)
-    return connection.execute(newest).scalar() or FIRST
+    previous = connection.execute(newest).scalar() or FIRST
+    rows = []
+    for memory_id, changed in changes:
+        line = {"at": at, "actor": actor, "namespace": namespace, "action": action}
+        line |= {"memory_id": memory_id, "changes": changed}
+        rows.append(line | {"previous": previous, "hash": chained(previous, line)})
+        previous = rows[-1]["hash"]
+    insert_all(connection, journal, rows)
 
 
 def history(

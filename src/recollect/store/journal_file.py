@@ -21,7 +21,7 @@ from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
 from recollect.store.journal import FIRST
 from recollect.store.sql.database import Database
-from recollect.store.sql.mapping import in_batches
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import journal
 
 log = logging.getLogger(__name__)
@@ -87,11 +87,9 @@ class JournalMirror:
             return Check(name, False, str(error), "Make the file writable, or set RECOLLECT_JOURNAL_MIRROR to another.")
         if not self._tips:
             return Check(name, True, "empty, as the journal is")
-        known: dict[int, str] = {}
+        query, ids = select(journal.c.id, journal.c.hash), (tip.id for tip in self._tips.values())
         with self._database.reading() as connection:
-            for batch in in_batches(tip.id for tip in self._tips.values()):
-                query = select(journal.c.id, journal.c.hash).where(journal.c.id.in_(batch))
-                known |= {row.id: row.hash for row in connection.execute(query)}
+            known = {row.id: row.hash for row in select_in(connection, query, journal.c.id, ids)}
         for namespace, tip in sorted(self._tips.items()):
             if known.get(tip.id) != tip.hash:
                 seen = "has lost" if tip.id not in known else "holds otherwise"

@@ -15,6 +15,7 @@ from recollect.domain.results import Entity
 from recollect.ports import Chunk, Entry
 from recollect.store.sql.filters import ENTITIES
 from recollect.store.sql.mapping import ENTITY, LISTS
+from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import label, memory_words, outbox, vector
 
 _COUNT_WORD = text(
@@ -54,17 +55,11 @@ def labels_of(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> It
     yield from _entities(memory_id, entry.entities)
 
 
-def put_labels(connection: Connection, rows: Iterable[dict[str, Any]]) -> None:
-    """Write labels of memories that have none of their kinds."""
-    if values := list(rows):
-        connection.execute(insert(label), values)
-
-
 def replace_labels(connection: Connection, memory_id: int, entry: Entry) -> None:
     """Write the lists that were given and the entities in the place of those that stood there."""
     fields = [name for name in LISTS if name in entry.given]
     connection.execute(delete(label).where(label.c.memory_id == memory_id, label.c.kind.in_([*fields, *ENTITIES])))
-    put_labels(connection, labels_of(memory_id, entry, fields))
+    insert_all(connection, label, labels_of(memory_id, entry, fields))
 
 
 def replace_entities(connection: Connection, memory_id: int, entities: Sequence[Entity]) -> None:
@@ -74,7 +69,7 @@ def replace_entities(connection: Connection, memory_id: int, entities: Sequence[
     held = [dict(row._mapping) for row in connection.execute(select(label).where(mine).order_by(label.c.position))]
     if wanted != held:
         connection.execute(delete(label).where(mine))
-        put_labels(connection, wanted)
+        insert_all(connection, label, wanted)
 
 
 def write_words(
@@ -120,8 +115,7 @@ def mark_embedded(connection: Connection, memory_id: int) -> None:
 def replace_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) -> None:
     """Put `chunks` in the place of whatever vectors the memory had."""
     connection.execute(delete(vector).where(vector.c.memory_id == memory_id))
-    if values := chunk_rows(memory_id, chunks):
-        connection.execute(insert(vector), values)
+    insert_all(connection, vector, chunk_rows(memory_id, chunks))
 
 
 def chunk_rows(memory_id: int, chunks: Iterable[Chunk]) -> list[dict[str, Any]]:

@@ -5,12 +5,13 @@ Only levels of sensitivity that are asked for leave; a level nobody knows never 
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
 from recollect.domain.results import Fact, JournalEntry, Memory
 from recollect.domain.search import View
 from recollect.store.sql import facts, mapping, store_metadata
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import count, in_batches
 from recollect.store.sql.tables import fact, journal, memory
 from recollect.store.sql.visibility import inside, of_levels, unexpired
 
@@ -31,7 +32,7 @@ class SqlExportReader:
         with self._database.reading() as connection:
             wanted = _exported(view) & inside(connection, view.namespaces) & (memory.c.id > after)
             ids = connection.execute(select(memory.c.id).where(wanted).order_by(memory.c.id).limit(limit)).scalars()
-            pages = (mapping.load(connection, memory.c.id.in_(batch)) for batch in mapping.in_batches(ids))
+            pages = (mapping.load(connection, memory.c.id.in_(batch)) for batch in in_batches(ids))
             return sorted((one for page in pages for one in page), key=lambda one: one.id)
 
     def facts(self, view: View, after: int, limit: int) -> list[Fact]:
@@ -54,10 +55,7 @@ class SqlExportReader:
                 "facts": (fact, _facts(connection, view)),
                 "journal": (journal, _lines(view)),
             }
-            return {
-                name: int(connection.execute(select(func.count()).select_from(table).where(wanted)).scalar_one())
-                for name, (table, wanted) in conditions.items()
-            }
+            return {name: count(connection, table, wanted) for name, (table, wanted) in conditions.items()}
 
 
 def _exported(view: View) -> ColumnElement[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
@@ -14,6 +15,8 @@ from recollect.domain.results import Stats
 from recollect.domain.search import View
 from recollect.store import journal
 from recollect.store.sql import facts, mapping, tables
+from recollect.store.sql.database import Database
+from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.visibility import alive, inside, namespace_ids, of_levels, passing, shown, visible
 
 _STEP: Final = timedelta(days=1)  # a shorter gain is not worth a line in the journal
@@ -32,77 +35,77 @@ _ORDERS: dict[Order, tuple[ColumnElement[Any], ...]] = {
 }
 
 
-def page(connection: Connection, view: View, order: Order, limit: int, offset: int) -> list[int]:
-    """Return the ids of one page of what `view` may see."""
-    query = select(_memory.id).where(_memory.id.in_(passing(connection, view)))
-    if order is Order.USED:
-        query = query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id)
-    return list(connection.execute(query.order_by(*_ORDERS[order]).limit(limit).offset(offset)).scalars())
+class SqlListQueries:
+    """The part of the `Records` port that lists, counts and keeps alive what may be seen."""
+
+    _database: Database
+
+    def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
+        """Return the ids of one page of what `view` may see, in `order`."""
+        with self._database.reading() as connection:
+            query = select(_memory.id).where(_memory.id.in_(passing(connection, view)))
+            if order is Order.USED:
+                query = query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id)
+            return list(connection.execute(query.order_by(*_ORDERS[order]).limit(limit).offset(offset)).scalars())
+
+    def stats(self, view: View) -> Stats:
+        """Count what the view's namespaces hold: what it may see by kind, and how much else there is."""
+        with self._database.reading() as connection:
+            here = inside(connection, view.namespaces)
+            seen = visible(connection, view) & here
+            level = of_levels(_memory.sensitivity, view)
+            by_space = _counted(connection, _memory.namespace_id, seen)
+            ids = namespace_ids(connection, view.namespaces)
+            scopes = {str(mapping.scope_of(name)): by_space.get(number, 0) for name, number in ids.items()}
+            span = select(func.min(_memory.created_at), func.max(_memory.created_at)).where(seen)
+            oldest, newest = connection.execute(span).one()
+            number = partial(count, connection, tables.memory, here)
+            return Stats(
+                memories=sum(by_space.values()),
+                by_scope={str(one): scopes.get(str(one), 0) for one in Scope},
+                by_fact_type=_named(connection, _memory.fact_type, seen),
+                by_type=_named(connection, _memory.type, seen),
+                by_category=_named(connection, _memory.category, seen),
+                facts=count(connection, tables.fact, facts.visible(connection, view)),
+                expired=number(level, shown(), _memory.expires_at <= view.now),
+                deleted=number(level, _memory.deleted_at.is_not(None)),
+                superseded=number(level, alive(view.now), _memory.superseded_by.is_not(None)),
+                merged=number(level, _memory.merged_into.is_not(None)),
+                other_sensitivity=number(alive(view.now), ~level),
+                oldest_at=oldest,
+                newest_at=newest,
+            )
+
+    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
+        """Let those of `ids` that are important, and expire because of their importance, live on from `at`.
+
+        One that would gain less than a day is left alone; each of the others gets a line in the journal.
+        """
+        with self._database.reading() as connection:
+            wanted = _extendable(connection, ids, at)
+        for namespace in sorted(wanted):
+            with self._database.writing(namespace) as connection:
+                due = select(_memory.id, _memory.importance).where(_memory.expires_at > at)
+                found = list(select_in(connection, due, _memory.id, wanted[namespace]))
+                for row in found:
+                    mine = update(tables.memory).where(_memory.id == row.id)
+                    connection.execute(mine.values(expires_at=_until(at, row.importance)))
+                lines = [(row.id, {"fields": ["expires_at"]}) for row in found]
+                journal.extend(connection, namespace, actor, at, "refresh", lines)
 
 
-def stats(connection: Connection, view: View) -> Stats:
-    """Count what the view's namespaces hold: what it may see by kind, and how much else there is."""
-    here = inside(connection, view.namespaces)
-    seen = visible(connection, view) & here
-    level = of_levels(_memory.sensitivity, view)
-    by_space = _counted(connection, _memory.namespace_id, seen)
-    ids = namespace_ids(connection, view.namespaces)
-    scopes = {str(mapping.scope_of(name)): by_space.get(number, 0) for name, number in ids.items()}
-    span = select(func.min(_memory.created_at), func.max(_memory.created_at)).where(seen)
-    oldest, newest = connection.execute(span).one()
-
-    def number(condition: ColumnElement[bool]) -> int:
-        return int(connection.execute(select(func.count()).select_from(tables.memory).where(condition)).scalar_one())
-
-    held = select(func.count()).select_from(tables.fact).where(facts.visible(connection, view))
-    return Stats(
-        memories=sum(by_space.values()),
-        by_scope={str(one): scopes.get(str(one), 0) for one in Scope},
-        by_fact_type=_named(connection, _memory.fact_type, seen),
-        by_type=_named(connection, _memory.type, seen),
-        by_category=_named(connection, _memory.category, seen),
-        facts=int(connection.execute(held).scalar_one()),
-        expired=number(here & level & shown() & (_memory.expires_at <= view.now)),
-        deleted=number(here & level & _memory.deleted_at.is_not(None)),
-        superseded=number(here & level & alive(view.now) & _memory.superseded_by.is_not(None)),
-        merged=number(here & level & _memory.merged_into.is_not(None)),
-        other_sensitivity=number(here & alive(view.now) & ~level),
-        oldest_at=oldest,
-        newest_at=newest,
-    )
-
-
-def extendable(connection: Connection, ids: Sequence[int], at: datetime) -> dict[str, list[int]]:
+def _extendable(connection: Connection, ids: Sequence[int], at: datetime) -> dict[str, list[int]]:
     """Return what is important, has no `ttl_days` of its own and gains a day by living on from `at`, by namespace."""
     found: dict[str, list[int]] = defaultdict(list)
-    for batch in mapping.in_batches(ids):
-        mine = _memory.id.in_(batch) & _memory.ttl_days.is_(None) & (_memory.importance >= IMPORTANT)
-        query = (
-            select(_memory.id, _memory.importance, _memory.expires_at, tables.namespace.c.name)
-            .join(tables.namespace, tables.namespace.c.id == _memory.namespace_id)
-            .where(mine, _memory.expires_at > at)
-        )
-        for row in connection.execute(query):
-            if _until(at, row.importance) - row.expires_at >= _STEP:
-                found[row.name].append(row.id)
+    query = (
+        select(_memory.id, _memory.importance, _memory.expires_at, tables.namespace.c.name)
+        .join(tables.namespace, tables.namespace.c.id == _memory.namespace_id)
+        .where(_memory.ttl_days.is_(None), _memory.importance >= IMPORTANT, _memory.expires_at > at)
+    )
+    for row in select_in(connection, query, _memory.id, ids):
+        if _until(at, row.importance) - row.expires_at >= _STEP:
+            found[row.name].append(row.id)
     return found
-
-
-def extend_expiry(connection: Connection, namespace: str, ids: Sequence[int], at: datetime, actor: str) -> None:
-    """Put off the end of memories of a namespace; each gets a line in the journal."""
-    due = select(_memory.id, _memory.importance).where(_memory.id.in_(ids), _memory.expires_at > at)
-    for memory_id, importance in connection.execute(due).all():
-        until = _until(at, importance)
-        connection.execute(update(tables.memory).where(_memory.id == memory_id).values(expires_at=until))
-        journal.append(
-            connection,
-            at=at,
-            actor=actor,
-            namespace=namespace,
-            action="refresh",
-            memory_id=memory_id,
-            changes={"fields": ["expires_at"]},
-        )
 
 
 def _until(at: datetime, importance: float) -> datetime:
@@ -111,10 +114,10 @@ def _until(at: datetime, importance: float) -> datetime:
 
 def _counted(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[Any, int]:
     query = select(column, func.count()).select_from(tables.memory).where(seen).group_by(column)
-    return {value: int(count) for value, count in connection.execute(query)}
+    return {value: int(held) for value, held in connection.execute(query)}
 
 
 def _named(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[str, int]:
     counted = _counted(connection, column, seen)
-    named = {str(value): count for value, count in counted.items() if value is not None}
+    named = {str(value): held for value, held in counted.items() if value is not None}
     return dict(sorted(named.items(), key=lambda pair: (-pair[1], pair[0])))

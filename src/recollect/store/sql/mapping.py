@@ -7,9 +7,9 @@ So a new field of a memory is a field of `Draft` and of `Memory` and, unless it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel
 from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Row, Select, Table, func, literal, select
@@ -19,9 +19,8 @@ from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
 from recollect.ports import Entry
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
-
-T = TypeVar("T")
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
@@ -29,7 +28,6 @@ ENTITY = "entity_"
 """What the kinds of those labels begin with that are entities; the type follows."""
 
 _SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
-_BATCH = 500
 
 
 def _fields(noun: type[Any]) -> tuple[str, ...]:
@@ -67,6 +65,12 @@ def ranking_rows(connection: Connection, condition: ColumnElement[bool]) -> list
     """Read what ranking needs of every memory that meets `condition`."""
     query = select(*_RANKING).outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)
     return [RankingRow(**row._mapping) for row in connection.execute(query)]
+
+
+def column(name: str, connection: Connection, condition: ColumnElement[bool]) -> list[tuple[int, str]]:
+    """Read (id, text) of every memory that meets `condition`, from its column of this name."""
+    query = select(memory.c.id, memory.c[name]).where(condition)
+    return [(row[0], row[1]) for row in connection.execute(query)]
 
 
 def select_facts() -> Select[Any]:
@@ -118,18 +122,10 @@ def scope_of(name: str) -> Scope:
     return _SCOPES[name.partition(":")[0]]
 
 
-def in_batches(values: Iterable[T]) -> Iterable[list[T]]:
-    """Cut `values` into lists short enough for one statement."""
-    wanted = list(values)
-    return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
-
-
 def _labels(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, tuple[str, ...]]]:
     found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
-    for batch in in_batches(ids):
-        query = select(label).where(label.c.memory_id.in_(batch)).order_by(label.c.position)
-        for row in connection.execute(query):
-            found[row.memory_id][row.kind] += (row.value,)
+    for row in select_in(connection, select(label).order_by(label.c.position), label.c.memory_id, ids):
+        found[row.memory_id][row.kind] += (row.value,)
     return found
 
 

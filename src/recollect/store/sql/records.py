@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TypeAlias, TypeVar
 
-from sqlalchemy import Connection, delete, false, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, delete, false, func, insert, literal, select, update
 
-from recollect.domain.enums import Order, Sensitivity
-from recollect.domain.requests import FactQuery
-from recollect.domain.results import Entity, Fact, JournalEntry, Memory, Stats
+from recollect.domain.enums import Sensitivity
+from recollect.domain.results import Entity, JournalEntry, Memory
 from recollect.domain.search import RankingRow, View
 from recollect.ports import Chunk, UnembeddedMemory
 from recollect.store import journal
-from recollect.store.sql import facts, list_queries, mapping, store_metadata, tables
+from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database
+from recollect.store.sql.facts import SqlFacts
+from recollect.store.sql.list_queries import SqlListQueries
+from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import UtcDateTime, memory
 from recollect.store.sql.visibility import inside, namespace_ids, passing, shown, visible
 from recollect.store.sql.writing import SqlWriting
 
+T = TypeVar("T")
+Read: TypeAlias = Callable[[Connection, ColumnElement[bool]], list[T]]
+
 _FLOAT = 4  # bytes
 
 
-class SqlRecords:
+@dataclass(eq=False)
+class SqlRecords(SqlListQueries, SqlFacts):
     """The `Records` port; `clock` dates what is written, `written` is called after each commit that left work.
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Callable[[], datetime],
-        written: Callable[[], None],
-        model: Mapping[str, str] | None = None,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._written = written
-        self._model = model
+    _database: Database
+    _clock: Callable[[], datetime]
+    _written: Callable[[], None]
+    _model: Mapping[str, str] | None = None
 
     @contextmanager
     def writing(self, namespace: str, actor: str) -> Iterator[SqlWriting]:
@@ -65,7 +67,7 @@ class SqlRecords:
 
     def _open(self, connection: Connection, namespace: str, actor: str) -> SqlWriting:
         embeds = self._embeds(connection)
-        return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds=embeds)
+        return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -81,20 +83,33 @@ class SqlRecords:
 
     def known_hashes(self, namespace: str, hashes: Iterable[str]) -> set[str]:
         """Return those of `hashes` that are the content of a memory of this namespace."""
-        found: set[str] = set()
         with self._database.reading() as connection:
-            here = inside(connection, [namespace])
-            for batch in mapping.in_batches(hashes):
-                query = select(memory.c.content_hash).where(here, memory.c.content_hash.in_(batch))
-                found.update(connection.execute(query).scalars())
-        return found
+            query = select(memory.c.content_hash).where(inside(connection, [namespace]))
+            return {row.content_hash for row in select_in(connection, query, memory.c.content_hash, hashes)}
 
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
+        return {one.id: one for one in self._seen(ids, view, mapping.load)}
+
+    def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
+        """Read what ranking needs of those memories of `ids` that `view` may see."""
+        return list(self._seen(ids, view, mapping.ranking_rows))
+
+    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
+        return dict(self._seen(ids, view, partial(mapping.column, "content")))
+
+    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
+        """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
+        return dict(self._seen(ids, view, partial(mapping.column, "abstract")))
+
+    def _seen(
+        self, ids: Iterable[int], view: View, read: Callable[[Connection, ColumnElement[bool]], list[T]]
+    ) -> list[T]:
+        """Read, a batch at a time, what `view` may see of the memories of `ids`."""
         with self._database.reading() as connection:
             seen = visible(connection, view)
-            pages = (mapping.load(connection, memory.c.id.in_(batch) & seen) for batch in mapping.in_batches(ids))
-            return {one.id: one for page in pages for one in page}
+            return [one for batch in in_batches(ids) for one in read(connection, memory.c.id.in_(batch) & seen)]
 
     def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
         """Return those of `namespaces` in which something was ever stored."""
@@ -103,39 +118,11 @@ class SqlRecords:
 
     def speakers(self, view: View, words: Iterable[str]) -> list[str]:
         """Return who said or did something in the view's namespaces and has one of `words`, folded, in their name."""
-        found: set[str] = set()
+        speaker = tables.speaker.c
         with self._database.reading() as connection:
-            mine = tables.speaker.c.namespace_id.in_(namespace_ids(connection, view.namespaces).values())
-            for batch in mapping.in_batches(words):
-                query = select(tables.speaker.c.name).where(mine, tables.speaker.c.word.in_(batch))
-                found.update(connection.execute(query).scalars())
-        return sorted(found)
-
-    def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
-        """Read what ranking needs of those memories of `ids` that `view` may see."""
-        with self._database.reading() as connection:
-            seen = visible(connection, view)
-            pages = (
-                mapping.ranking_rows(connection, memory.c.id.in_(batch) & seen) for batch in mapping.in_batches(ids)
-            )
-            return [one for page in pages for one in page]
-
-    def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
-        """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
-        return self._column("content", ids, view)
-
-    def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
-        """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
-        return self._column("abstract", ids, view)
-
-    def _column(self, name: str, ids: Iterable[int], view: View) -> dict[int, str]:
-        found: dict[int, str] = {}
-        with self._database.reading() as connection:
-            seen = visible(connection, view)
-            for batch in mapping.in_batches(ids):
-                query = select(memory.c.id, memory.c[name]).where(memory.c.id.in_(batch) & seen)
-                found |= {row[0]: row[1] for row in connection.execute(query)}
-        return found
+            numbers = namespace_ids(connection, view.namespaces).values()
+            query = select(speaker.name).where(speaker.namespace_id.in_(numbers))
+            return sorted({row.name for row in select_in(connection, query, speaker.word, words)})
 
     def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
         """Return for each memory of `ids` what `view` may see up to `reach` places from it in its session.
@@ -145,7 +132,7 @@ class SqlRecords:
         found: dict[int, tuple[int, ...]] = {}
         with self._database.reading() as connection:
             seen = visible(connection, view)
-            for batch in mapping.in_batches(ids):
+            for batch in in_batches(ids):
                 for one, neighbour in mapping.neighbours(connection, batch, reach, seen):
                     found[one] = (*found.get(one, ()), neighbour)
         return found
@@ -159,8 +146,7 @@ class SqlRecords:
     def count(self, view: View) -> int:
         """Count the memories that `view` may see."""
         with self._database.reading() as connection:
-            seen = visible(connection, view) & inside(connection, view.namespaces)
-            return connection.execute(select(func.count()).select_from(memory).where(seen)).scalar_one()
+            return count(connection, memory, visible(connection, view), inside(connection, view.namespaces))
 
     def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state."""
@@ -184,29 +170,6 @@ class SqlRecords:
             connection.execute(
                 counted.on_conflict_do_update(index_elements=["memory_id"], set_=more | {"last_accessed_at": at})
             )
-
-    def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
-        """Return one page of what `view` may see, in `order`."""
-        with self._database.reading() as connection:
-            return list_queries.page(connection, view, order, limit, offset)
-
-    def stats(self, view: View) -> Stats:
-        """Count what the view's namespaces hold."""
-        with self._database.reading() as connection:
-            return list_queries.stats(connection, view)
-
-    def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
-        """Return one page of the facts that `view` may see and `query` asks for, and how many there are."""
-        with self._database.reading() as connection:
-            return facts.search(connection, query, view)
-
-    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
-        """Let those of `ids` that are important, and expire because of their importance, live on from `at`."""
-        with self._database.reading() as connection:
-            wanted = list_queries.extendable(connection, ids, at)
-        for namespace in sorted(wanted):
-            with self._database.writing(namespace) as connection:
-                list_queries.extend_expiry(connection, namespace, wanted[namespace], at, actor)
 
     def drop_outcomes(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`: nobody retries those any more."""
@@ -276,14 +239,13 @@ class SqlRecords:
                 for number, name in connection.execute(speakers)
                 for word in sorted(words_of(name))
             ]
-            for batch in mapping.in_batches(values):
-                connection.execute(insert(tables.speaker), batch)
+            insert_all(connection, tables.speaker, values)
 
     def replace_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
         """Note anew what each memory names, in short steps so that writers get by."""
         with self._database.reading() as connection:
             ids = connection.execute(select(memory.c.id).order_by(memory.c.id)).scalars().all()
-        for batch in mapping.in_batches(ids):
+        for batch in in_batches(ids):
             with self._database.exclusive() as connection:
                 mine = select(memory.c.id, memory.c.content).where(memory.c.id.in_(batch))
                 for memory_id, content in connection.execute(mine).all():
@@ -306,8 +268,7 @@ class SqlRecords:
         with self._database.exclusive() as connection:
             connection.execute(insert(tables.outbox).from_select(columns, lacking))
             queued = select(func.count(outbox.memory_id.distinct())).where(outbox.embedded.is_(False))
-            every = select(func.count()).select_from(memory).where(shown())
-            return connection.execute(queued).scalar_one(), connection.execute(every).scalar_one()
+            return connection.execute(queued).scalar_one(), count(connection, memory, shown())
 
     def _namespace_of(self, connection: Connection, memory_id: int) -> str | None:
         query = select(tables.namespace.c.name).join(memory, memory.c.namespace_id == tables.namespace.c.id)

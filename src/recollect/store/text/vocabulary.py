@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import in_batches, insert_all, select_in
 from recollect.store.sql.tables import memory, memory_words, namespace, word
 from recollect.store.sql.visibility import namespace_ids
 
@@ -26,12 +27,9 @@ class SqlVocabulary:
 
     def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]:
         """Return the vocabulary of each memory: its distinct words, folded."""
-        found: dict[int, frozenset[str]] = {}
         with self._database.reading() as connection:
-            for batch in mapping.in_batches(ids):
-                query = select(memory_words).where(memory_words.c.memory_id.in_(batch))
-                found |= {row.memory_id: frozenset(row.words.split()) for row in connection.execute(query)}
-        return found
+            rows = select_in(connection, select(memory_words), memory_words.c.memory_id, ids)
+            return {row.memory_id: frozenset(row.words.split()) for row in rows}
 
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
         """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
@@ -62,8 +60,7 @@ class SqlVocabulary:
             connection.execute(delete(word))
             counted = word_uses(connection)
             rows = [{"namespace_id": one, "text": text, "uses": uses} for (one, text), uses in counted.items()]
-            for batch in mapping.in_batches(rows):
-                connection.execute(insert(word), batch)
+            insert_all(connection, word, rows)
             self._rebuild_index(connection)
 
     def _rebuild_index(self, connection: Connection) -> None:
@@ -73,7 +70,7 @@ class SqlVocabulary:
         """Give every memory its keywords and words anew, in short steps so that writers get by."""
         with self._database.reading() as connection:
             ids = connection.execute(select(memory.c.id)).scalars().all()
-        for batch in mapping.in_batches(ids):
+        for batch in in_batches(ids):
             with self._database.exclusive() as connection:
                 for one in mapping.load(connection, memory.c.id.in_(batch)):
                     keywords, words = worded(one)

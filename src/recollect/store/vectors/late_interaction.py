@@ -10,7 +10,8 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
 from recollect.ports import LateInteraction
-from recollect.store.sql import mapping, tables
+from recollect.store.sql import tables
+from recollect.store.sql.statements import in_batches
 
 if TYPE_CHECKING:
     from recollect.ports import Matrix, Vector, Weights
@@ -47,7 +48,7 @@ def late_interaction(
 def _cosines(connection: Connection, vector: Vector, ids: Sequence[int]) -> dict[Place, float]:
     found: dict[Place, float] = {}
     columns = tables.vector.c
-    for batch in mapping.in_batches(ids):
+    for batch in in_batches(ids):
         query = select(columns.memory_id, columns.ordinal, columns.embedding).where(columns.memory_id.in_(batch))
         for page in connection.execute(query.execution_options(yield_per=_PAGE)).partitions():
             stored = np.frombuffer(b"".join(row[2] for row in page), dtype=np.float32).reshape(len(page), -1)
@@ -70,8 +71,8 @@ def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]])
     most = _most(near)
     short = [one for one, found in near.items() if len(found) <= most[one]]
     best = {one: sorted(found)[: most[one]] for one, found in near.items() if len(found) > most[one]}
-    conditions: list[ColumnElement[bool]] = [columns.memory_id.in_(batch) for batch in mapping.in_batches(short)]
-    for batch in mapping.in_batches(best):
+    conditions: list[ColumnElement[bool]] = [columns.memory_id.in_(batch) for batch in in_batches(short)]
+    for batch in in_batches(best):
         places = [(one, ordinal) for one in batch for _, ordinal in best[one]]
         # SQLite walks the whole table for pairs alone.
         conditions.append(columns.memory_id.in_(batch) & tuple_(columns.memory_id, columns.ordinal).in_(places))

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, delete, func, select
 
-from recollect.store.sql import mapping, tables
+from recollect.store.sql import tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
 from recollect.store.vectors.chroma import ChromaIndex, chunk_id
 
@@ -174,12 +175,10 @@ def expected_ids(connection: Connection) -> dict[str, set[str]]:
 def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
     """Return the vectors of each memory that the index holds, in the order of its chunks."""
     found: dict[int, list[Vector]] = defaultdict(list)
-    for batch in mapping.in_batches(ids):
-        columns = select(tables.vector.c.memory_id, tables.vector.c.embedding)
-        held = columns.join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id)
-        query = held.where(tables.vector.c.memory_id.in_(batch), shown())
-        for row in connection.execute(query.order_by(tables.vector.c.ordinal)):
-            found[row.memory_id].append(as_vector(row.embedding))
+    held = select(tables.vector.c.memory_id, tables.vector.c.embedding).order_by(tables.vector.c.ordinal)
+    query = held.join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id).where(shown())
+    for row in select_in(connection, query, tables.vector.c.memory_id, ids):
+        found[row.memory_id].append(as_vector(row.embedding))
     return found
 
 

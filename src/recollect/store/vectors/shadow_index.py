@@ -13,9 +13,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from recollect.ports import Chunk, UnembeddedMemory
-from recollect.store.sql import mapping, store_metadata, tables
+from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import insert_all
 from recollect.store.sql.visibility import shown
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken, chunk_id
 from recollect.store.vectors.outbox import as_vector
@@ -164,8 +165,7 @@ def _put(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[C
         if known.get(one.id) == one.content_hash
         for row in chunk_rows(one.id, chunks)
     ]
-    for batch in mapping.in_batches(values):
-        connection.execute(insert(tables.vector_shadow), batch)
+    insert_all(connection, tables.vector_shadow, values)
 
 
 def _exchange(connection: Connection) -> None:
@@ -192,5 +192,4 @@ def _queue(connection: Connection, indexed: Mapping[int, _Indexed]) -> None:
         for one, held in ({**stored, **indexed}).items()
         if stored.get(one) != indexed.get(one)
     ]
-    for batch in mapping.in_batches(values):
-        connection.execute(insert(tables.outbox), batch)
+    insert_all(connection, tables.outbox, values)

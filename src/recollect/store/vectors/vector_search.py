@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from recollect.domain.search import View
-from recollect.store.sql import mapping, store_metadata, tables
+from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.statements import in_batches, select_in
 from recollect.store.sql.visibility import namespace_ids, passing, visible
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
 from recollect.store.vectors.late_interaction import late_interaction
@@ -72,7 +73,7 @@ class SqlChromaVectors:
             candidates = passing(connection, view)
             few = _few(connection, candidates) if view.filtered else None
             if few is not None:
-                return _scan(connection, vector, map(tables.vector.c.memory_id.in_, mapping.in_batches(few)), limit)
+                return _scan(connection, vector, map(tables.vector.c.memory_id.in_, in_batches(few)), limit)
             seen = visible(connection, view)
             near = self._indexed(connection, vector, numbers, seen, limit)
             if near is not None and len(near) < limit and (view.filtered or _few(connection, candidates) is None):
@@ -84,7 +85,7 @@ class SqlChromaVectors:
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
         with self._database.reading() as connection:
-            conditions = map(tables.vector.c.memory_id.in_, mapping.in_batches(ids))
+            conditions = map(tables.vector.c.memory_id.in_, in_batches(ids))
             return _scan(connection, vector, conditions, len(ids)) if self._serves(connection) else {}
 
     def late_interaction(
@@ -105,7 +106,7 @@ class SqlChromaVectors:
         best: dict[int, float] = {}
         columns = tables.vector.c
         with self._database.reading() as connection:
-            for batch in mapping.in_batches(ids if self._serves(connection) else ()):
+            for batch in in_batches(ids if self._serves(connection) else ()):
                 query = select(columns.memory_id, columns.start, columns.stop, columns.embedding)
                 mine = query.where(columns.memory_id.in_(batch)).order_by(columns.ordinal)
                 for row in connection.execute(mine):
@@ -281,8 +282,5 @@ def _top(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
 
 
 def _allowed(connection: Connection, seen: ColumnElement[bool], ids: Iterable[int]) -> set[int]:
-    allowed: set[int] = set()
-    for batch in mapping.in_batches(ids):
-        query = select(tables.memory.c.id).where(seen & tables.memory.c.id.in_(batch))
-        allowed |= set(connection.execute(query).scalars())
-    return allowed
+    query = select(tables.memory.c.id).where(seen)
+    return {row.id for row in select_in(connection, query, tables.memory.c.id, ids)}

@@ -1,0 +1,102 @@
+"""How facts are written, inside one open write transaction on one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, insert, update
+
+from recollect.domain.results import Fact
+from recollect.domain.transfer import FactRecord
+from recollect.gate import Cleared
+from recollect.ports import FactEntry
+from recollect.store.sql.facts import PARTS, compared, holds_after, same_parts
+from recollect.store.sql.mapping import fact_of, select_facts
+from recollect.store.sql.tables import fact
+from recollect.store.sql.transaction import Transaction, origin
+from recollect.store.sql.visibility import QUARANTINED
+
+_FROM_REQUEST = PARTS | {"confidence", "valid_to"}
+_FROM_ENTRY = ("memory_id", "valid_from", "sensitivity", "author")
+
+
+class FactWriting(Transaction):
+    """The part of the `Writing` port that writes facts."""
+
+    def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
+        """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""
+        return self._facts(*same_parts({"subject": subject, "predicate": predicate}), holds_after(at))
+
+    def fact_page(self, after: int, limit: int) -> list[Fact]:
+        """Return the next facts of the namespace in the order of their ids, whatever their state."""
+        return self._facts(fact.c.id > after, limit=limit)
+
+    def put_fact(self, entry: FactEntry) -> int:
+        """Write a new fact and return its id."""
+        fact_id = self._put_fact(entry, None, entry.at, entry.at)
+        self._journal("insert", (entry.memory_id, {"fact": fact_id}))
+        return fact_id
+
+    def import_fact(self, entry: FactEntry, record: Cleared[FactRecord]) -> bool:
+        """Write a fact with the id and the times it had; say whether it, or that it holds no more, was new.
+
+        The same triple is the same fact where it holds from the same time on, or where the file has no such time.
+        """
+        had = record.value
+        begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
+        known = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins)), None)
+        if known is None:
+            fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
+            self._journal("import", (entry.memory_id, {"fact": fact_id} | origin(had.origin)))
+            return True
+        ended = had.valid_to is not None and known.valid_to is None
+        if ended:
+            self._change(known, valid_to=had.valid_to, updated_at=self._now)
+            self._journal("update", (entry.memory_id, {"fact": known.id} | origin(had.origin)))
+        return ended
+
+    def confirm_fact(self, old: Fact, confidence: float) -> None:
+        """Note that a fact was stated again."""
+        self._change(old, confidence=confidence, updated_at=self._now)
+        self._journal("refresh", (old.memory_id, {"fact": old.id}))
+
+    def end_fact(self, old: Fact, at: datetime, by: int) -> None:
+        """Let a fact hold no longer than until `at`, because another replaces it."""
+        self._change(old, valid_to=at, updated_at=self._now)
+        self._journal("update", (old.memory_id, {"fact": old.id, "replaced_by": by}))
+
+    def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
+        """Write other words in the place of a fact's own, and what they are compared by."""
+        self._change(old, **parts, **compared(parts))
+        self._journal("redact", (old.memory_id, {"fact": old.id, "fields": sorted(parts)}))
+
+    def quarantine_fact(self, old: Fact) -> None:
+        """Put a fact where no read looks."""
+        self._change(old, sensitivity=QUARANTINED)
+        self._journal("quarantine", (old.memory_id, {"fact": old.id}))
+
+    def delete_fact(self, fact_id: int) -> bool:
+        """Remove a fact for good; say whether it was there."""
+        mine = (fact.c.id == fact_id) & (fact.c.namespace_id == self._known_id)
+        if not self._connection.execute(fact.delete().where(mine)).rowcount:
+            return False
+        self._journal("delete", (None, {"fact": fact_id}))
+        return True
+
+    def _facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
+        query = select_facts().where(fact.c.namespace_id == self._known_id, *conditions)
+        return [fact_of(row) for row in self._connection.execute(query.order_by(fact.c.id).limit(limit))]
+
+    def _put_fact(self, entry: FactEntry, wanted: int | None, created_at: datetime, updated_at: datetime) -> int:
+        (fact_id,) = self._claim_ids(fact, [wanted])
+        asked = entry.cleared.value
+        values = asked.model_dump(include=_FROM_REQUEST) | {name: getattr(entry, name) for name in _FROM_ENTRY}
+        values |= {"id": fact_id, "namespace_id": self._namespace_id}
+        values |= {"created_at": created_at, "updated_at": updated_at}
+        self._connection.execute(insert(fact).values(**values, **compared(asked.model_dump(include=PARTS))))
+        return fact_id
+
+    def _change(self, old: Fact, **values: Any) -> None:
+        self._connection.execute(update(fact).where(fact.c.id == old.id).values(**values))
