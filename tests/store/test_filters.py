@@ -221,8 +221,8 @@ def test_filters_together_give_what_meets_all(crowd: Crowd) -> None:
 def test_a_filter_that_keeps_most_uses_the_index(crowd: Crowd, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What half of the store passes comes from the index, as many as asked, with exact cosines."""
     scans: list[int] = []
-    scan = vector_search._scan
-    monkeypatch.setattr(vector_search, "_scan", lambda *given: scans.append(1) or scan(*given))
+    scan = vector_search.scan
+    monkeypatch.setattr(vector_search, "scan", lambda *given: scans.append(1) or scan(*given))
     view = seeing(until=START + timedelta(hours=3_000))
     assert sum(one.passes(view) for one in crowd.kept) > vector_search._SCANNED
     found = crowd.indexed.nearest(TOWARDS, view, limit)

@@ -238,7 +238,7 @@ def test_another_generation_is_pruned(open_parts: Callable[[], Any]) -> None:
     parts = open_parts()
     parts.add("fact")
     parts.vectors.sync()
-    parts.index._generation = "other"
+    parts.index.generation = "other"
     parts.index._collections.clear()
     parts.index.put(HERE, ["9.0"], [direction("x")])
     parts.close()

@@ -32,6 +32,7 @@ from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
+from recollect.store.vectors.chroma import remove_index
 
 DATABASE = "memory.db"
 MANIFEST = "manifest.json"
@@ -112,7 +113,7 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
         holder = own(folder)
         try:
             kept = _keep(folder / DATABASE) if _check_free(folder, force=force) else None
-            _discard_index(folder)
+            remove_index(folder / "chroma")
             _drop_log(folder / DATABASE)
             fresh.replace(folder / DATABASE)
             _settle(folder)
@@ -257,14 +258,6 @@ def _drop_log(database: Path) -> None:
     """Take away what belongs to the old database and would be read into the new one."""
     for name in (f"{database.name}-wal", f"{database.name}-shm"):
         database.with_name(name).unlink(missing_ok=True)
-
-
-def _discard_index(folder: Path) -> None:
-    chroma = folder / "chroma"
-    if chroma.is_dir() and not chroma.is_symlink():
-        shutil.rmtree(chroma)
-    else:
-        chroma.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class ChromaIndex:
     def __init__(self, folder: Path, generation: str) -> None:
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
-        self._generation = generation
+        self.generation = generation
         self._client: ClientAPI | None = None
         self._opening = threading.Lock()
         self._collections: dict[str, Collection] = {}
@@ -60,13 +60,13 @@ class ChromaIndex:
             if self._client is None:
                 if self._unproven.exists():
                     log.warning("the last owner died before the vector index was proven: it is built again")
-                    _guarded(self._remove)
+                    _guarded(lambda: remove_index(self._folder))
                 _guarded(self._unproven.touch)
                 try:
                     self._client = _guarded(lambda: _connect(self._folder))
                 except IndexBroken as error:
                     log.warning("the vector index cannot be opened and is built again: %s", error)
-                    _guarded(self._remove)
+                    _guarded(lambda: remove_index(self._folder))
                     self._client = _guarded(lambda: _connect(self._folder))
             return self._client
 
@@ -81,7 +81,7 @@ class ChromaIndex:
         except IndexBroken as error:
             log.warning("the vector index cannot even be closed: %s", error)
         with self._opening:
-            _guarded(self._remove)
+            _guarded(lambda: remove_index(self._folder))
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -134,30 +134,27 @@ class ChromaIndex:
         if any(one.name == name for one in _guarded(client.list_collections)):
             _guarded(lambda: client.delete_collection(name))
 
-    @property
-    def generation(self) -> str:
-        """Return the name under which this model's collections lie."""
-        return self._generation
-
     def adopt(self, generation: str) -> None:
         """Serve the collections of another generation from now on."""
-        self._generation = generation
+        self.generation = generation
         self._collections.clear()
 
     def shadow(self, generation: str) -> ChromaIndex:
         """Return the index of another generation in the same folder, through the same client."""
-        return _ShadowGeneration(self, generation)
+        other = ChromaIndex(self._folder, generation)
+        other._client = self.open()
+        return other
 
     def prune(self, building: str = "") -> None:
         """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
         client = self.open()
-        kept = {self._generation, building}
+        kept = {self.generation, building}
         for one in _guarded(client.list_collections):
             if one.name.rpartition("-")[0] not in kept:
                 _guarded(lambda: client.delete_collection(one.name))  # noqa: B023 - called at once
 
     def _name(self, namespace: str) -> str:
-        return f"{self._generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
+        return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
 
     def _collection(self, namespace: str) -> Collection:
         if (known := self._collections.get(namespace)) is not None:
@@ -171,23 +168,13 @@ class ChromaIndex:
         self._collections[namespace] = collection
         return collection
 
-    def _remove(self) -> None:
-        if self._folder.is_dir() and not self._folder.is_symlink():
-            shutil.rmtree(self._folder)
-        else:
-            self._folder.unlink(missing_ok=True)
 
-
-class _ShadowGeneration(ChromaIndex):
-    """Another generation in the folder of `first`, which opens it and closes it."""
-
-    def __init__(self, first: ChromaIndex, generation: str) -> None:
-        super().__init__(first._folder, generation)
-        self._first = first
-
-    def open(self) -> ClientAPI:
-        """Return the client of the index that owns the folder."""
-        return self._first.open()
+def remove_index(folder: Path) -> None:
+    """Delete what lies where the index does: a folder, or a file or link in its place; nothing is no error."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
 
 
 def chunk_id(memory_id: int, ordinal: int) -> str:
@@ -204,14 +191,7 @@ def _connect(folder: Path) -> ClientAPI:
         """Chroma's settings without the environment and the `.env` file of whoever started us."""
 
         @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: Any,  # noqa: ARG003 - the names are pydantic's
-            init_settings: Any,
-            env_settings: Any,  # noqa: ARG003
-            dotenv_settings: Any,  # noqa: ARG003
-            file_secret_settings: Any,  # noqa: ARG003
-        ) -> tuple[Any, ...]:
+        def settings_customise_sources(cls, *_: Any, init_settings: Any, **__: Any) -> tuple[Any, ...]:  # type: ignore[override]
             """Take what is given here and nothing else."""
             return (init_settings,)
 

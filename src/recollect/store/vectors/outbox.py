@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, select
 
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
@@ -59,9 +59,9 @@ class Outbox:
     def rebuild(self, namespace: str) -> int:
         """Drop the namespace's collection and fill it from SQL; return how many vectors it holds then."""
         self._index.drop(namespace)
-        held, last = 0, (0, -1)
-        while found := self._copy_after(namespace, last):
-            held, last = held + len(found), found[-1][:2]
+        held = 0
+        for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, self._applying):
+            held += len(page)
             if self._stopping.is_set():
                 break  # the next owner finds the count wrong and builds it again
         log.info("the vector index of one namespace was built again: %d vectors", held)
@@ -86,8 +86,8 @@ class Outbox:
 
     def _finds(self, namespace: str) -> bool:
         """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""
-        oldest = self._stored_after(namespace, (0, -1), 1)
-        found = [self._index.query(namespace, as_vector(blob), _PROBED) for *_, blob in oldest]
+        oldest = chunks_after(self._database, tables.vector, namespace, (0, -1), 1)
+        found = [self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in oldest]
         return all(max(near.values(), default=0.0) > _SAME for near in found)
 
     def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
@@ -97,14 +97,6 @@ class Outbox:
             done = select(column).where(column.in_([one for one, *_ in batch]))
             with self._database.writing() as connection:  # what a writer changes at this moment is written again
                 connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
-
-    def _copy_after(self, namespace: str, last: tuple[int, int]) -> list[tuple[int, int, bytes]]:
-        with self._applying:
-            found = self._stored_after(namespace, last, _PAGE)
-            if found:
-                ids = [chunk_id(memory_id, ordinal) for memory_id, ordinal, _ in found]
-                self._index.put(namespace, ids, [as_vector(blob) for _, _, blob in found])
-            return found
 
     def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
         query = (
@@ -135,20 +127,6 @@ class Outbox:
             if ids:
                 self._index.put(namespace, ids, [one for held in stored.values() for one in held])
 
-    def _stored_after(self, namespace: str, last: tuple[int, int], limit: int) -> list[tuple[int, int, bytes]]:
-        vector = tables.vector.c
-        query = (
-            select(vector.memory_id, vector.ordinal, vector.embedding)
-            .join(tables.memory, tables.memory.c.id == vector.memory_id)
-            .join(tables.namespace, tables.namespace.c.id == tables.memory.c.namespace_id)
-            .where(tables.namespace.c.name == namespace, shown())
-            .where((vector.memory_id > last[0]) | ((vector.memory_id == last[0]) & (vector.ordinal > last[1])))
-            .order_by(vector.memory_id, vector.ordinal)
-            .limit(limit)
-        )
-        with self._database.reading() as connection:
-            return [(row.memory_id, row.ordinal, row.embedding) for row in connection.execute(query)]
-
     def _expected(self) -> dict[str, int]:
         query = (
             select(tables.namespace.c.name, func.count(tables.vector.c.memory_id))
@@ -159,6 +137,40 @@ class Outbox:
         )
         with self._database.reading() as connection:
             return {name: int(held) for name, held in connection.execute(query)}
+
+
+def put_pages(
+    database: Database, index: ChromaIndex, table: Table, namespace: str, limit: int, alone: AbstractContextManager[Any]
+) -> Iterator[Sequence[Row[Any]]]:
+    """Copy a namespace's chunks in `table` into the index; yield each page, read and put `alone`."""
+    last = (0, -1)
+    while True:
+        with alone:
+            page = chunks_after(database, table, namespace, last, limit)
+            if not page:
+                return
+            ids = [chunk_id(one.memory_id, one.ordinal) for one in page]
+            index.put(namespace, ids, [as_vector(one.embedding) for one in page])
+        yield page
+        last = (page[-1].memory_id, page[-1].ordinal)
+
+
+def chunks_after(
+    database: Database, table: Table, namespace: str, last: tuple[int, int], limit: int
+) -> Sequence[Row[Any]]:
+    """Return a namespace's next chunks in `table` after that of the memory and ordinal `last`, in their order."""
+    chunk = table.c
+    query = (
+        select(*(one for one in chunk if one is not chunk.tokens))
+        .join(tables.memory, tables.memory.c.id == chunk.memory_id)
+        .join(tables.namespace, tables.namespace.c.id == tables.memory.c.namespace_id)
+        .where(tables.namespace.c.name == namespace, shown())
+        .where((chunk.memory_id > last[0]) | ((chunk.memory_id == last[0]) & (chunk.ordinal > last[1])))
+        .order_by(chunk.memory_id, chunk.ordinal)
+        .limit(limit)
+    )
+    with database.reading() as connection:
+        return connection.execute(query).all()
 
 
 def expected_ids(connection: Connection) -> dict[str, set[str]]:

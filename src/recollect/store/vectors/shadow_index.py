@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from recollect.ports import Chunk, UnembeddedMemory
 from recollect.store.sql import store_metadata, tables
@@ -18,8 +19,8 @@ from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import insert_all
 from recollect.store.sql.visibility import shown
-from recollect.store.vectors.chroma import ChromaIndex, IndexBroken, chunk_id
-from recollect.store.vectors.outbox import as_vector
+from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
+from recollect.store.vectors.outbox import put_pages
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
 log = logging.getLogger(__name__)
@@ -91,17 +92,13 @@ class SqlShadowIndex:
         self._indexed = {}
         with self._database.reading() as connection:
             known = store_metadata.read(connection)
-            spaces = connection.execute(select(tables.namespace.c.id, tables.namespace.c.name)).all()
+            spaces = connection.execute(select(tables.namespace)).all()
         index = self._index.shadow(known[store_metadata.SHADOW + store_metadata.GENERATION])
         try:
-            for number, name in spaces:
-                index.drop(name)
-                last = (0, -1)
-                while page := self._page(number, last):
-                    ids = [chunk_id(memory_id, ordinal) for memory_id, ordinal, *_ in page]
-                    index.put(name, ids, [as_vector(blob) for *_, blob in page])
-                    self._note(number, page)
-                    last = page[-1][:2]
+            for space in spaces:
+                index.drop(space.name)
+                for page in put_pages(self._database, index, tables.vector_shadow, space.name, _PAGE, nullcontext()):
+                    self._note(space.id, page)
                     tick()
         except IndexBroken as error:
             log.warning("the vector index of the new model is left to its first owner: %s", error)
@@ -127,24 +124,11 @@ class SqlShadowIndex:
         self._indexed = {}
         return True
 
-    def _page(self, namespace_id: int, last: tuple[int, int]) -> list[tuple[int, int, str, bytes]]:
-        shadow = tables.vector_shadow.c
-        query = (
-            select(shadow.memory_id, shadow.ordinal, shadow.content_hash, shadow.embedding)
-            .join(tables.memory, tables.memory.c.id == shadow.memory_id)
-            .where(tables.memory.c.namespace_id == namespace_id, shown())
-            .where((shadow.memory_id > last[0]) | ((shadow.memory_id == last[0]) & (shadow.ordinal > last[1])))
-            .order_by(shadow.memory_id, shadow.ordinal)
-            .limit(_PAGE)
-        )
-        with self._database.reading() as connection:
-            return [tuple(row) for row in connection.execute(query)]
-
-    def _note(self, namespace_id: int, page: Sequence[tuple[int, int, str, bytes]]) -> None:
-        for memory_id, ordinal, content_hash, _ in page:
-            before = self._indexed.get(memory_id)
-            same = content_hash if before is None or before.content_hash == content_hash else ""
-            self._indexed[memory_id] = _Indexed(namespace_id, same, ordinal + 1)
+    def _note(self, namespace_id: int, page: Sequence[Row[Any]]) -> None:
+        for row in page:
+            before = self._indexed.get(row.memory_id)
+            same = row.content_hash if before is None or before.content_hash == row.content_hash else ""
+            self._indexed[row.memory_id] = _Indexed(namespace_id, same, row.ordinal + 1)
 
 
 def _missing(connection: Connection, after: int, limit: int) -> list[UnembeddedMemory]:
