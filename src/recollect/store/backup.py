@@ -17,29 +17,28 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
-from recollect.errors import InvalidInput, RecollectError, StoreUnusable
+from recollect.errors import InvalidInput, StoreUnusable
 from recollect.store import journal
+from recollect.store.files import flush, remove, usable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
-from recollect.store.vectors.chroma import remove_index
 
 DATABASE = "memory.db"
 MANIFEST = "manifest.json"
 FORMAT = 1
 """Changes when an older Recollect could no longer read a backup."""
 
-_PIECE = 1 << 20
+_LOGS = ("-wal", "-shm")
 _LARGEST_MANIFEST = 1 << 16
 _COUNTED = {"memories": tables.memory, "vectors": tables.vector, "journal": tables.journal}
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError)
@@ -63,7 +62,7 @@ class Restored:
     """What came back, and where the database lies that was there before; `kept` is None where there was nothing."""
 
     manifest: Manifest
-    kept: Path | None = field(default=None)
+    kept: Path | None
 
 
 _MANIFEST = TypeAdapter(Manifest)
@@ -76,22 +75,25 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
     not given, or is the store's own; `StoreUnusable` when there is no store or the file cannot be written.
     """
     source = folder / DATABASE
-    if file.resolve() in {folder.resolve() / f"{DATABASE}{end}" for end in ("", "-wal", "-shm")}:
+    if file.resolve() in {folder.resolve() / f"{DATABASE}{end}" for end in ("", *_LOGS)}:
         raise InvalidInput("file", f"{file} is the store itself; name another file.")
     if file.exists() and not force:
         raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
     if not source.is_file():
         raise StoreUnusable(f"There is no store in {folder}.")
-    with _as_store_error(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
+    with usable(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
         copy = scratch / DATABASE
         _copy(source, copy)
-        manifest = _describe(copy)
+        with _opened(copy) as database:
+            contents = _contents(database)
+        made_at = datetime.now(UTC).isoformat(timespec="seconds")
+        manifest = Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
         packed = scratch / "packed"
         _pack(packed, copy, manifest)
         if file.exists() and not force:
             raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
         packed.replace(file)
-        _settle(file.parent)
+        flush(file.parent)
     return manifest
 
 
@@ -104,7 +106,7 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
     """
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")
-    with _as_store_error(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
+    with usable(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
         fresh = scratch / DATABASE
         manifest = _unpack(file, fresh)
         _verify(file, fresh, manifest)
@@ -113,10 +115,11 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
         holder = own(folder)
         try:
             kept = _keep(folder / DATABASE) if _check_free(folder, force=force) else None
-            remove_index(folder / "chroma")
-            _drop_log(folder / DATABASE)
+            remove(folder / "chroma")
+            for end in _LOGS:  # what belongs to the old database would be read into the new one
+                (folder / f"{DATABASE}{end}").unlink(missing_ok=True)
             fresh.replace(folder / DATABASE)
-            _settle(folder)
+            flush(folder)
         finally:
             holder.release()
     return Restored(manifest, kept)
@@ -125,16 +128,12 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
 def _copy(source: Path, target: Path) -> None:
     """Copy the database page by page in one read transaction: in WAL mode no writer waits, and none is waited for."""
     target.touch(mode=0o600)
-    address = f"{source.absolute().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(address, uri=True, timeout=30)) as live, closing(sqlite3.connect(target)) as copy:
+    with _existing(source) as live, closing(sqlite3.connect(target)) as copy:
         live.backup(copy)
 
 
-def _describe(copy: Path) -> Manifest:
-    with _opened(copy) as database:
-        contents = _contents(database)
-    made_at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
+def _existing(database: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True, timeout=30))
 
 
 def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
@@ -147,9 +146,9 @@ def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
 def _pack(file: Path, copy: Path, manifest: Manifest) -> None:
     file.touch(mode=0o600)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
-        packed.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2))
+        packed.writestr(MANIFEST, _MANIFEST.dump_json(manifest, indent=2))
         packed.write(copy, DATABASE)
-    _flush(file)
+    flush(file)
 
 
 def _unpack(file: Path, target: Path) -> Manifest:
@@ -157,16 +156,18 @@ def _unpack(file: Path, target: Path) -> Manifest:
     try:
         with zipfile.ZipFile(file) as packed:
             manifest = _manifest(file, packed)
-            with packed.open(DATABASE) as source, target.open("xb") as copy:
-                target.chmod(0o600)
-                digest, size = _transfer(source, copy, manifest.size)
+            same = packed.getinfo(DATABASE).file_size == manifest.size  # no more than that is unpacked
+            if same:
+                target.touch(mode=0o600)
+                with packed.open(DATABASE) as source, target.open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
     except InvalidInput:
         raise
     except _UNREADABLE as error:
         raise _damaged(file, f"it cannot be read ({type(error).__name__})") from None
-    if (digest, size) != (manifest.sha256, manifest.size):
+    if not same or _hash(target) != manifest.sha256:
         raise _damaged(file, "the database in it is not the one that was saved")
-    _flush(target)
+    flush(target)
     return manifest
 
 
@@ -175,24 +176,12 @@ def _manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
         raise _damaged(file, "its manifest is not one of ours")
     try:
         found = json.loads(packed.read(MANIFEST))
-        if isinstance(found, dict) and isinstance(found.get("format"), int) and found["format"] > FORMAT:
-            raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
-        return _MANIFEST.validate_python(found)
-    except (ValueError, ValidationError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+        newer = isinstance(found, dict) and isinstance(found.get("format"), int) and found["format"] > FORMAT
+        if not newer:
+            return _MANIFEST.validate_python(found)
+    except ValueError:
         raise _damaged(file, "its manifest is not one of ours") from None
-
-
-def _transfer(source: IO[bytes], copy: IO[bytes], most: int) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    while piece := source.read(_PIECE):
-        digest.update(piece)
-        size += len(piece)
-        if size > most:
-            break
-        copy.write(piece)
-    return digest.hexdigest(), size
+    raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
 
 
 def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
@@ -229,7 +218,7 @@ def _used(database: Path) -> bool:
     if not database.exists() or not database.stat().st_size:
         return False
     try:
-        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True, timeout=30)) as live:
+        with _existing(database) as live:
             found = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             wanted = {table.name for table in _COUNTED.values()} & found
             used = any(live.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in wanted)  # noqa: S608 - our own names
@@ -254,12 +243,6 @@ def _keep(database: Path) -> Path:
     return kept
 
 
-def _drop_log(database: Path) -> None:
-    """Take away what belongs to the old database and would be read into the new one."""
-    for name in (f"{database.name}-wal", f"{database.name}-shm"):
-        database.with_name(name).unlink(missing_ok=True)
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Database]:
     """Open a copy that nobody else has; afterwards all of it is in the one file."""
@@ -279,18 +262,6 @@ def _scratch(folder: Path) -> Iterator[Path]:
         yield Path(scratch)
 
 
-@contextmanager
-def _as_store_error(what: str) -> Iterator[None]:
-    try:
-        yield
-    except RecollectError:
-        raise
-    except sqlite3.Error as error:
-        raise StoreUnusable(f"{what}: {error}.") from None
-    except OSError as error:
-        raise StoreUnusable(f"{what}: {error.strerror or error}.") from None
-
-
 def _damaged(file: Path, why: str) -> InvalidInput:
     return InvalidInput("file", f"The backup {file} is damaged: {why}. Nothing was changed.")
 
@@ -298,18 +269,3 @@ def _damaged(file: Path, why: str) -> InvalidInput:
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _settle(folder: Path) -> None:
-    """See to it that the new name outlives a power failure, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

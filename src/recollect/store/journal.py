@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, select
 
-from recollect.domain.enums import Sensitivity
-from recollect.domain.results import JournalEntry
-from recollect.store.sql.mapping import lines
 from recollect.store.sql.statements import insert_all
-from recollect.store.sql.tables import journal, memory
-from recollect.store.sql.visibility import QUARANTINED
+from recollect.store.sql.tables import journal
 
 FIRST = "0" * 64
 """Stands for the hash of the line before the first."""
@@ -45,18 +41,6 @@ def extend(
         rows.append(line | {"previous": previous, "hash": chained(previous, line)})
         previous = rows[-1]["hash"]
     insert_all(connection, journal, rows)
-
-
-def history(
-    connection: Connection, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity]
-) -> list[JournalEntry]:
-    """Return the lines of one memory, oldest first, as far as they lie in `namespaces`.
-
-    Of a memory that is there, but of none of the `levels`, there are none; what is in quarantine still says that.
-    """
-    known = [*(str(level) for level in levels), QUARANTINED]
-    denied = exists().where(memory.c.id == memory_id, memory.c.sensitivity.not_in(known))
-    return lines(connection, (journal.c.memory_id == memory_id) & journal.c.namespace.in_(namespaces) & ~denied)
 
 
 def broken(connection: Connection) -> dict[str, int]:

@@ -11,14 +11,18 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Row, select, text
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
+from recollect.store.files import usable
 from recollect.store.journal import FIRST
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import select_in
@@ -39,11 +43,17 @@ _LAST_IDS = text(
 )
 
 
-class _Tip(NamedTuple):
-    """The last line of a namespace in the file."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What the file must say of each line, and how it hangs on the one before in its namespace."""
 
+    namespace: str
     id: int
+    previous: str
     hash: str
+
+
+_LINE = TypeAdapter(_Line)
 
 
 class JournalMirror:
@@ -54,7 +64,7 @@ class JournalMirror:
         self._file = file
         self._lock = threading.Lock()
         self._size = -1  # bytes of the file as we know it
-        self._tips: dict[str, _Tip] = {}
+        self._tips: dict[str, _Line] = {}
         self._broken: dict[str, int] = {}  # the first line of a namespace that does not follow from the one before
 
     def sync(self) -> None:
@@ -62,14 +72,19 @@ class JournalMirror:
 
         Raises `StoreUnusable` when the file cannot be written or holds something else, which is then left alone.
         """
-        with self._lock:
-            try:
-                self._append()
-            except StoreUnusable:
-                raise
-            except OSError as error:
-                why = error.strerror or error
-                raise StoreUnusable(f"The journal's mirror {self._file} cannot be written: {why}.") from None
+        with self._lock, usable(f"The journal's mirror {self._file} cannot be written"):
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            size = self._file.stat().st_size if self._file.exists() else 0
+            whole = size if size == self._size else self._read()
+            with open(self._file, "ab", opener=_privately) as stream:
+                stream.truncate(whole)
+                for row in self._missing():
+                    line = {**row._mapping, "at": row.at.isoformat(timespec="microseconds")}
+                    stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+                    self._note(_Line(row.namespace, row.id, row.previous, row.hash))
+                stream.flush()
+                os.fsync(stream.fileno())
+                self._size = stream.seek(0, os.SEEK_END)
 
     def close(self) -> None:
         """Append the last lines; when that cannot be, the next owner does it."""
@@ -98,48 +113,37 @@ class JournalMirror:
             return Check(name, False, f"line {number} of {namespace} does not follow from the one before", _ADVICE)
         return Check(name, True, f"up to line {max(tip.id for tip in self._tips.values())}")
 
-    def _append(self) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        size = self._file.stat().st_size if self._file.exists() else 0
-        whole = size if size == self._size else self._read()
-        with open(self._file, "ab", opener=_privately) as stream:
-            stream.truncate(whole)
-            for line in self._missing():
-                stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-                self._note(line)
-            stream.flush()
-            os.fsync(stream.fileno())
-            self._size = stream.seek(0, os.SEEK_END)
-
     def _read(self) -> int:
         """Read the whole file; return where its last whole line ends, behind which a crash may have left a part."""
-        self._tips, self._broken, whole = {}, {}, 0
-        if not self._file.exists():
-            return 0
-        with self._file.open("rb") as stream:
-            for line in _whole_lines(stream):
-                whole += len(line)
-                self._note(self._parsed(line))
-            stream.seek(whole)
-            part = stream.read(len(_BEGINS))
+        foreign = StoreUnusable(f"The file {self._file} is no mirror of a journal and stays as it is.")
+        self._tips, self._broken, whole, part = {}, {}, 0, b""
+        with self._file.open("rb") if self._file.exists() else BytesIO() as stream:
+            for line in stream:
+                if line.endswith(b"\n"):
+                    try:
+                        self._note(_LINE.validate_json(line, strict=True))
+                    except ValueError:
+                        raise foreign from None
+                    whole += len(line)
+                else:
+                    part = line[: len(_BEGINS)]
         if not _BEGINS.startswith(part):
-            raise self._foreign()
+            raise foreign
         return whole
 
-    def _note(self, line: dict[str, Any]) -> None:
-        before = self._tips.get(line["namespace"], _Tip(0, FIRST))
-        if line["previous"] != before.hash:
-            self._broken.setdefault(line["namespace"], line["id"])
-        self._tips[line["namespace"]] = _Tip(line["id"], line["hash"])
+    def _note(self, line: _Line) -> None:
+        before = self._tips.get(line.namespace)
+        if line.previous != (before.hash if before else FIRST):
+            self._broken.setdefault(line.namespace, line.id)
+        self._tips[line.namespace] = line
 
-    def _missing(self) -> Iterator[dict[str, Any]]:
-        """Yield the lines that the file lacks, by their ids; each namespace has its own last one."""
+    def _missing(self) -> Iterable[Row[Any]]:
+        """Return the lines that the file lacks, by their ids; each namespace has its own last one."""
         with self._database.reading() as connection:
             last = {row.namespace: row.id for row in connection.execute(_LAST_IDS)}
         tips = {name: self._tips[name].id if name in self._tips else 0 for name in last}
         lacking = [self._after(name, tips[name]) for name, number in sorted(last.items()) if number > tips[name]]
-        for row in heapq.merge(*lacking, key=lambda row: row.id):
-            yield {**row._mapping, "at": row.at.isoformat(timespec="microseconds")}
+        return heapq.merge(*lacking, key=lambda row: row.id)
 
     def _after(self, namespace: str, number: int) -> Iterator[Row[Any]]:
         while True:
@@ -150,23 +154,6 @@ class JournalMirror:
             if len(page) < _PAGE:
                 return
             number = page[-1].id
-
-    def _parsed(self, line: bytes) -> dict[str, Any]:
-        try:
-            found = json.loads(line)
-        except ValueError:
-            raise self._foreign() from None
-        kinds = {"id": int, "namespace": str, "previous": str, "hash": str}
-        if not isinstance(found, dict) or any(type(found.get(name)) is not kind for name, kind in kinds.items()):
-            raise self._foreign()
-        return found
-
-    def _foreign(self) -> StoreUnusable:
-        return StoreUnusable(f"The file {self._file} is no mirror of a journal and stays as it is.")
-
-
-def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
-    return (line for line in stream if line.endswith(b"\n"))
 
 
 def _privately(path: str, flags: int) -> int:

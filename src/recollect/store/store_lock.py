@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,12 +31,9 @@ class Owner:
 
     def release(self) -> None:
         """Let another process own the store."""
-        try:
+        with suppress(OSError):  # where the folder became read-only, whoever owns it next writes its own
             self.about.unlink(missing_ok=True)
-        except OSError:  # the folder became read-only: whoever owns it next writes its own
-            pass
-        finally:
-            self.lock.release()
+        self.lock.release()
 
 
 def own(folder: Path, role: str = "") -> Owner:
@@ -76,9 +74,8 @@ def held(folder: Path) -> bool:
 
 def owned(folder: Path) -> StoreOwned:
     """Return the error that names the owner."""
-    hint = (
-        " Ask it through `recollect.connect()`, or end it with `recollect stop`." if role_of(folder) == DAEMON else ""
-    )
+    advice = " Ask it through `recollect.connect()`, or end it with `recollect stop`."
+    hint = advice if role_of(folder) == DAEMON else ""
     return StoreOwned(f"The store in {folder} is in use by {owner_of(folder)}.{hint}")
 
 

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from recollect.domain.results import Entity
 from recollect.ports import Chunk, Entry
 from recollect.store.sql.filters import ENTITIES
 from recollect.store.sql.mapping import ENTITY, LISTS
-from recollect.store.sql.statements import insert_all
+from recollect.store.sql.statements import insert_all, select_in
 from recollect.store.sql.tables import label, memory_words, outbox, vector
 
 _COUNT_WORD = text(
@@ -30,7 +30,10 @@ _PRUNE_SPEAKER = text(
     "DELETE FROM speaker WHERE namespace_id = :namespace AND name = :name "
     "AND NOT EXISTS (SELECT 1 FROM memory WHERE namespace_id = :namespace AND speaker = :name)"
 )
-_WRITE_WORDS = update(memory_words).where(memory_words.c.memory_id == bindparam("id")).values(words=bindparam("text"))
+_WRITE_WORDS = text(
+    "INSERT INTO memory_words (memory_id, words) VALUES (:id, :words) "
+    "ON CONFLICT (memory_id) DO UPDATE SET words = :words"
+)
 
 
 def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[Entry]) -> None:
@@ -72,30 +75,21 @@ def replace_entities(connection: Connection, memory_id: int, entities: Sequence[
         insert_all(connection, label, wanted)
 
 
-def write_words(
-    connection: Connection, namespace_id: int, words: Mapping[int, Collection[str]], *, new: bool = False
-) -> None:
-    """Let each memory stand in its namespace's vocabulary with these words and no others; `new` ones have none yet."""
+def write_words(connection: Connection, namespace_id: int, words: Mapping[int, Collection[str]]) -> None:
+    """Let each memory stand in its namespace's vocabulary with these words and no others."""
     wanted = {one: frozenset(" ".join(some).split()) for one, some in words.items()}
-    held: dict[int, frozenset[str]] = {}
-    if not new:
-        query = select(memory_words).where(memory_words.c.memory_id.in_(list(wanted)))
-        held = {row.memory_id: frozenset(row.words.split()) for row in connection.execute(query)}
-    changes = Counter[str]()
-    for one, some in wanted.items():
-        changes.update(some)
-        changes.subtract(held.get(one, ()))
-    changed = [(word, by) for word, by in sorted(changes.items()) if by]
+    changes = Counter(word for some in wanted.values() for word in some)
+    for row in select_in(connection, select(memory_words), memory_words.c.memory_id, wanted):
+        changes.subtract(row.words.split())
+    changed: list[dict[str, Any]] = [
+        {"namespace": namespace_id, "word": word, "change": by} for word, by in sorted(changes.items()) if by
+    ]
     if changed:
-        values = [{"namespace": namespace_id, "word": word, "change": by} for word, by in changed]
-        connection.execute(_COUNT_WORD, values)
-    if fewer := [{"namespace": namespace_id, "word": word} for word, by in changed if by < 0]:
+        connection.execute(_COUNT_WORD, changed)
+    if fewer := [{"namespace": namespace_id, "word": one["word"]} for one in changed if one["change"] < 0]:
         connection.execute(_PRUNE_WORD, fewer)
-    rows = [{"id": one, "text": " ".join(sorted(some))} for one, some in wanted.items()]
-    if new:
-        connection.execute(insert(memory_words), [{"memory_id": row["id"], "words": row["text"]} for row in rows])
-    else:
-        connection.execute(_WRITE_WORDS, rows)
+    if wanted:
+        connection.execute(_WRITE_WORDS, [{"id": one, "words": " ".join(sorted(some))} for one, some in wanted.items()])
 
 
 def enqueue(connection: Connection, namespace_id: int, memory_id: int, *, embedded: bool) -> None:

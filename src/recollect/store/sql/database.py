@@ -11,6 +11,7 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import OperationalError
 
 from recollect.errors import StoreUnusable
+from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
@@ -81,11 +82,9 @@ def _as_store_error() -> Iterator[None]:
 
 def open_file(path: Path) -> Database:
     """Open the SQLite database at `path`, making its folder; raise `StoreUnusable` when that cannot be."""
-    try:
+    with usable(f"The data folder {path.parent} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("ab"):
             pass
         path.chmod(0o600)
-    except OSError as error:
-        raise StoreUnusable(f"The data folder {path.parent} cannot be written: {error.strerror or error}.") from None
     return Database(f"sqlite:///{path}")

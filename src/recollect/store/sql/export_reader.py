@@ -39,8 +39,7 @@ class SqlExportReader:
         """Return the next facts that may leave in the order of their ids, also those that hold no longer."""
         with self._database.reading() as connection:
             wanted = _facts(connection, view) & (fact.c.id > after)
-            found = connection.execute(mapping.select_facts().where(wanted).order_by(fact.c.id).limit(limit))
-            return [mapping.fact_of(row) for row in found]
+            return mapping.facts(connection, mapping.FACTS.where(wanted).order_by(fact.c.id).limit(limit))
 
     def lines(self, view: View, after: int, limit: int) -> list[JournalEntry]:
         """Return the next journal lines of the view's namespaces but for those of memories that may not leave."""

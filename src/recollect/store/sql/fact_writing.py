@@ -12,8 +12,8 @@ from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
 from recollect.ports import FactEntry
+from recollect.store.sql import mapping
 from recollect.store.sql.facts import PARTS, compared, holds_after, same_parts
-from recollect.store.sql.mapping import fact_of, select_facts
 from recollect.store.sql.tables import fact
 from recollect.store.sql.transaction import Transaction, origin
 from recollect.store.sql.visibility import QUARANTINED
@@ -86,8 +86,8 @@ class FactWriting(Transaction):
         return True
 
     def _facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
-        query = select_facts().where(fact.c.namespace_id == self._known_id, *conditions)
-        return [fact_of(row) for row in self._connection.execute(query.order_by(fact.c.id).limit(limit))]
+        query = mapping.FACTS.where(fact.c.namespace_id == self._known_id, *conditions)
+        return mapping.facts(self._connection, query.order_by(fact.c.id).limit(limit))
 
     def _put_fact(self, entry: FactEntry, wanted: int | None, created_at: datetime, updated_at: datetime) -> int:
         (fact_id,) = self._claim_ids(fact, [wanted])

@@ -14,11 +14,11 @@ from recollect.domain.fields import fold_part
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Fact
 from recollect.domain.search import View
+from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.mapping import fact_of, select_facts
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import fact, memory
-from recollect.store.sql.visibility import alive, namespace_ids, of_levels
+from recollect.store.sql.visibility import alive, inside, of_levels
 
 PARTS = {"subject", "predicate", "object"}
 """The fields of a fact that are compared."""
@@ -37,9 +37,9 @@ class SqlFacts:
         """
         with self._database.reading() as connection:
             wanted = and_(visible(connection, view), *_asked(query, view))
-            page = select_facts().where(wanted).order_by(fact.c.valid_from.desc(), fact.c.id.desc())
-            found = connection.execute(page.limit(query.limit).offset(query.offset))
-            return [fact_of(row) for row in found], count(connection, fact, wanted)
+            page = mapping.FACTS.where(wanted).order_by(fact.c.valid_from.desc(), fact.c.id.desc())
+            found = mapping.facts(connection, page.limit(query.limit).offset(query.offset))
+            return found, count(connection, fact, wanted)
 
 
 def compared(parts: Mapping[str, Any]) -> dict[str, str]:
@@ -76,8 +76,7 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 
 def of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     """Select the facts of the view's namespaces and levels."""
-    numbers = namespace_ids(connection, view.namespaces).values()
-    return fact.c.namespace_id.in_(numbers) & of_levels(fact.c.sensitivity, view)
+    return inside(connection, view.namespaces, fact.c.namespace_id) & of_levels(fact.c.sensitivity, view)
 
 
 def _asked(query: FactQuery, view: View) -> list[ColumnElement[bool]]:

@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Row, Select, Table, func, literal, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, func, select
 
 from recollect.domain.enums import EntityType, Scope
 from recollect.domain.requests import MemoryFields
@@ -46,11 +46,11 @@ _USAGE = [
 _NAMESPACE = namespace.c.name.label("namespace")
 _MEMORY = [*_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
 _RANKING = [*_columns(RankingRow, memory), *_USAGE]
-_FACT = [*_columns(Fact, fact), _NAMESPACE]
+FACTS = select(*_columns(Fact, fact), _NAMESPACE).join(namespace, namespace.c.id == fact.c.namespace_id)
+"""All facts, for whoever adds conditions, order and limits."""
 _LINE = _columns(JournalEntry, journal)
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
 _OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
-_neighbour = memory.alias("neighbour")
 
 
 def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]:
@@ -73,14 +73,9 @@ def column(name: str, connection: Connection, condition: ColumnElement[bool]) ->
     return [(row[0], row[1]) for row in connection.execute(query)]
 
 
-def select_facts() -> Select[Any]:
-    """Select facts as `fact_of` reads them."""
-    return select(*_FACT).join(namespace, namespace.c.id == fact.c.namespace_id)
-
-
-def fact_of(row: Row[Any]) -> Fact:
-    """Read a fact from its row."""
-    return Fact(**row._mapping, scope=scope_of(row.namespace))
+def facts(connection: Connection, query: Select[Any]) -> list[Fact]:
+    """Read the facts that a query made of `FACTS` selects."""
+    return [Fact(**row._mapping, scope=scope_of(row.namespace)) for row in connection.execute(query)]
 
 
 def lines(connection: Connection, condition: ColumnElement[bool], limit: int | None = None) -> list[JournalEntry]:
@@ -96,25 +91,6 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     values |= {name: getattr(entry, name) for name in _OF_ENTRY}
     values |= {"content": draft.content, "updated_at": entry.at}
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
-
-
-def neighbours(
-    connection: Connection, ids: Sequence[int], reach: int, seen: ColumnElement[bool]
-) -> list[tuple[int, int]]:
-    """Return (id, neighbour) for whatever `seen` selects at most `reach` places from one of `ids`, nearest first."""
-    asked = _neighbour.c
-    away = memory.c.position - asked.position
-    far = literal(reach, BigInteger)  # the last position there can be, and one more, is no INTEGER
-    same_session = (memory.c.namespace_id == asked.namespace_id) & (memory.c.session_id == asked.session_id)
-    query = (
-        select(asked.id, memory.c.id)
-        .select_from(_neighbour)
-        .join(memory, same_session)
-        .where(asked.id.in_(ids), memory.c.id != asked.id, seen)
-        .where(memory.c.position.between(asked.position - far, asked.position + far))
-        .order_by(func.abs(away), away, memory.c.id)
-    )
-    return [(row[0], row[1]) for row in connection.execute(query)]
 
 
 def scope_of(name: str) -> Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,13 +10,24 @@ from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, false, func, insert, literal, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    delete,
+    exists,
+    false,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Entity, JournalEntry, Memory
 from recollect.domain.search import RankingRow, View
 from recollect.ports import Chunk, UnembeddedMemory
-from recollect.store import journal
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database
@@ -23,13 +35,14 @@ from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import UtcDateTime, memory
-from recollect.store.sql.visibility import inside, namespace_ids, passing, shown, visible
+from recollect.store.sql.visibility import QUARANTINED, inside, namespace_ids, passing, shown, visible
 from recollect.store.sql.writing import SqlWriting
 
 T = TypeVar("T")
 Read: TypeAlias = Callable[[Connection, ColumnElement[bool]], list[T]]
 
 _FLOAT = 4  # bytes
+_asked = memory.alias("asked")
 
 
 @dataclass(eq=False)
@@ -66,7 +79,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
         self._written()
 
     def _open(self, connection: Connection, namespace: str, actor: str) -> SqlWriting:
-        embeds = self._embeds(connection)
+        embeds = store_metadata.embeds(connection, self._model)
         return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds)
 
     @contextmanager
@@ -93,7 +106,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
-        return list(self._seen(ids, view, mapping.ranking_rows))
+        return self._seen(ids, view, mapping.ranking_rows)
 
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
@@ -103,9 +116,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
         """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
         return dict(self._seen(ids, view, partial(mapping.column, "abstract")))
 
-    def _seen(
-        self, ids: Iterable[int], view: View, read: Callable[[Connection, ColumnElement[bool]], list[T]]
-    ) -> list[T]:
+    def _seen(self, ids: Iterable[int], view: View, read: Read[T]) -> list[T]:
         """Read, a batch at a time, what `view` may see of the memories of `ids`."""
         with self._database.reading() as connection:
             seen = visible(connection, view)
@@ -120,8 +131,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
         """Return who said or did something in the view's namespaces and has one of `words`, folded, in their name."""
         speaker = tables.speaker.c
         with self._database.reading() as connection:
-            numbers = namespace_ids(connection, view.namespaces).values()
-            query = select(speaker.name).where(speaker.namespace_id.in_(numbers))
+            query = select(speaker.name).where(inside(connection, view.namespaces, speaker.namespace_id))
             return sorted({row.name for row in select_in(connection, query, speaker.word, words)})
 
     def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
@@ -129,13 +139,21 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
         The nearest come first, and of those as near the earlier one; a memory without neighbours is absent.
         """
-        found: dict[int, tuple[int, ...]] = {}
+        found: dict[int, tuple[int, ...]] = defaultdict(tuple)
+        away = memory.c.position - _asked.c.position
+        far = literal(reach, BigInteger)  # the last position there can be, and one more, is no INTEGER
+        same_session = (memory.c.namespace_id == _asked.c.namespace_id) & (memory.c.session_id == _asked.c.session_id)
         with self._database.reading() as connection:
-            seen = visible(connection, view)
-            for batch in in_batches(ids):
-                for one, neighbour in mapping.neighbours(connection, batch, reach, seen):
-                    found[one] = (*found.get(one, ()), neighbour)
-        return found
+            query = (
+                select(_asked.c.id, memory.c.id)
+                .join_from(_asked, memory, same_session)
+                .where(memory.c.id != _asked.c.id, visible(connection, view))
+                .where(memory.c.position.between(_asked.c.position - far, _asked.c.position + far))
+                .order_by(func.abs(away), away, memory.c.id)
+            )
+            for one, neighbour in map(tuple, select_in(connection, query, _asked.c.id, ids)):
+                found[one] += (neighbour,)
+        return dict(found)
 
     def newest(self, view: View, limit: int) -> list[int]:
         """Return those `limit` memories that `view` may see and that were stored last."""
@@ -150,8 +168,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state."""
-        with self._database.reading() as connection:
-            found = self._namespace_of(connection, memory_id)
+        found = self._home(memory_id)
         return found if found in namespaces else None
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
@@ -179,9 +196,15 @@ class SqlRecords(SqlListQueries, SqlFacts):
     def history(
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = tuple(Sensitivity)
     ) -> list[JournalEntry]:
-        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and `levels` let it in."""
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces`.
+
+        Of a memory that is there, but of none of the `levels`, there are none; what is in quarantine still says that.
+        """
+        known = [*(str(level) for level in levels), QUARANTINED]
+        denied = exists().where(memory.c.id == memory_id, memory.c.sensitivity.not_in(known))
+        mine = (tables.journal.c.memory_id == memory_id) & tables.journal.c.namespace.in_(namespaces)
         with self._database.reading() as connection:
-            return journal.history(connection, memory_id, namespaces, levels)
+            return mapping.lines(connection, mine & ~denied)
 
     def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
         """Return memories, of `namespaces` or of all, that were written before the model was ready, oldest first."""
@@ -195,23 +218,21 @@ class SqlRecords(SqlListQueries, SqlFacts):
             .limit(limit)
         )
         with self._database.reading() as connection:
-            if not self._embeds(connection):
+            if not store_metadata.embeds(connection, self._model):
                 return []
             if namespaces is not None:
-                numbers = namespace_ids(connection, namespaces).values()
-                waiting = waiting.where(tables.outbox.c.namespace_id.in_(numbers))
+                waiting = waiting.where(inside(connection, namespaces, tables.outbox.c.namespace_id))
             query = select(memory.c.id, memory.c.content, memory.c.content_hash).where(memory.c.id.in_(waiting))
             return [UnembeddedMemory(*row) for row in connection.execute(query.order_by(memory.c.id))]
 
     def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""
-        with self._database.reading() as connection:
-            namespace = self._namespace_of(connection, one.id)
+        namespace = self._home(one.id)
         if namespace is None:
             return
         with self._database.writing(namespace) as connection:
             found = connection.execute(select(memory.c.content_hash).where(memory.c.id == one.id)).scalar()
-            if found == one.content_hash and self._embeds(connection):
+            if found == one.content_hash and store_metadata.embeds(connection, self._model):
                 replace_chunks(connection, one.id, chunks)
                 mark_embedded(connection, one.id)
         self._written()
@@ -270,10 +291,8 @@ class SqlRecords(SqlListQueries, SqlFacts):
             queued = select(func.count(outbox.memory_id.distinct())).where(outbox.embedded.is_(False))
             return connection.execute(queued).scalar_one(), count(connection, memory, shown())
 
-    def _namespace_of(self, connection: Connection, memory_id: int) -> str | None:
+    def _home(self, memory_id: int) -> str | None:
+        """Return the namespace of a memory."""
         query = select(tables.namespace.c.name).join(memory, memory.c.namespace_id == tables.namespace.c.id)
-        return connection.execute(query.where(memory.c.id == memory_id)).scalar()
-
-    def _embeds(self, connection: Connection) -> bool:
-        """Say whether the store is still of the model that this process reads with."""
-        return store_metadata.embeds(connection, self._model)
+        with self._database.reading() as connection:
+            return connection.execute(query.where(memory.c.id == memory_id)).scalar()

@@ -6,12 +6,14 @@ database has are declared in `sqlite.py` and `postgres.py`. Statements use the t
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Table, Text, TypeDecorator, text
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
 from recollect.domain.enums import FactType, Observation, Sensitivity, Source
@@ -74,6 +76,7 @@ def _index_where_set(column: str) -> Index:
     return Index(f"ix_memory_{column}", column, sqlite_where=known, postgresql_where=known)
 
 
+_LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
 _FACT_TYPE: Any = EnumText(FactType)
 _OBSERVATION: Any = EnumText(Observation)
 _SOURCE: Any = EnumText(Source)
@@ -81,32 +84,29 @@ _LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # only writers 
 _JSON: Any = JSON().with_variant(JSONB(), "postgresql")
 
 
-class NamespaceRow(SQLModel, table=True):
-    """One tenant: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
+class _Row(SQLModel):
+    @declared_attr.directive
+    def __tablename__(cls) -> str:  # noqa: N805 - a method of the class
+        """Name the table as the class: `memory_words` for `MemoryWordsRow`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Row")).lower()
 
-    __tablename__ = "namespace"
+
+class NamespaceRow(_Row, table=True):
+    """One tenant: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
 
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True, sa_type=Text)
     memories: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
-class MemoryRow(SQLModel, table=True):
+class MemoryRow(_Row, table=True):
     """One memory. Ids are never reused, because text index and vectors refer to them."""
 
-    __tablename__ = "memory"
     __table_args__ = (
         _index("memory", "namespace_id", "key", unique=True),
-        _index("memory", "namespace_id", "content_hash"),
-        _index("memory", "namespace_id", "fact_type"),
-        _index("memory", "namespace_id", "category"),
-        _index("memory", "namespace_id", "type"),
-        _index("memory", "namespace_id", "project"),
-        _index("memory", "namespace_id", "speaker"),
-        _index("memory", "namespace_id", "created_at"),
+        *(_index("memory", "namespace_id", name) for name in _LOOKED_UP),
         _index("memory", "namespace_id", "session_id", "position"),
         Index("ix_memory_namespace_id_happened_at", "namespace_id", text("coalesce(observed_at, created_at)")),
-        _index("memory", "expires_at"),
         _index_where_set("merged_into"),
         _index_where_set("superseded_by"),
         {"sqlite_autoincrement": True},
@@ -139,21 +139,19 @@ class MemoryRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcDateTime)
     updated_at: datetime = Field(sa_type=UtcDateTime)
     observed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
-    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     ttl_days: float | None = None
     superseded_by: int | None = None
     merged_into: int | None = None
 
 
-class _OfMemory(SQLModel):
+class _OfMemory(_Row):
     memory_id: int = Field(primary_key=True, foreign_key="memory.id", ondelete="CASCADE")
 
 
 class LabelRow(_OfMemory, table=True):
     """A tag, concept, file or entity; `kind` is the field of the memory, or `entity_` and the type of the entity."""
-
-    __tablename__ = "label"
 
     kind: str = Field(primary_key=True, max_length=20)
     position: int = Field(primary_key=True)
@@ -162,8 +160,6 @@ class LabelRow(_OfMemory, table=True):
 
 class UsageRow(_OfMemory, table=True):
     """How often a memory was read: `accessed` by id, `recalled` as a hit."""
-
-    __tablename__ = "usage"
 
     accessed_count: int
     recalled_count: int
@@ -186,8 +182,6 @@ class _Chunk(_OfMemory):
 class VectorRow(_Chunk, table=True):
     """A chunk of a memory as the store's embedding model reads it."""
 
-    __tablename__ = "vector"
-
 
 class VectorShadowRow(_Chunk, table=True):
     """A chunk as another model reads it, until the whole store can move to that model.
@@ -195,23 +189,19 @@ class VectorShadowRow(_Chunk, table=True):
     `content_hash` tells whether the memory changed since.
     """
 
-    __tablename__ = "vector_shadow"
-
     content_hash: str = Field(max_length=64)
 
 
-class FactRow(SQLModel, table=True):
+class FactRow(_Row, table=True):
     """One triple and when it held; it goes with the memory that states it.
 
     Compared are the folded parts, and the hash of the folded object.
     """
 
-    __tablename__ = "fact"
     __table_args__ = (
         Index("ix_fact_namespace_id_subject_folded", "namespace_id", "subject_folded", "predicate_folded"),
         _index("fact", "namespace_id", "predicate_folded"),
         _index("fact", "namespace_id", "object_hash"),
-        _index("fact", "memory_id"),
         {"sqlite_autoincrement": True},
     )
 
@@ -224,7 +214,7 @@ class FactRow(SQLModel, table=True):
     predicate_folded: str = Field(sa_type=Text)
     object_hash: str = Field(max_length=64)
     confidence: float
-    memory_id: int | None = Field(default=None, foreign_key="memory.id", ondelete="CASCADE")
+    memory_id: int | None = Field(default=None, foreign_key="memory.id", ondelete="CASCADE", index=True)
     valid_from: datetime = Field(sa_type=UtcDateTime)
     valid_to: datetime | None = Field(default=None, sa_type=UtcDateTime)
     sensitivity: Sensitivity = Field(sa_type=_LEVEL)
@@ -233,13 +223,12 @@ class FactRow(SQLModel, table=True):
     updated_at: datetime = Field(sa_type=UtcDateTime)
 
 
-class OutboxRow(SQLModel, table=True):
+class OutboxRow(_Row, table=True):
     """A memory whose vectors must still be written to the index; it may be gone from `memory` by now.
 
     `chunks` is how many vectors the index may hold of it; `embedded` is false while the model has not seen it.
     """
 
-    __tablename__ = "outbox"
     __table_args__ = (
         _index("outbox", "embedded", "memory_id"),
         _index("outbox", "namespace_id", "embedded", "memory_id"),
@@ -253,10 +242,9 @@ class OutboxRow(SQLModel, table=True):
     embedded: bool
 
 
-class WordRow(SQLModel, table=True):
+class WordRow(_Row, table=True):
     """The vocabulary of a namespace, with the number of memories that use each word."""
 
-    __tablename__ = "word"
     __table_args__ = (_index("word", "namespace_id", "text", unique=True), {"sqlite_autoincrement": True})
 
     id: int | None = Field(default=None, primary_key=True)
@@ -265,10 +253,9 @@ class WordRow(SQLModel, table=True):
     uses: int
 
 
-class SpeakerRow(SQLModel, table=True):
+class SpeakerRow(_Row, table=True):
     """A folded word of a speaker's name in a namespace; it goes with the last memory of that name."""
 
-    __tablename__ = "speaker"
     __table_args__ = (_index("speaker", "namespace_id", "name"),)
 
     namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
@@ -279,36 +266,27 @@ class SpeakerRow(SQLModel, table=True):
 class MemoryWordsRow(_OfMemory, table=True):
     """The words that a memory gave to its namespace's vocabulary, so that deleting it takes exactly those back."""
 
-    __tablename__ = "memory_words"
-
     words: str = Field(sa_type=Text)
 
 
-class JournalRow(SQLModel, table=True):
+class JournalRow(_Row, table=True):
     """The append-only journal: triggers refuse UPDATE and DELETE; `hash` chains each line to the one before."""
 
-    __tablename__ = "journal"
-    __table_args__ = (
-        _index("journal", "memory_id"),
-        _index("journal", "namespace", "id"),
-        {"sqlite_autoincrement": True},
-    )
+    __table_args__ = (_index("journal", "namespace", "id"), {"sqlite_autoincrement": True})
 
     id: int | None = Field(default=None, primary_key=True)
     at: datetime = Field(sa_type=UtcDateTime)
     actor: str = Field(sa_type=Text)
     namespace: str = Field(sa_type=Text)
     action: str = Field(max_length=20)
-    memory_id: int | None = None
+    memory_id: int | None = Field(default=None, index=True)
     changes: dict[str, Any] = Field(sa_type=_JSON)
     previous: str = Field(max_length=64)
     hash: str = Field(max_length=64)
 
 
-class RequestOutcomeRow(SQLModel, table=True):
+class RequestOutcomeRow(_Row, table=True):
     """The outcome of a write, kept for a while under its request's id: a client that retries gets it again."""
-
-    __tablename__ = "request_outcome"
 
     request_id: str = Field(primary_key=True, max_length=64)
     status: str = Field(max_length=20)
@@ -317,10 +295,8 @@ class RequestOutcomeRow(SQLModel, table=True):
     notes: str = Field(sa_type=Text)
 
 
-class StoreMetadataRow(SQLModel, table=True):
+class StoreMetadataRow(_Row, table=True):
     """What the store knows of itself: its embedding model, its index generation."""
-
-    __tablename__ = "store_metadata"
 
     name: str = Field(primary_key=True, max_length=50)
     value: str = Field(sa_type=Text)

@@ -61,19 +61,16 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 
 @lru_cache(maxsize=64)  # one recall asks several times, and building the condition costs as much as running it
 def _visible(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
-    conditions = [
-        unindexed(memory.c.namespace_id).in_(namespaces),
-        of_levels(memory.c.sensitivity, view),
-        alive(view.now),
-    ]
-    if not view.superseded:
-        conditions.append(memory.c.superseded_by.is_(None))
-    return and_(*conditions, *filters.asked(view))
+    here = unindexed(memory.c.namespace_id).in_(namespaces)
+    current = [] if view.superseded else [memory.c.superseded_by.is_(None)]
+    return and_(here, of_levels(memory.c.sensitivity, view), alive(view.now), *current, *filters.asked(view))
 
 
-def inside(connection: Connection, namespaces: Iterable[str]) -> ColumnElement[bool]:
-    """Let a query walk these namespaces through an index; it still needs `visible`."""
-    return memory.c.namespace_id.in_(namespace_ids(connection, list(namespaces)).values())
+def inside(
+    connection: Connection, namespaces: Iterable[str], column: ColumnElement[int] = memory.c.namespace_id
+) -> ColumnElement[bool]:
+    """Let a query walk these namespaces through an index of `column`; one of memories still needs `visible`."""
+    return column.in_(namespace_ids(connection, list(namespaces)).values())
 
 
 def passing(connection: Connection, view: View) -> Select[int]:

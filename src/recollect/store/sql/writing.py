@@ -111,7 +111,7 @@ class SqlWriting(FactWriting):
         merged = {"id": literal(memory_id), "key": null(), "merged_into": literal(old.id)}
         self._copy(memory, memory.c.id == old.id, merged)
         self._copy(label, label.c.memory_id == old.id, {"memory_id": literal(memory_id)})
-        self._write_words(memory_id, frozenset(), new=True)
+        self._write_words(memory_id, frozenset())
         self._count(1)
         self._journal("insert", (memory_id, {"merged_into": old.id}))
         return memory_id
@@ -255,7 +255,7 @@ class SqlWriting(FactWriting):
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {one: frozenset() if state.hidden else entry.words for one, entry, state in new}
-        child_tables.write_words(connection, number, words, new=True)
+        child_tables.write_words(connection, number, words)
         found = {one: self._chunks(entry) for one, entry, state in new if not state.hidden}
         insert_all(connection, vector, (row for one in found for row in child_tables.chunk_rows(one, found[one] or ())))
         queued = ({"memory_id": one, "embedded": found[one] is not None} for one in found)
@@ -296,8 +296,8 @@ class SqlWriting(FactWriting):
         held = namespace.c.memories + change
         self._connection.execute(update(namespace).where(namespace.c.id == self._namespace_id).values(memories=held))
 
-    def _write_words(self, memory_id: int, words: frozenset[str], *, new: bool = False) -> None:
-        child_tables.write_words(self._connection, self._namespace_id, {memory_id: words}, new=new)
+    def _write_words(self, memory_id: int, words: frozenset[str]) -> None:
+        child_tables.write_words(self._connection, self._namespace_id, {memory_id: words})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
         child_tables.enqueue(self._connection, self._namespace_id, memory_id, embedded=embedded)

@@ -19,14 +19,11 @@ from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, visible
 from recollect.store.text import spelling
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES
-from recollect.store.text.spelling import edited
 from recollect.store.text.vocabulary import SqlVocabulary
 
 _TEXT = table("memory_text", column("rowid"), column("rank"))
 _TRIGRAM = table("memory_trigram", column("rowid"))
 _MERGED_PAGES = 200
-_LONGEST_EDITED: Final = 24  # letters; all spellings of such a word are more than those of its first half
-_HALF: Final = 6
 _MOST: Final = 300
 _MANY: Final = 3_000
 _LAST: Final = "\U0010ffff"
@@ -101,7 +98,7 @@ class SqliteText(SqlVocabulary):
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
         with self._database.reading() as connection:
             numbers = list(namespace_ids(connection, view.namespaces).values())
-            return spelling.similar(_Candidates(connection, numbers), word, limit) if numbers else []
+            return spelling.similar(_StoredWords(connection, numbers), word, limit) if numbers else []
 
     def purge_deleted(self) -> None:
         """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.
@@ -132,33 +129,24 @@ class SqliteText(SqlVocabulary):
             return bool(connection.exec_driver_sql("SELECT total_changes()").scalar_one() - before > 1)
 
 
-class _Candidates:
-    """The `Candidates` of some namespaces: looked up, never scanned for, so the cost hardly depends on the store."""
+class _StoredWords:
+    """The `StoredWords` of some namespaces: looked up, never scanned for, so the cost hardly depends on the store."""
 
     def __init__(self, connection: Connection, numbers: list[int]) -> None:
         self._connection = connection
         self._numbers = numbers
 
-    def spelt(self, word: str) -> dict[str, int]:
-        """Find the stored words one letter away, by looking up each spelling there can be."""
-        return self._found(_SPELT, spellings=_json(edited(word))) if len(word) <= _LONGEST_EDITED else {}
+    def among(self, spellings: Iterable[str]) -> dict[str, int]:
+        """Find the stored words that are one of these."""
+        return self._found(_SPELT, spellings=_json(spellings))
 
-    def holding(self, word: str) -> dict[str, int]:
-        """Find stored words that `word` is a part of, the shortest first."""
-        sizes = {"shortest": len(word) + 1, "longest": max(3 * len(word), 20)}
-        starting = self._found(_STARTING, heads=_json([word]), **sizes)
-        return starting | self._found(_HOLDING, piece=quoted(word), **sizes)
+    def starting(self, heads: Iterable[str], shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that begin with one of `heads` and go on, the shortest first."""
+        return self._found(_STARTING, heads=_json(heads), shortest=shortest, longest=longest)
 
-    def twice_misspelt(self, word: str) -> dict[str, int]:
-        """Find stored words two letters away: either one of the two is in the second half, or none."""
-        half = min(len(word) // 2, _HALF)
-        sizes = {"shortest": len(word) - 2, "longest": len(word) + 2}
-        starting = self._found(_STARTING, heads=_json(edited(word[:half])), **sizes)
-        return starting | self._found(_HOLDING, piece=quoted(word[half:]), **sizes)
-
-    def misspelt_beginning(self, word: str) -> dict[str, int]:
-        """Find stored words that begin with `word` but for one letter."""
-        return self._found(_STARTING, heads=_json(edited(word)), shortest=len(word) + 1, longest=2 * len(word))
+    def containing(self, piece: str, shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that `piece` stands in, the shortest first."""
+        return self._found(_HOLDING, piece=quoted(piece), shortest=shortest, longest=longest)
 
     def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
         rows = self._connection.execute(query, values | {"numbers": self._numbers})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from string import ascii_lowercase
 from typing import Final, Protocol
@@ -19,44 +20,51 @@ from recollect.ports import Term
 _SHORTEST: Final = 4
 _TELLING: Final = 6  # letters; a shorter word may be part of a longer one by chance
 _LONG: Final = 8  # letters; only words this long may have two wrong ones
+_LONGEST_EDITED: Final = 24  # letters; all spellings of such a word are more than those of its first half
+_HALF: Final = 6
 _BLOCK: Final = 64  # code points: about an alphabet
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]{4}")
 _HEX = re.compile(r"[0-9a-f]+")
 
 
-class Candidates(Protocol):
-    """Where a text index looks up stored words like another one, each with how many memories use it."""
+class StoredWords(Protocol):
+    """Where a text index looks up stored words, each with how many memories use it; sizes are in letters."""
 
-    def spelt(self, word: str) -> dict[str, int]:
-        """Find the stored words one letter away."""
+    def among(self, spellings: Iterable[str]) -> dict[str, int]:
+        """Find the stored words that are one of these."""
 
-    def holding(self, word: str) -> dict[str, int]:
-        """Find stored words that `word` is a part of, the shortest first."""
+    def starting(self, heads: Iterable[str], shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that begin with one of `heads` and go on, the shortest first."""
 
-    def twice_misspelt(self, word: str) -> dict[str, int]:
-        """Find stored words two letters away."""
-
-    def misspelt_beginning(self, word: str) -> dict[str, int]:
-        """Find stored words that begin with `word` but for one letter."""
+    def containing(self, piece: str, shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that `piece` stands in, the shortest first."""
 
 
-def similar(stored: Candidates, word: str, limit: int) -> list[Term]:
+def similar(stored: StoredWords, word: str, limit: int) -> list[Term]:
     """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first.
 
     Short words and numbers resemble nothing, however alike they look.
     """
-    if len(word) < _SHORTEST or not any(letter.isalpha() for letter in word):
+    size = len(word)
+    if size < _SHORTEST or not any(letter.isalpha() for letter in word):
         return []
-    found = stored.holding(word) if _is_id(word) else stored.spelt(word) | stored.holding(word)
-    if len(word) >= _TELLING and not _is_id(word):
-        if not any(misspelling(word, one) for one in found):
-            found |= stored.twice_misspelt(word)
+    found = stored.among(edited(word)) if size <= _LONGEST_EDITED and not _is_id(word) else {}
+    found |= _around(stored, [word], word, size + 1, max(3 * size, 20))
+    if size >= _TELLING and not _is_id(word):
+        if not any(misspelling(word, one) for one in found):  # of two wrong letters one is in the second half, or none
+            half = min(size // 2, _HALF)
+            found |= _around(stored, edited(word[:half]), word[half:], size - 2, size + 2)
         if not any(likelihood(word, one) for one in found):
-            found |= stored.misspelt_beginning(word)
+            found |= stored.starting(edited(word), size + 1, 2 * size)
     guesses = [(likelihood(word, one), uses, one) for one, uses in found.items()]
     guesses.sort(key=lambda guess: (-guess[0], -guess[1], guess[2]))
     return [Term(one, weight) for weight, _, one in guesses[:limit] if weight > 0.0]
+
+
+def _around(stored: StoredWords, heads: Iterable[str], piece: str, shortest: int, longest: int) -> dict[str, int]:
+    """Find stored words that begin with one of `heads` or hold `piece`."""
+    return stored.starting(heads, shortest, longest) | stored.containing(piece, shortest, longest)
 
 
 def likelihood(word: str, stored: str) -> float:

@@ -16,7 +16,7 @@ from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches, insert_all, select_in
 from recollect.store.sql.tables import memory, memory_words, namespace, word
-from recollect.store.sql.visibility import namespace_ids
+from recollect.store.sql.visibility import inside
 
 
 class SqlVocabulary:
@@ -34,19 +34,15 @@ class SqlVocabulary:
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
         """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
         with self._database.reading() as connection:
-            numbers = namespace_ids(connection, view.namespaces).values()
-            query = (
-                select(word.c.text, func.sum(word.c.uses))
-                .where(word.c.namespace_id.in_(numbers), word.c.text.in_(words))
-                .group_by(word.c.text)
-            )
-            return {text: int(uses) for text, uses in connection.execute(query)}
+            here = inside(connection, view.namespaces, word.c.namespace_id)
+            query = select(word.c.text, func.sum(word.c.uses)).where(here, word.c.text.in_(words))
+            return {text: int(uses) for text, uses in connection.execute(query.group_by(word.c.text))}
 
     def size(self, view: View) -> int:
         """Return how many memories the view's namespaces hold, whatever their state."""
         with self._database.reading() as connection:
-            numbers = namespace_ids(connection, view.namespaces).values()
-            query = select(func.sum(namespace.c.memories)).where(namespace.c.id.in_(numbers))
+            here = inside(connection, view.namespaces, namespace.c.id)
+            query = select(func.sum(namespace.c.memories)).where(here)
             return int(connection.execute(query).scalar() or 0)
 
     def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None:

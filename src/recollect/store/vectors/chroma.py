@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from recollect.store.files import remove
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -60,13 +61,13 @@ class ChromaIndex:
             if self._client is None:
                 if self._unproven.exists():
                     log.warning("the last owner died before the vector index was proven: it is built again")
-                    _guarded(lambda: remove_index(self._folder))
+                    _guarded(lambda: remove(self._folder))
                 _guarded(self._unproven.touch)
                 try:
                     self._client = _guarded(lambda: _connect(self._folder))
                 except IndexBroken as error:
                     log.warning("the vector index cannot be opened and is built again: %s", error)
-                    _guarded(lambda: remove_index(self._folder))
+                    _guarded(lambda: remove(self._folder))
                     self._client = _guarded(lambda: _connect(self._folder))
             return self._client
 
@@ -81,7 +82,7 @@ class ChromaIndex:
         except IndexBroken as error:
             log.warning("the vector index cannot even be closed: %s", error)
         with self._opening:
-            _guarded(lambda: remove_index(self._folder))
+            _guarded(lambda: remove(self._folder))
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -167,14 +168,6 @@ class ChromaIndex:
         )
         self._collections[namespace] = collection
         return collection
-
-
-def remove_index(folder: Path) -> None:
-    """Delete what lies where the index does: a folder, or a file or link in its place; nothing is no error."""
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
-    else:
-        folder.unlink(missing_ok=True)
 
 
 def chunk_id(memory_id: int, ordinal: int) -> str:

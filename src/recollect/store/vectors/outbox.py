@@ -42,22 +42,19 @@ class Outbox:
         self._stopping = stopping
         self._applying = threading.Lock()  # nothing is deleted between reading from SQL and putting into the index
 
-    def drain(self) -> int:
-        """Apply what is queued and embedded, one batch when the store is being closed; return how many memories."""
-        done = 0
+    def drain(self) -> None:
+        """Apply what is queued and embedded; only one batch when the store is being closed."""
         while batch := self._next():
             self._sync(batch)
-            done += len(batch)
             if self._stopping.is_set():
                 break
-        return done
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory, past the rest of the queue."""
         self._sync(self._next(tables.outbox.c.memory_id == memory_id))
 
-    def rebuild(self, namespace: str) -> int:
-        """Drop the namespace's collection and fill it from SQL; return how many vectors it holds then."""
+    def rebuild(self, namespace: str) -> None:
+        """Drop the namespace's collection and fill it from SQL."""
         self._index.drop(namespace)
         held = 0
         for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, self._applying):
@@ -65,7 +62,6 @@ class Outbox:
             if self._stopping.is_set():
                 break  # the next owner finds the count wrong and builds it again
         log.info("the vector index of one namespace was built again: %d vectors", held)
-        return held
 
     def doubtful(self) -> list[str]:
         """Return the namespaces whose collection holds another number of vectors than SQL, or finds none of them."""
@@ -107,7 +103,7 @@ class Outbox:
             .limit(_BATCH)
         )
         with self._database.reading() as connection:
-            return [(row.id, row.memory_id, row.name, row.chunks) for row in connection.execute(query)]
+            return [tuple(row) for row in connection.execute(query)]
 
     def _apply(self, batch: list[tuple[int, int, str, int]]) -> None:
         most: dict[str, dict[int, int]] = defaultdict(dict)
