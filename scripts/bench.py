@@ -25,7 +25,8 @@ from filling import fill
 from recollect import Caller, Draft, Query, Settings
 from recollect.domain.search import View
 from recollect.operations.query.parse import parse
-from recollect.ports import App, Term
+from recollect.ports.app import App
+from recollect.ports.search import Term
 
 out = Console(highlight=False)
 COMMAND = str(Path(sys.executable).with_name("recollect"))

@@ -26,7 +26,7 @@ from recollect.domain.results import Hit
 from recollect.domain.search import View
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.query.parse import parse
-from recollect.ports import Term
+from recollect.ports.search import Term
 from sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, load, measures
 
 FETCH = 50

@@ -13,10 +13,10 @@ from recollect.gate import clear
 from recollect.policy.text import layers
 from recollect.policy.text.speaker_names import words_of
 from recollect.policy.text.terms import keywords, vocabulary
-from recollect.ports import Chunk, Entry
+from recollect.ports.storage import Chunk, Entry
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
 
 DIMENSIONS = 16
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

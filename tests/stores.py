@@ -11,7 +11,7 @@ from typing import Any
 import recollect
 from recollect import App, Settings
 from recollect.engines.embedding import open_embedder
-from recollect.ports import Embedder
+from recollect.ports.models import Embedder
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
 

@@ -12,7 +12,7 @@ from callers import ADA
 from recollect import App, Caller, Memory, Settings
 from recollect.domain.enums import Choice
 from recollect.doors.operations import perform
-from recollect.ports import Capabilities
+from recollect.ports.models import Capabilities
 
 OTHER = Caller(user="bob", team="else", project="hull")
 

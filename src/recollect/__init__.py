@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from recollect.operations.similar import find_similar as find_similar
     from recollect.operations.summarize import summarize_old as summarize_old
     from recollect.operations.update import update_memory as update_memory
-    from recollect.ports import App as App
+    from recollect.ports.app import App as App
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
     from recollect.wiring import open_app as open_app
@@ -111,7 +111,7 @@ _NAMES = {
     "recollect.operations.similar": "find_similar",
     "recollect.operations.summarize": "summarize_old",
     "recollect.operations.update": "update_memory",
-    "recollect.ports": "App",
+    "recollect.ports.app": "App",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",
 }

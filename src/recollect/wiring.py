@@ -18,7 +18,9 @@ from recollect.engines.late_interaction import similarity
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelMismatch
 from recollect.operations.embed import embed_pending, stamps_of
-from recollect.ports import App, Capabilities, Embedder, RetentionRules
+from recollect.ports.app import App
+from recollect.ports.models import Capabilities, Embedder
+from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store.backup import Manifest, Restored

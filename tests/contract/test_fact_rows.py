@@ -10,7 +10,7 @@ import pytest
 from recollect.domain.enums import Observation, Sensitivity
 from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
-from recollect.ports import FactEntry
+from recollect.ports.storage import FactEntry
 
 HERE = "project:crew/engine"
 THERE = "team:crew"

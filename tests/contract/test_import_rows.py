@@ -13,7 +13,7 @@ from recollect.domain.requests import StoreFact
 from recollect.domain.search import View
 from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
 from recollect.gate import clear
-from recollect.ports import FactEntry, ImportedMemory
+from recollect.ports.storage import FactEntry, ImportedMemory
 from recollect.store import journal
 from recollect.store.sql.database import Database
 from recollect.store.sql.export_reader import SqlExportReader

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from entries import DIMENSIONS, direction, make_entry
 from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
-from recollect.ports import Chunk, UnembeddedMemory
+from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import tables
 from recollect.store.vectors.outbox import vectors_of
 

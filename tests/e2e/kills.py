@@ -22,7 +22,7 @@ from callers import ADA
 from recollect import App, Query, Settings, recall
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
-from recollect.ports import Term
+from recollect.ports.search import Term
 from recollect.store.sql.database import open_file
 from stores import open_app
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.fusion import LearnedFusion, Network, features
-from recollect.ports import Fusion
+from recollect.ports.models import Fusion
 
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True)
 UNEMBEDDED = replace(QUESTION, semantic=False)

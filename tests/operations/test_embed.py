@@ -13,7 +13,7 @@ from callers import ADA
 from embedded import vectors
 from recollect import App, Draft, reindex, remember
 from recollect.operations.embed import chunks_of
-from recollect.ports import Embedder, TokenEmbeddings
+from recollect.ports.models import Embedder, TokenEmbeddings
 
 SENTENCES = [f"Sentence {one} says that ship {one * 7} left harbour {one % 13} at dawn." for one in range(320)]
 

@@ -15,7 +15,7 @@ from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, rec
 from recollect.domain.results import NOTHING
 from recollect.operations.query.parse import parse
 from recollect.operations.reindex import reindex
-from recollect.ports import Term
+from recollect.ports.search import Term
 from stores import open_app
 
 FACTS = {

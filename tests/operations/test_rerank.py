@@ -19,7 +19,7 @@ from recollect.domain.search import View
 from recollect.errors import ModelUnusable
 from recollect.operations.inspect import doctor
 from recollect.operations.query.rerank import passages, reranked
-from recollect.ports import Capabilities, Rerank
+from recollect.ports.models import Capabilities, Rerank
 from reranking import build
 
 MATCHES = {1: 0.5, 2: 0.4, 3: 0.3, 4: 0.2}

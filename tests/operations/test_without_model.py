@@ -13,7 +13,7 @@ from recollect.domain.enums import FactType
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
 from recollect.operations.embed import embed_pending
-from recollect.ports import Embedder
+from recollect.ports.models import Embedder
 
 
 @dataclass

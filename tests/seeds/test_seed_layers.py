@@ -13,7 +13,7 @@ from doorway import Door, ids, open_house
 from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
-from recollect.ports import Capabilities
+from recollect.ports.models import Capabilities
 from recollect.transfer.files import export_file, import_file
 from told import always
 

@@ -23,7 +23,7 @@ from sqlalchemy import insert, select
 from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
-from recollect.ports import Term
+from recollect.ports.search import Term
 from recollect.store.sql import tables
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate

@@ -16,7 +16,7 @@ from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, event, text
 
 from recollect.domain.search import View
-from recollect.ports import Term
+from recollect.ports.search import Term
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.text.fts5 import SqliteText

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from recollect.domain.enums import FactType
-from recollect.ports import Term
+from recollect.ports.search import Term
 from recollect.store.sql.visibility import passing
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

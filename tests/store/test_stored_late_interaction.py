@@ -16,7 +16,8 @@ from callers import ADA
 from entries import DIMENSIONS, direction, make_entry
 from recollect import App, Draft, remember
 from recollect.engines.late_interaction import pack, similarity
-from recollect.ports import Chunk, LateInteraction
+from recollect.ports.search import LateInteraction
+from recollect.ports.storage import Chunk
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import SqlRecords
 from recollect.store.vectors.chroma import ChromaIndex

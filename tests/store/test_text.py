@@ -16,7 +16,7 @@ from entries import make_entry
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
 from recollect.domain.enums import Scope
 from recollect.operations.query.parse import parse
-from recollect.ports import Term
+from recollect.ports.search import Term
 
 NASTY = [
     '"',

@@ -26,7 +26,7 @@ from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import RecollectError
-from recollect.ports import App
+from recollect.ports.app import App
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from recollect.doors.operations import perform
 from recollect.doors.schema import Schema, answer_schema
 from recollect.doors.serializers import public_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
-from recollect.ports import App
+from recollect.ports.app import App
 
 NAME = "memory"
 TITLE = "Memory"

@@ -10,7 +10,7 @@ import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
 from recollect.operations.table import CORE
-from recollect.ports import App
+from recollect.ports.app import App
 from recollect.settings import Settings
 from recollect.transfer.table import TRANSFER
 

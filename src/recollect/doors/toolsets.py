@@ -25,7 +25,7 @@ from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.table import Operation
 from recollect.policy.budget import printed
-from recollect.ports import App
+from recollect.ports.app import App
 
 _OBSERVED: Final = tuple(Observation)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""

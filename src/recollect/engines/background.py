@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from recollect.errors import RecollectError
-from recollect.ports import Loadable
+from recollect.ports.models import Loadable
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from recollect.domain.enums import Retention
 from recollect.domain.requests import Caller
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def count_use(app: App, ids: Sequence[int], at: datetime, caller: Caller, *, accessed: bool) -> None:

@@ -10,7 +10,7 @@ from recollect.errors import InvalidInput
 from recollect.operations.recall import recall
 from recollect.operations.remember import remember
 from recollect.operations.update import update_memory
-from recollect.ports import App
+from recollect.ports.app import App
 
 _STEPS = 10.0
 

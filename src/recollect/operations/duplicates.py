@@ -23,7 +23,7 @@ from recollect.policy.reconcile import (
     refresh_if_same,
 )
 from recollect.policy.text import layers
-from recollect.ports import App
+from recollect.ports.app import App
 
 _LOOKED_AT = 5
 _NAMED = 3

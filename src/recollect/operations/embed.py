@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from recollect.policy.text.chunk import chunk
-from recollect.ports import Chunk, Embedder, Records
+from recollect.ports.models import Embedder
+from recollect.ports.storage import Chunk, Records
 
 _RESERVED = 2  # the model's own tokens at either end
 _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it

@@ -14,7 +14,8 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
 from recollect.operations.visibility import parse_id, unfiltered
 from recollect.policy.reconcile import expired, reinforced
-from recollect.ports import App, FactEntry, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import FactEntry, Writing
 
 _FACT = "Fact"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Outcome, WriteStatus
 from recollect.operations.visibility import parse_id
-from recollect.ports import App
+from recollect.ports.app import App
 
 _HIDDEN = "The memory is hidden; `restore` brings it back."
 

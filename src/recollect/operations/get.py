@@ -7,7 +7,7 @@ from recollect.domain.results import Memory
 from recollect.errors import NotFound
 from recollect.operations.access_counts import count_use
 from recollect.operations.visibility import parse_id, unfiltered
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:

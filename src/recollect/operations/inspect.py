@@ -7,7 +7,7 @@ from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.visibility import allowed_levels, parse_id
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
 from recollect.domain.results import Listed
 from recollect.operations.visibility import load_page, view_of
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:

@@ -22,7 +22,8 @@ from recollect.policy.text import layers
 from recollect.policy.text.entities import entities
 from recollect.policy.text.speaker_names import words_of
 from recollect.policy.text.terms import keywords_and_words
-from recollect.ports import App, Chunk, Entry, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import Chunk, Entry, Writing
 
 T = TypeVar("T", bound=Request)
 Embeddings = dict[str, tuple[Chunk, ...]]

@@ -10,7 +10,7 @@ from recollect.operations.query.ranking import ranking_of
 from recollect.operations.visibility import load_page, view_of
 from recollect.policy.budget import estimate
 from recollect.policy.prompt import fenced
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.domain.requests import Caller, Purge
 from recollect.domain.results import Purged
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:

@@ -13,7 +13,7 @@ from recollect.operations.query.ranking import Ranked, ranking_of
 from recollect.operations.visibility import view_of
 from recollect.policy import budget
 from recollect.policy.text import layers
-from recollect.ports import App
+from recollect.ports.app import App
 
 ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."
 

@@ -14,7 +14,9 @@ from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.policy.text.entities import entities
 from recollect.policy.text.speaker_names import words_of
 from recollect.policy.text.terms import keywords_and_words
-from recollect.ports import App, Chunk, Embedder
+from recollect.ports.app import App
+from recollect.ports.models import Embedder
+from recollect.ports.storage import Chunk
 
 _BATCH = 16  # memories read and stored at once: what a kill costs, and how long a writer may wait
 

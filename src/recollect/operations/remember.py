@@ -22,7 +22,8 @@ from recollect.operations.prepare_write import (
 )
 from recollect.operations.visibility import parse_id
 from recollect.policy.reconcile import Action, decide, expired
-from recollect.ports import App, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import Writing
 
 
 def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:

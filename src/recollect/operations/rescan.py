@@ -12,7 +12,8 @@ from recollect.domain.requests import Caller, Rescan, StoreFact
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
-from recollect.ports import App, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import Writing
 
 _PAGE = 200
 _PARTS = ("subject", "predicate", "object")

@@ -21,7 +21,8 @@ from recollect.operations.prepare_write import (
 from recollect.operations.visibility import parse_id
 from recollect.policy.duplicates import merged
 from recollect.policy.reconcile import expired, lapsed
-from recollect.ports import App, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import Writing
 
 
 def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:

@@ -6,7 +6,7 @@ from recollect.domain.requests import Caller, FindSimilar
 from recollect.domain.results import Similar
 from recollect.errors import InvalidInput, ModelUnusable, NotFound
 from recollect.operations.visibility import parse_id, unfiltered, view_of
-from recollect.ports import App
+from recollect.ports.app import App
 
 
 def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar]:

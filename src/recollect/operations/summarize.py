@@ -14,7 +14,7 @@ from recollect.errors import SecretFound
 from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
 from recollect.operations.visibility import load_page
 from recollect.policy.condense import condensed
-from recollect.ports import App
+from recollect.ports.app import App
 
 _PAGE = 500
 _MOST = 40  # memories in one summary; more would leave too little of each

@@ -22,7 +22,7 @@ from recollect.operations.prepare_write import (
 )
 from recollect.operations.visibility import parse_id
 from recollect.policy.reconcile import expired
-from recollect.ports import App
+from recollect.ports.app import App
 
 _REMOVABLE = ("key", "category", "type", "session_id", "project", "speaker", "subtitle", "ttl_days")
 

@@ -6,7 +6,7 @@ from recollect.domain.enums import Order, Scope, Sensitivity
 from recollect.domain.requests import Caller, Filters, Get, ReadAccess
 from recollect.domain.results import Memory
 from recollect.domain.search import FILTERS, View
-from recollect.ports import App
+from recollect.ports.app import App
 
 _LARGEST = 2**31 - 1
 

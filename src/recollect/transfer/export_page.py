@@ -13,7 +13,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
 from recollect.operations.visibility import allowed_levels
-from recollect.ports import App
+from recollect.ports.app import App
 from recollect.transfer import recollect_jsonl as jsonl
 
 _LINES_A_PAGE: Final = 500

@@ -10,7 +10,7 @@ from typing import Any, Final
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
 from recollect.errors import InvalidInput
-from recollect.ports import App
+from recollect.ports.app import App
 from recollect.transfer.export_page import export
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_batch import import_batch

@@ -28,7 +28,8 @@ from recollect.gate import Cleared
 from recollect.operations.embed import chunks_of_each
 from recollect.operations.prepare_write import evict_surplus
 from recollect.operations.visibility import parse_id
-from recollect.ports import App, FactEntry, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import FactEntry, Writing
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
 from recollect.transfer.import_memories import ChunksByHash, NamespaceImport
 

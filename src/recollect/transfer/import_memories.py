@@ -11,7 +11,8 @@ from recollect.domain.results import Memory
 from recollect.operations.embed import chunks_of
 from recollect.operations.prepare_write import PreparedDraft, entry_for
 from recollect.policy.reconcile import expired
-from recollect.ports import App, Chunk, ImportedMemory, Writing
+from recollect.ports.app import App
+from recollect.ports.storage import Chunk, ImportedMemory, Writing
 from recollect.transfer.import_checks import CheckedMemory, Report
 
 ChunksByHash = dict[str, tuple[Chunk, ...] | None]

@@ -22,7 +22,7 @@ from recollect.doors import memory_tool, toolsets
 from recollect.doors.daemon.auth import error_response, to_recollect_error
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import InvalidInput
-from recollect.ports import App
+from recollect.ports.app import App
 
 _WHO = "The address says who asks: `/mcp?user=NAME&project=NAME`, and `&team=NAME` where the team is not `local`."
 

@@ -15,7 +15,7 @@ from typing import Any
 from recollect.doors.daemon.auth import to_recollect_error
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.reindex import reindex
-from recollect.ports import App
+from recollect.ports.app import App
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput, ModelMismatch, RecollectError
-from recollect.ports import App
+from recollect.ports.app import App
 
 _WORKERS = 64
 _AT_ONCE = ("ping", "status", "stop", "progress")

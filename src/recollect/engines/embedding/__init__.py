@@ -11,7 +11,7 @@ from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
 
 if TYPE_CHECKING:
-    from recollect.ports import Embedder
+    from recollect.ports.models import Embedder
 
 __all__ = ["OnnxEmbedder", "SentenceTransformersEmbedder", "find_card", "open_embedder", "verify_export"]
 

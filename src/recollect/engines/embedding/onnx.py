@@ -20,7 +20,7 @@ from recollect.errors import ModelUnusable
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
 
-    from recollect.ports import Matrix, TokenEmbeddings
+    from recollect.ports.models import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone

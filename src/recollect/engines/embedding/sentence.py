@@ -29,7 +29,7 @@ from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.engines.opening import SentenceTransformer
-    from recollect.ports import Matrix, TokenEmbeddings
+    from recollect.ports.models import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _LEAST: Final = 1e-12

@@ -17,10 +17,11 @@ from recollect.policy.proximity import Proximity
 from recollect.policy.query_features import date_match, text_features
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import STOP_WORDS, stem
-from recollect.ports import App, LateInteraction
+from recollect.ports.app import App
+from recollect.ports.search import LateInteraction
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
 
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is

@@ -12,7 +12,7 @@ from recollect.domain.search import View
 from recollect.operations.query.features import Candidates, gather
 from recollect.operations.query.rerank import passages, reranked
 from recollect.policy import rank
-from recollect.ports import App
+from recollect.ports.app import App
 
 _FAR = 0.25  # of the floor
 

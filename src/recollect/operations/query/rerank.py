@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.policy.rerank_fusion import fused
-from recollect.ports import App
+from recollect.ports.app import App
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
 
 _LOADING = "the reranker is still loading."
 _NO_SCORES = "the reranker did not return one number of 0–1 for each passage."

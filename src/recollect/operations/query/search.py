@@ -16,10 +16,11 @@ from recollect.policy.query_features import transcript_speakers
 from recollect.policy.text.speaker_names import named_speakers, without_names
 from recollect.policy.text.terms import forms, stem
 from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
-from recollect.ports import App, Term
+from recollect.ports.app import App
+from recollect.ports.search import Term
 
 if TYPE_CHECKING:
-    from recollect.ports import TokenEmbeddings
+    from recollect.ports.models import TokenEmbeddings
 
 _OVERFETCH = 5
 _AT_LEAST = 50

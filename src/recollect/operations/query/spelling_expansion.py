@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from recollect.domain.search import View
 from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.policy.text.terms import STOP_WORDS, stem
-from recollect.ports import App, Term
+from recollect.ports.app import App
+from recollect.ports.search import Term
 
 _MOST_WORDS = 8  # that are looked up
 _MOST_SIMILAR = 8

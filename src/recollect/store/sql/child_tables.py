@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from recollect.domain.results import Entity
-from recollect.ports import Chunk, Entry
+from recollect.ports.storage import Chunk, Entry
 from recollect.store.sql.filters import ENTITIES
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in

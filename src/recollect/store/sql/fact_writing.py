@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, insert, update
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
-from recollect.ports import FactEntry
+from recollect.ports.storage import FactEntry
 from recollect.store.sql import mapping
 from recollect.store.sql.facts import PARTS, compared, holds_after, same_parts
 from recollect.store.sql.tables import fact

@@ -18,7 +18,7 @@ from recollect.domain.enums import EntityType, Scope
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
-from recollect.ports import Entry
+from recollect.ports.storage import Entry
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Entity, JournalEntry, Memory
 from recollect.domain.search import RankingRow, View
-from recollect.ports import Chunk, UnembeddedMemory
+from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database

@@ -13,7 +13,7 @@ from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.errors import NotFound
-from recollect.ports import Chunk, Entry, ImportedMemory
+from recollect.ports.storage import Chunk, Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping
 from recollect.store.sql.fact_writing import FactWriting
 from recollect.store.sql.statements import count, in_batches, insert_all

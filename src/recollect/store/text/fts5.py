@@ -14,7 +14,7 @@ from typing import Any, Final
 from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
 
 from recollect.domain.search import View
-from recollect.ports import Term
+from recollect.ports.search import Term
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, visible
 from recollect.store.text import spelling

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
 
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
 
 T = TypeVar("T")
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sqlalchemy import Column, ColumnElement, Connection, Row, select, tuple_
 
-from recollect.ports import LateInteraction
+from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches
 from recollect.store.vectors.outbox import as_vector
 
 if TYPE_CHECKING:
-    from recollect.ports import Matrix, Vector, Weights
+    from recollect.ports.models import Matrix, Vector, Weights
 
     Similarity: TypeAlias = Callable[[Matrix, Sequence[bytes]], Matrix]
     """From query tokens, float32[q, d], and the packed tokens of each chunk to float32[chunks, q], -1–1."""

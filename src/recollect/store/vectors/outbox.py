@@ -23,7 +23,7 @@ from recollect.store.sql.visibility import shown
 from recollect.store.vectors.chroma import ChromaIndex, chunk_id
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
 
 log = logging.getLogger(__name__)
 

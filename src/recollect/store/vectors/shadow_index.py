@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from recollect.ports import Chunk, UnembeddedMemory
+from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import insert_all
+from recollect.store.sql.statements import count, insert_all
 from recollect.store.sql.visibility import shown
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
 from recollect.store.vectors.outbox import put_pages
@@ -71,8 +71,7 @@ class SqlShadowIndex:
     def counts(self) -> tuple[int, int]:
         """Return how many memories have been read for the new model, and how many there are."""
         with self._database.reading() as connection:
-            whole = select(func.count()).select_from(tables.memory).where(shown())
-            return connection.execute(whole.where(_read)).scalar_one(), connection.execute(whole).scalar_one()
+            return count(connection, tables.memory, shown(), _read), count(connection, tables.memory, shown())
 
     def missing(self, after: int, limit: int) -> list[UnembeddedMemory]:
         """Return memories with ids above `after` that have not been read as they are now, the lowest id first."""

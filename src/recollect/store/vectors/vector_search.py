@@ -25,7 +25,7 @@ from recollect.store.vectors.exact import SqlVectors, among, nearest_first, scan
 from recollect.store.vectors.outbox import Outbox
 
 if TYPE_CHECKING:
-    from recollect.ports import Vector
+    from recollect.ports.models import Vector
     from recollect.store.vectors.exact import Similarity
 
 log = logging.getLogger(__name__)
