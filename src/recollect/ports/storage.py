@@ -205,7 +205,7 @@ class Records(Protocol):
     def request_sync(self) -> None:
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
 
-    def snapshot(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, see one state until the block ends."""
 
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, select, text, update
 
 from recollect.domain.results import Entity
 from recollect.ports.storage import Chunk, Entry
@@ -90,15 +90,6 @@ def write_words(connection: Connection, namespace_id: int, words: Mapping[int, C
         connection.execute(_PRUNE_WORD, fewer)
     if wanted:
         connection.execute(_WRITE_WORDS, [{"id": one, "words": " ".join(sorted(some))} for one, some in wanted.items()])
-
-
-def enqueue(connection: Connection, namespace_id: int, memory_id: int, *, embedded: bool) -> None:
-    """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
-    held = select(func.count()).select_from(vector).where(vector.c.memory_id == memory_id)
-    values = {"memory_id": memory_id, "namespace_id": namespace_id, "embedded": embedded}
-    if embedded:
-        mark_embedded(connection, memory_id)
-    connection.execute(insert(outbox).values(**values, chunks=held.scalar_subquery()))
 
 
 def mark_embedded(connection: Connection, memory_id: int) -> None:

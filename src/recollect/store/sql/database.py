@@ -17,12 +17,6 @@ from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
 
 
-class _ThreadState(threading.local):
-    """What the thread that looks has open."""
-
-    connection: Connection | None = None
-
-
 class Database:
     """An engine with two ways in: `reading()` and `writing()`, each one transaction."""
 
@@ -32,13 +26,13 @@ class Database:
         self.file = Path(self.url.database) if sqlite and self.url.database else None
         self.dialect: Dialect = Sqlite() if sqlite else Postgres()
         self.engine = self.dialect.engine(url)
-        self._thread = _ThreadState()
+        self._thread = threading.local()  # the connection that this thread reads with
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open one read transaction: everything in it sees the same state. Within one, it is that one."""
-        if self._thread.connection is not None:
-            yield self._thread.connection
+        if (known := getattr(self._thread, "connection", None)) is not None:
+            yield known
             return
         with _as_store_error(), self.engine.connect() as connection, connection.begin():
             self._thread.connection = connection

@@ -8,6 +8,10 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection, Engine, Table
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy.types import Integer, Text
 
 
 class Dialect(ABC):
@@ -45,3 +49,27 @@ class Dialect(ABC):
         """Return the name of a text index that does not agree with the memories, or an empty string."""
         del connection
         return ""
+
+
+class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
+    """A text without its letter case, whatever its alphabet."""
+
+    type = Text()
+    inherit_cache = True
+
+
+class unindexed(GenericFunction[int]):  # noqa: N801 - a function of SQL
+    """A number as it is, which the planner should not look up in an index."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(folded)
+def _lower(element: folded, compiler: SQLCompiler, **options: Any) -> str:
+    return f"lower({compiler.process(element.clauses, **options)})"
+
+
+@compiles(unindexed)
+def _itself(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)

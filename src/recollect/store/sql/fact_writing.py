@@ -1,25 +1,75 @@
-"""How facts are written, inside one open write transaction on one namespace."""
+"""One open write transaction on one namespace: its ids, its lines in the journal, and how it writes facts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, insert, update
+from sqlalchemy import ColumnElement, Connection, Table, insert, update
 
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
 from recollect.ports.storage import FactEntry
+from recollect.store import journal
 from recollect.store.sql import mapping
+from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.facts import PARTS, compared, holds_after, same_parts
-from recollect.store.sql.tables import fact
-from recollect.store.sql.transaction import Transaction, origin
-from recollect.store.sql.visibility import QUARANTINED
+from recollect.store.sql.tables import fact, namespace
+from recollect.store.sql.visibility import QUARANTINED, namespace_ids
 
+_HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, which go on to twice that
 _FROM_REQUEST = PARTS | {"confidence", "valid_to"}
 _FROM_ENTRY = ("memory_id", "valid_from", "sensitivity", "author")
+
+
+@dataclass(eq=False)
+class Transaction:
+    """What every part of the `Writing` port writes with; `now` is the time of whatever it writes.
+
+    Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.
+    `changed` says whether it left something to do for the vector index.
+    """
+
+    _connection: Connection
+    _dialect: Dialect
+    _namespace: str
+    _actor: str
+    _now: datetime
+    _embeds: bool
+    _id: int = field(default=0, init=False)
+    changed: bool = field(default=False, init=False)
+
+    @property
+    def _known_id(self) -> int:
+        """Return the namespace's id, or 0 while nothing was stored in it."""
+        if not self._id:
+            self._id = namespace_ids(self._connection, [self._namespace]).get(self._namespace, 0)
+        return self._id
+
+    @property
+    def _namespace_id(self) -> int:
+        """Return the namespace's id; it is made when there is none."""
+        if not self._known_id:
+            result = self._connection.execute(insert(namespace).values(name=self._namespace))
+            self._id = int(result.inserted_primary_key[0])  # type: ignore[index]
+        return self._id
+
+    def _claim_ids(self, table: Table, wanted: Sequence[int | None]) -> list[int]:
+        """Return ids for new rows: those `wanted` that are free and not too high, and new ones for the others."""
+        possible = [None if one is None or one > _HIGHEST else one for one in wanted]
+        return self._dialect.claim_ids(self._connection, table, possible)
+
+    def _journal(self, action: str, *lines: tuple[int | None, dict[str, Any]]) -> None:
+        """Add a line for each memory, and what changed in it, to the journal."""
+        journal.extend(self._connection, self._namespace, self._actor, self._now, action, lines)
+
+
+def origin(place: str) -> dict[str, str]:
+    """Return what the journal says of where in a file something stood."""
+    return {"from": place} if place else {}
 
 
 class FactWriting(Transaction):

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, literal, or_
 
 from recollect.domain.enums import EntityType
 from recollect.domain.search import View
-from recollect.store.sql.expressions import folded
+from recollect.store.sql.dialect import folded
 from recollect.store.sql.tables import label as _label
 from recollect.store.sql.tables import memory as _memory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -82,11 +82,9 @@ class SqlRecords(SqlListQueries, SqlFacts):
         embeds = store_metadata.embeds(connection, self._model)
         return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds)
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
-        with self._database.reading():
-            yield
+        return self._database.reading()
 
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
         """Journal that the gate refused a write: the field and the kinds, never a value."""
@@ -172,10 +170,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
         return found if found in namespaces else None
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
-        """Count one use of each memory: read by id (`accessed`), or recalled as a hit.
-
-        Counts are no part of the journal and wait for no writer: a memory that is being deleted is left out.
-        """
+        """Count one use of each memory; no writer is waited for, and one that is being deleted is left out."""
         zero, one = literal(0), literal(1)
         known = select(memory.c.id, one if accessed else zero, zero if accessed else one, literal(at, UtcDateTime))
         known = known.where(memory.c.id.in_(ids)).order_by(memory.c.id)
@@ -273,10 +268,7 @@ class SqlRecords(SqlListQueries, SqlFacts):
                     replace_entities(connection, memory_id, entities_of(content))
 
     def queue_unembedded(self, dimensions: int) -> tuple[int, int]:
-        """Queue each memory that has no vectors, or some of another size; return how many wait, and how many there are.
-
-        Both count memories; what was queued already waits too.
-        """
+        """Queue each memory without vectors of this size; return how many memories wait, and how many there are."""
         vector, outbox = tables.vector.c, tables.outbox.c
         mine = select(func.count()).where(vector.memory_id == memory.c.id)
         held, sound = mine.scalar_subquery(), func.length(vector.embedding) == dimensions * _FLOAT

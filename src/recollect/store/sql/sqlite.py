@@ -15,8 +15,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect
-from recollect.store.sql.expressions import folded, unindexed
+from recollect.store.sql.dialect import Dialect, folded, unindexed
 from recollect.store.text import fts5_schema
 
 _PRAGMAS = (

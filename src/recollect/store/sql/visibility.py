@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
 
 from recollect.domain.search import View
 from recollect.store.sql import filters
-from recollect.store.sql.expressions import unindexed
+from recollect.store.sql.dialect import unindexed
 from recollect.store.sql.tables import label, memory, namespace
 
 QUARANTINED = "quarantined"

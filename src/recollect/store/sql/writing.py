@@ -13,12 +13,11 @@ from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.errors import NotFound
-from recollect.ports.storage import Chunk, Entry, ImportedMemory
+from recollect.ports.storage import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping
-from recollect.store.sql.fact_writing import FactWriting
+from recollect.store.sql.fact_writing import FactWriting, origin
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import label, memory, namespace, outbox, request_outcome, usage, vector
-from recollect.store.sql.transaction import origin
 from recollect.store.sql.visibility import QUARANTINED, alive, shown, visible
 
 _LINKED_LATER = 0  # stands for a memory of the same file, until it is known which id it has here
@@ -100,7 +99,7 @@ class SqlWriting(FactWriting):
         hidden = old.deleted_at is not None or old.merged_into is not None
         self._write_words(old.id, entry.words if revive or not hidden else frozenset())
         if entry.content_hash != old.content_hash or (revive and hidden):
-            chunks = self._chunks(entry)
+            chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
             child_tables.replace_chunks(self._connection, old.id, chunks or ())
         self._journal(action, (old.id, _fields(entry)))
@@ -256,7 +255,7 @@ class SqlWriting(FactWriting):
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {one: frozenset() if state.hidden else entry.words for one, entry, state in new}
         child_tables.write_words(connection, number, words)
-        found = {one: self._chunks(entry) for one, entry, state in new if not state.hidden}
+        found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
         insert_all(connection, vector, (row for one in found for row in child_tables.chunk_rows(one, found[one] or ())))
         queued = ({"memory_id": one, "embedded": found[one] is not None} for one in found)
         insert_all(connection, outbox, (row | {"namespace_id": number, "chunks": 0} for row in queued))
@@ -280,8 +279,7 @@ class SqlWriting(FactWriting):
         freed = self._connection.execute(select(memory.c.id).where(replaced)).scalars().all()
         if freed:
             self._connection.execute(update(memory).where(replaced).values(superseded_by=by))
-        for one in freed:
-            self._journal("update", (one, {"superseded_by": by}))
+            self._journal("update", *((one, {"superseded_by": by}) for one in freed))
 
     def _leads(self, memory_id: int, to: int, name: str) -> bool:
         """Say whether both memories are of this namespace and the way on from the second never comes to the first."""
@@ -300,11 +298,13 @@ class SqlWriting(FactWriting):
         child_tables.write_words(self._connection, self._namespace_id, {memory_id: words})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
-        child_tables.enqueue(self._connection, self._namespace_id, memory_id, embedded=embedded)
+        """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
+        if embedded:
+            child_tables.mark_embedded(self._connection, memory_id)
+        held = count(self._connection, vector, vector.c.memory_id == memory_id)
+        values = {"memory_id": memory_id, "namespace_id": self._namespace_id, "chunks": held, "embedded": embedded}
+        self._connection.execute(insert(outbox).values(**values))
         self.changed = True
-
-    def _chunks(self, entry: Entry) -> tuple[Chunk, ...] | None:
-        return entry.chunks if self._embeds else None
 
 
 def _fields(entry: Entry) -> dict[str, Any]:

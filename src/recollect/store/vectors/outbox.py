@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,11 +74,9 @@ class Outbox:
             expected = expected_ids(connection)
         return [name for name, ids in expected.items() if self._index.ids(name) != ids]
 
-    @contextmanager
-    def halted(self) -> Iterator[None]:
+    def halted(self) -> AbstractContextManager[bool]:
         """Let nothing be written to the index until the block ends."""
-        with self._applying:
-            yield
+        return self._applying
 
     def _finds(self, namespace: str) -> bool:
         """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""

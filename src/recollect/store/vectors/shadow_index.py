@@ -104,10 +104,7 @@ class SqlShadowIndex:
             self._indexed = {}
 
     def switch(self, read: Callable[[str], tuple[Chunk, ...]]) -> bool:
-        """Put the new vectors in the place of the old in one transaction; `read` reads the last few stragglers.
-
-        Says false, and changes nothing, where too many are missing.
-        """
+        """Put the new vectors in the place of the old in one transaction, unless too many are missing."""
         with self._vectors.exchanging(), self._database.exclusive() as connection:
             waiting = _missing(connection, 0, _STRAGGLERS + 1)
             if len(waiting) > _STRAGGLERS:

@@ -58,10 +58,7 @@ class SqlChromaVectors(SqlVectors):
         self._outbox = Outbox(self._database, self._index, stopping)
 
     def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]:
-        """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first.
-
-        They are fewer only where the view may see fewer that have vectors.
-        """
+        """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first."""
         with self._database.reading() as connection:
             if not self._serves():
                 return {}
