@@ -234,13 +234,13 @@ def test_an_app_mends_its_index_without_the_model(open_store: Callable[..., App]
     DAMAGES["everything garbage"](settings.folder / "chroma")
     again = open_store(background=False)
     documents: list[str] = []
-    embed = again.embedder.embed
+    read = again.embedder.read
 
-    def counted(texts: Any, kind: str = "document") -> Any:
+    def counted(texts: Any, kind: Any = "document") -> Any:
         documents.extend(texts if kind == "document" else [])
-        return embed(texts, kind)
+        return read(texts, kind)
 
-    again.embedder.embed = counted  # type: ignore[method-assign]
+    again.embedder.read = counted  # type: ignore[method-assign]
     query = Query(query="Which bird is mentioned?", min_score=0.0)
     for _ in range(2):
         assert "eagle" in recall(again, query, ADA).hits[0].memory.content
