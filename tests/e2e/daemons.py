@@ -92,9 +92,7 @@ class Place:
     @contextmanager
     def wire(self) -> Iterator[Wire]:
         """Give a bare connection to the daemon, which is started when it is absent."""
-        client = launch.ensure(self.settings)
-        yield client
-        client.close()
+        yield launch.ensure(self.settings)
 
     def ask(self, name: str, fields: dict[str, Any], request_id: str = "") -> Any:
         """Post one operation by hand, under an id of the test's own."""

@@ -126,5 +126,5 @@ def test_every_parameter_of_every_tool_stands_in_it() -> None:
         if called := re.fullmatch(r"(\w+)\(([\w, ]+)\)", word):
             named.setdefault(called[1], set()).update(called[2].split(", "))
     wanted = {name: set(tool.schema["properties"]) for name, tool in toolsets.TOOLS.items()}
-    wanted[memory_tool.NAME] = set(memory_tool.INPUT_SCHEMA["properties"])
+    wanted[memory_tool.NAME] = set(memory_tool.input_schema()["properties"])
     assert named == wanted

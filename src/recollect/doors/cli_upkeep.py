@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
+from recollect.store import store_lock
 
 _Report = Callable[[int, int], None]
 
@@ -109,16 +110,12 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     """Show who owns the store, since when, and how much memory it uses."""
     client = launch.running(ctx.obj)
     if client is not None:
-        with closing(client):
-            body = {"running": True} | client.post("/status", {})
+        body = {"running": True} | client.post("/status", {})
         _show(body, as_json, show=lambda: render.status(body))
-    else:
-        owner = launch.owner_role(ctx.obj.folder)
-        _show(
-            {"running": False},
-            as_json,
-            "No memory daemon is running." + (f" The store is held by `{owner}`." if owner else ""),
-        )
+        return
+    owner = store_lock.role_of(ctx.obj.folder) if store_lock.held(ctx.obj.folder) else ""
+    holder = f" The store is held by `{owner}`." if owner else ""
+    _show({"running": False}, as_json, f"No memory daemon is running.{holder}")
 
 
 @cli.command()
@@ -197,8 +194,6 @@ def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
             return _follow(client, settings, report, everything=everything)
         except DaemonGone:
             time.sleep(_PAUSE * attempt)
-        finally:
-            client.close()
     raise DaemonUnreachable("The connection to the memory daemon was lost several times; see its log.")
 
 

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -39,19 +39,6 @@ INSTRUCTIONS = (
 
 Run = Callable[[str, dict[str, Any], Callable[[str], None]], ToolAnswer]
 """Runs one call of a tool by name; the last argument is called with what the call waits for."""
-
-
-class Backend(Protocol):
-    """What runs tool calls for one caller; `report` is called with what a call waits for."""
-
-    def start(self) -> None:
-        """Prepare in the background."""
-
-    def tool(self, name: str, arguments: dict[str, Any], report: Callable[[str], None]) -> ToolAnswer:
-        """Run one call of the tool of that name."""
-
-    def close(self) -> None:
-        """Close what was opened."""
 
 
 class InProcess:
@@ -92,7 +79,19 @@ class InProcess:
 
 def mcp_tool(name: str) -> types.Tool:
     """Return a tool as MCP lists it."""
-    return _memory() if name == memory_tool.NAME else _projected(toolsets.TOOLS[name])
+    if name == memory_tool.NAME:
+        return types.Tool(
+            name=name,
+            title=memory_tool.TITLE,
+            description=memory_tool.DESCRIPTION,
+            input_schema=memory_tool.input_schema(),
+            output_schema=memory_tool.output_schema(),
+            annotations=_hints(read_only=False, destructive=True, idempotent=False),
+        )
+    tool = toolsets.TOOLS[name]
+    does = tool.operation
+    hints = _hints(read_only=not does.writes, destructive=does.destructive, idempotent=does.idempotent)
+    return types.Tool(name=name, description=tool.description, input_schema=tool.schema, annotations=hints)
 
 
 def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) -> Server[Any]:
@@ -131,7 +130,7 @@ def serve(settings: Settings, names: Sequence[str] = ()) -> None:
     """
     sets = toolsets.check_names(names)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
-    backend: Backend = DaemonConnection(settings) if settings.daemon else InProcess(settings)
+    backend = DaemonConnection(settings) if settings.daemon else InProcess(settings)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
@@ -145,31 +144,9 @@ def serve(settings: Settings, names: Sequence[str] = ()) -> None:
         backend.close()
 
 
-def _memory() -> types.Tool:
-    return types.Tool(
-        name=memory_tool.NAME,
-        title=memory_tool.TITLE,
-        description=memory_tool.DESCRIPTION,
-        input_schema=memory_tool.INPUT_SCHEMA,
-        output_schema=memory_tool.output_schema(),
-        annotations=types.ToolAnnotations(
-            read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
-        ),
-    )
-
-
-def _projected(tool: toolsets.Tool) -> types.Tool:
-    operation = tool.operation
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.schema,
-        annotations=types.ToolAnnotations(
-            read_only_hint=not operation.writes,
-            destructive_hint=operation.destructive,
-            idempotent_hint=operation.idempotent,
-            open_world_hint=False,
-        ),
+def _hints(*, read_only: bool, destructive: bool, idempotent: bool) -> types.ToolAnnotations:
+    return types.ToolAnnotations(
+        read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
     )
 
 

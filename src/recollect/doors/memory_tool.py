@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from recollect.domain.enums import FactType, Scope
-from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Caller
 from recollect.domain.results import Failure, Outcome, Recalled
-from recollect.doors.operations import perform
-from recollect.doors.schema import Schema, answer_schema
+from recollect.doors import schema
+from recollect.doors.operations import BY_NAME, perform
+from recollect.doors.schema import Schema
 from recollect.doors.serializers import public_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.ports.app import App
@@ -36,43 +35,37 @@ _TAKES = {
     "forget": ("id", "scope"),
 }
 
-INPUT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "action": {"type": "string", "enum": list(_REQUIRED), "description": "What to do"},
-        "content": {"type": "string", "description": "remember: the text to store"},
-        "key": {"type": "string", "description": "remember: unique name; the same key again updates that memory"},
-        "fact_type": {
-            "type": "string",
-            "enum": [str(kind) for kind in FactType],
-            "description": "remember: kind of knowledge (default general). recall: only this kind",
-        },
-        "category": {"type": "string", "description": "remember: group it belongs to. recall: only this group"},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "remember: default 0.5"},
-        "scope": {
-            "type": "string",
-            "enum": [str(scope) for scope in Scope],
-            "description": "remember: who shares it (default project). recall, forget: only there (default everywhere)",
-        },
-        "query": {"type": "string", "description": "recall: what you want to know; a question or key words"},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "recall: default 10"},
-        "id": {
-            "type": "string",
-            "description": "forget: the memory's id. remember: memory this is a new version of",
-        },
-        "supersedes": {"type": "string", "description": "remember: id of a memory that this one replaces and hides"},
-    },
-    "required": ["action"],
-    "additionalProperties": False,
+_ABOUT = {
+    "action": "What to do",
+    "content": "remember: the text to store",
+    "key": "remember: unique name; the same key again updates that memory",
+    "fact_type": "remember: kind of knowledge (default general). recall: only this kind",
+    "category": "remember: group it belongs to. recall: only this group",
+    "confidence": "remember: default 0.5",
+    "scope": "remember: who shares it (default project). recall, forget: only there (default everywhere)",
+    "query": "recall: what you want to know; a question or key words",
+    "limit": "recall: default 10",
+    "id": "forget: the memory's id. remember: memory this is a new version of",
+    "supersedes": "remember: id of a memory that this one replaces and hides",
 }
 
 _ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "error")
 
 
 @cache
+def input_schema() -> Schema:
+    """Return the schema of a call's arguments: the fields of all actions, each described for those that take it."""
+    fields: Schema = {"action": {"type": "string", "enum": list(_TAKES)}}
+    for action, names in _TAKES.items():
+        fields |= schema.input_schema(BY_NAME[action].request, names)["properties"]
+    properties = {name: fields[name] | {"description": about} for name, about in _ABOUT.items()}
+    return {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
+
+
+@cache
 def output_schema() -> Schema:
     """Return the schema of what a call answers as an object: a write, the memories that were found, or a failure."""
-    return answer_schema([public_schema(kind) for kind in (Outcome, Recalled, Failure)], _ANSWERS)
+    return schema.answer_schema([public_schema(kind) for kind in (Outcome, Recalled, Failure)], _ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +90,8 @@ def call(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = 
 def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the action and its request's fields; blank strings count as absent, other actions' fields are dropped."""
     given = {name: value for name, value in arguments.items() if not blank(value)}
-    if unknown := sorted(set(arguments) - set(INPUT_SCHEMA["properties"])):
-        known = ", ".join(f"`{name}`" for name in INPUT_SCHEMA["properties"])
+    if unknown := sorted(arguments.keys() - _ABOUT.keys()):
+        known = ", ".join(f"`{name}`" for name in _ABOUT)
         raise InvalidInput(unknown[0], f"Unknown parameter: `{unknown[0]}`. Allowed: {known}")
     action = str(given.get("action", "")).strip().lower()
     if action not in _REQUIRED:

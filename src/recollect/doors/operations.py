@@ -32,7 +32,7 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
 
     That is in the daemon, which is started when the `model` is needed, else in this process.
     """
-    if settings.daemon and (model or launch.is_running(settings)):
+    if settings.daemon and (model or launch.running(settings)):
         with recollect.connect(settings) as link:
             yield link.perform
     else:

@@ -6,7 +6,7 @@ import http.client
 import json
 import selectors
 import socket
-from collections import deque
+from contextlib import closing
 from typing import Any
 
 from recollect.doors.daemon.runtime import Runtime
@@ -40,12 +40,10 @@ class _SocketConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Connections to one daemon, kept open between requests and shared by threads."""
+    """Requests to one daemon. Each has a connection of its own, so that threads share nothing."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        self._idle: deque[http.client.HTTPConnection] = deque()
-        self._closed = False
 
     def ping(self) -> dict[str, Any]:
         """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds."""
@@ -58,27 +56,19 @@ class Client:
         """
         return self._exchange(path, body, _TRANSFER, busy=True)
 
-    def close(self) -> None:
-        """Close every connection that is idle, and each other one as soon as its request is over."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop().close()
-
     def _exchange(self, path: str, body: dict[str, Any], timeout: float, *, busy: bool) -> dict[str, Any]:
-        connection = self._take(timeout)
+        headers = {"Authorization": f"Bearer {self.runtime.token}", "Content-Type": "application/json"}
         try:
-            headers = {"Authorization": f"Bearer {self.runtime.token}", "Content-Type": "application/json"}
-            connection.request("POST", path, json.dumps(body), headers)
-            self._await(connection, busy=busy)
-            response = connection.getresponse()
-            payload = json.loads(response.read())
+            with closing(self._connection(timeout)) as connection:
+                connection.request("POST", path, json.dumps(body), headers)
+                self._await(connection, busy=busy)
+                response = connection.getresponse()
+                payload = json.loads(response.read())
             if not isinstance(payload, dict):
                 raise ValueError("the answer is not an object")
         except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
-            connection.close()
             reason = f"{type(error).__name__}: {error}"
             raise DaemonGone(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
-        self._keep(connection)
         if response.status == _UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         if response.status >= http.client.BAD_REQUEST:
@@ -92,25 +82,7 @@ class Client:
             while not selector.select(_SILENCE if busy else _PING):
                 if not busy:
                     raise TimeoutError(f"No response within {_PING:.0f} s.")
-                other = Client(self.runtime)
-                try:
-                    other.ping()
-                finally:
-                    other.close()
-
-    def _take(self, timeout: float) -> http.client.HTTPConnection:
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            return self._connection(timeout)
-        connection.sock.settimeout(timeout)
-        return connection
-
-    def _keep(self, connection: http.client.HTTPConnection) -> None:
-        if self._closed or connection.sock is None:
-            connection.close()
-        else:
-            self._idle.append(connection)
+                self.ping()
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         if self.runtime.socket:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -55,14 +56,6 @@ def running(settings: Settings) -> Client | None:
     return seen
 
 
-def is_running(settings: Settings) -> bool:
-    """Return whether the store has a daemon; raise what `running` raises."""
-    client = running(settings)
-    if client is not None:
-        client.close()
-    return client is not None
-
-
 def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -> Client:
     """Return a client of the store's daemon, starting it when it is absent or older than this client.
 
@@ -81,8 +74,6 @@ def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -
         elif seen is not None and not _outdated(seen):
             return seen
         else:
-            if seen is not None:
-                seen.close()
             report("Starting the memory daemon.")
             try:
                 if (client := _start_once(settings, end)) is not None:
@@ -116,11 +107,6 @@ def report_failure(error: Exception) -> str:
     return f"{_FAILED}{type(error).__name__}: {error}"
 
 
-def owner_role(folder: Path) -> str:
-    """Return the role of the store's owner, or an empty string without one."""
-    return store_lock.role_of(folder) if store_lock.held(folder) else ""
-
-
 def _probe(folder: Path) -> Client | _Obstacle | None:
     """Return the daemon that answers, or why there is none and none can be started."""
     refused = False
@@ -152,21 +138,15 @@ def _connect(folder: Path) -> Client | None:
     try:
         client.ping()
     except TokenRejected:
-        client.close()
         raise
     except DaemonGone:
-        client.close()
         return None
     return client
 
 
 def _shut_down(settings: Settings, client: Client) -> None:
-    try:
+    with suppress(DaemonGone):  # it is ending already; wait for that
         client.post("/stop", {})
-    except DaemonGone:
-        pass  # it is ending already; wait for that
-    finally:
-        client.close()
     pid, end = client.runtime.pid, time.monotonic() + _START_TIMEOUT
     while time.monotonic() < end:
         if not store_lock.held(settings.folder) or store_lock.pid_of(settings.folder) not in (pid, None):
@@ -179,7 +159,6 @@ def _outdated(client: Client) -> bool:
     """Return whether the daemon is older than this client; one that is newer must speak the same protocol."""
     theirs, ours = _number(client.runtime.version), _number(version("recollect"))
     if theirs > ours and client.runtime.protocol != runtime.PROTOCOL:
-        client.close()
         raise DaemonUnreachable(
             f"The memory daemon is of a newer version ({client.runtime.version}) than this client "
             f"({version('recollect')}): upgrade this one, or run `recollect stop` with the newer."

@@ -46,10 +46,8 @@ class DaemonConnection:
         threading.Thread(target=self._connect_in_background, name="recollect-link", daemon=True).start()
 
     def close(self) -> None:
-        """Close the connections, without waiting for a thread that still starts the daemon."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        """Forget the daemon, without waiting for a thread that still starts it; a later call looks for it again."""
+        self._client = None
 
     def tool(self, name: str, arguments: dict[str, Any], report: Callable[[str], None] = _ignore) -> ToolAnswer:
         """Run one call of the tool of that name."""
@@ -102,7 +100,6 @@ class DaemonConnection:
         with self._lock:
             if self._client is client:
                 self._client = None
-        client.close()
 
     def _connect_in_background(self) -> None:
         try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recollect.errors import DaemonUnreachable
 
@@ -18,16 +18,17 @@ PROTOCOL = 1
 """Changes when older clients cannot talk to the daemon any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(BaseModel):
     """What a client must know: a Unix socket or a loopback port, the token, and the process and its start."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
 
     pid: int
     version: str
     protocol: int
     token: str
     socket: str
-    port: int
+    port: Annotated[int, Field(ge=0, lt=65536)]
     since: str
 
     def write(self, folder: Path) -> None:
@@ -36,7 +37,7 @@ class Runtime:
         new.unlink(missing_ok=True)
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
+            file.write(self.model_dump_json())
         new.replace(folder / NAME)
 
 
@@ -80,11 +81,8 @@ def remove(folder: Path, pid: int) -> None:
 
 
 def _parsed(content: bytes) -> Runtime | None:
-    kinds = {"str": str, "int": int}
     try:
-        found: Any = json.loads(content)
-        values = {one.name: found[one.name] for one in fields(Runtime)}
-    except (ValueError, TypeError, KeyError):
+        found = Runtime.model_validate_json(content)
+    except ValidationError:
         return None
-    sound = all(isinstance(values[one.name], kinds[str(one.type)]) for one in fields(Runtime))
-    return Runtime(**values) if sound and (values["socket"] or 0 < values["port"] < 65536) else None
+    return found if found.socket or found.port else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +53,16 @@ class Daemon:
 
     def application(self) -> ASGIApp:
         """Return the ASGI application, with authentication."""
-        routes = [Route(f"/{name}", _endpoint(getattr(self, name), wait=False), methods=["POST"]) for name in _AT_ONCE]
-        routes += [
-            Route(f"/{name}", _endpoint(getattr(self, name), wait=True), methods=["POST"]) for name in _IN_THREAD
+        routes = [
+            Route(f"/{name}", _endpoint(getattr(self, name), wait=name in _IN_THREAD), methods=["POST"])
+            for name in (*_AT_ONCE, *_IN_THREAD)
         ]
         routes += [Route(path, self._mcp) for path in ("/mcp", "/mcp/")]
         return TokenAuth(Starlette(routes=routes, lifespan=self._lifespan), self.runtime.token, self.activity)
 
     def ping(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return process and version; at once, whatever else is running."""
-        return {"pid": self.runtime.pid, "version": self.runtime.version, "protocol": self.runtime.protocol}
+        return self.runtime.model_dump(include={"pid", "version", "protocol"})
 
     def tool(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run one call of a tool, whichever toolset it is of."""
@@ -93,8 +93,7 @@ class Daemon:
 
     def status(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return process, start time, memory use, and whether model and vector index are ready."""
-        about = {name: value for name, value in asdict(self.runtime).items() if name != "token"}
-        return about | {
+        return self.runtime.model_dump(exclude={"token"}) | {
             "memory_bytes": psutil.Process().memory_info().rss,
             "requests": self.activity.requests,
             "idle_seconds": round(self.activity.idle_before, 1),
