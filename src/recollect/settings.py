@@ -8,9 +8,9 @@ from __future__ import annotations
 import getpass
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.requests import Caller
@@ -41,11 +41,15 @@ def _project_here() -> str:
         return "default"
 
 
-def _absolute(path: Path, name: str) -> Path:
+def _absolute(path: Path) -> Path:
+    """Make a path absolute, so that every process means the same one."""
     try:
         return path.expanduser().absolute()
     except (RuntimeError, OSError):
-        raise InvalidInput(name, f"Invalid setting {variable(name)}: {path} cannot be made an absolute path") from None
+        raise ValueError(f"{path} cannot be made an absolute path") from None
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 class Settings(BaseModel):
@@ -55,7 +59,7 @@ class Settings(BaseModel):
         extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
     )
 
-    home: Path = Field(Path("~/.recollect"), description="Data folder: database, vectors, model cache, logs.")
+    home: AbsolutePath = Field(Path("~/.recollect"), description="Data folder: database, vectors, model cache, logs.")
     user: str = Field(default_factory=_system_user, description="Who speaks. Default: the system's user.")
     team: str = Field("local", description="Team of the caller.")
     project: str = Field(
@@ -66,10 +70,10 @@ class Settings(BaseModel):
     model: str = Field(
         "all-MiniLM-L6-v2", description="Embedding model: a folder under `models/`, a hub id, or a local folder."
     )
-    models_dir: Path | None = Field(
+    models_dir: AbsolutePath | None = Field(
         None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
     )
-    cache_dir: Path | None = Field(
+    cache_dir: AbsolutePath | None = Field(
         None, description="Where models prepared for fast loading are kept. Default: `cache` in the data folder."
     )
     on_secret: OnSecret = Field(
@@ -83,7 +87,7 @@ class Settings(BaseModel):
     max_memories: int = Field(
         0, ge=0, description="How many memories one namespace holds; the least used, oldest give way. 0: no limit."
     )
-    journal_mirror: Path | None = Field(
+    journal_mirror: AbsolutePath | None = Field(
         None, description="File that the journal is also written to, one JSON object a line. Default: none."
     )
     daemon: bool = Field(
@@ -104,36 +108,29 @@ class Settings(BaseModel):
 
     @field_validator("model", "rerank")
     @classmethod
-    def _model_folder(cls, model: str, about: ValidationInfo) -> str:
-        """Make a local folder absolute, so that every process means the same one."""
+    def _model_folder(cls, model: str) -> str:
+        """Make a local folder absolute."""
         path = Path(model)
         local = model.startswith((".", "~", "/")) or len(path.parts) > 2
-        return str(_absolute(path, str(about.field_name))) if local else model
+        return str(_absolute(path)) if local else model
 
     @field_validator("models_dir")
     @classmethod
     def _there(cls, folder: Path | None) -> Path | None:
         """Take a folder of models only when it is one: a mistyped name must not fall back in silence."""
-        found = None if folder is None else _absolute(folder, "models_dir")
-        if found is not None and not found.is_dir():
-            raise ValueError(f"{found} is not a folder")
-        return found
-
-    @field_validator("journal_mirror")
-    @classmethod
-    def _mirror(cls, file: Path | None) -> Path | None:
-        """Make it absolute, so that every process means the same one."""
-        return None if file is None else _absolute(file, "journal_mirror")
+        if folder is not None and not folder.is_dir():
+            raise ValueError(f"{folder} is not a folder")
+        return folder
 
     @property
     def folder(self) -> Path:
         """Return the data folder as an absolute path."""
-        return _absolute(self.home, "home")
+        return self.home
 
     @property
     def caches(self) -> Path:
         """Return the folder of prepared models as an absolute path."""
-        return _absolute(self.cache_dir or self.folder / "cache", "cache_dir")
+        return self.cache_dir or self.home / "cache"
 
     @property
     def caller(self) -> Caller:

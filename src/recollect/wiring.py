@@ -85,11 +85,11 @@ def open_app(
             vectors=store.vectors,
             shadow_index=SqlShadowIndex(store.database, store.index, store.vectors),
             embedder=embedder,
-            open_model=partial(_open_model, settings),
+            open_model=lambda name, where: open_embedder(name, where or settings.models_dir, settings.caches),
             fusion=LearnedFusion(),
             capabilities=Capabilities(rerank=rerank),
             clock=clock,
-            run_later=executor.submit if background else _at_once,
+            run_later=executor.submit if background else lambda task: task(),
             checks=store.checks,
             close=undo.pop_all().close,
         )
@@ -123,10 +123,14 @@ def _open_store(
     role: str,
     model: Mapping[str, str],
     clock: Callable[[], datetime],
-    told: Callable[[], None],
+    notify: Callable[[], None],
     undo: ExitStack,
 ) -> _Store:
-    database = _open_database(settings, role, undo)
+    """Own the store, bring its database to the tables of this version, and open what works on it."""
+    undo.callback(own(settings.folder, role).release)
+    database = open_file(settings.folder / "memory.db")
+    undo.callback(database.close)
+    migrate(database)
     stopping = threading.Event()
     index = ChromaIndex(settings.folder / "chroma", _generation(database, model))
     vectors = SqlChromaVectors(database, index, stopping, similarity, model)
@@ -134,7 +138,7 @@ def _open_store(
     mirror = JournalMirror(database, settings.journal_mirror) if settings.journal_mirror else None
     if mirror is not None:
         undo.callback(mirror.close)
-    records = SqlRecords(database, clock, told, model)
+    records = SqlRecords(database, clock, notify, model)
     return _Store(database, records, SqliteText(database), index, vectors, stopping, mirror)
 
 
@@ -154,15 +158,6 @@ def restore(
     return store_backup.restore((settings or Settings()).folder, file, force=force, free=free)
 
 
-def _open_database(settings: Settings, role: str, undo: ExitStack) -> Database:
-    """Own the store, then open its database and bring it to the tables of this version."""
-    undo.callback(own(settings.folder, role).release)
-    database = open_file(settings.folder / "memory.db")
-    undo.callback(database.close)
-    migrate(database)
-    return database
-
-
 def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:
     """Start the background work, and see to it that closing ends it before anything it uses."""
     undo.callback(executor.stop)
@@ -179,10 +174,7 @@ def _load_models(
     *,
     wait: bool,
 ) -> None:
-    """Load what is not loaded yet; with `wait` the reranker's attempt is over then, else the embedding model is first.
-
-    What was written without the embedding model is embedded before anybody who waits for the model goes on.
-    """
+    """Load the models; writes that wait for the embedding model are embedded before anything else uses it."""
     if rerank is not None and wait:
         executor.load(rerank)
     executor.load(embedder, catch_up)
@@ -196,10 +188,6 @@ def _tidy(store: _Store, clock: Callable[[], datetime]) -> None:
     """Do what an earlier owner left: take deleted text out of the index, and drop answers that nobody asks for."""
     store.text.purge_deleted()
     store.records.drop_outcomes(clock() - _RETRIED)
-
-
-def _at_once(task: Callable[[], None]) -> None:
-    task()
 
 
 def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event) -> None:
@@ -217,11 +205,6 @@ def _generation(database: Database, model: Mapping[str, str]) -> str:
         if store_metadata.model_of(known) == model
         else store_metadata.first_generation(model)
     )
-
-
-def _open_model(settings: Settings, model: str, models_dir: Path | None) -> Embedder:
-    """Return another embedding model than the configured one; nothing is loaded yet."""
-    return open_embedder(model, models_dir or settings.models_dir, settings.caches)
 
 
 def _check_model(records: SqlRecords, wanted: Mapping[str, str]) -> None:

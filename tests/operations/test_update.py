@@ -10,6 +10,7 @@ import pytest
 
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret, Sensitivity
+from recollect.domain.requests import MemoryFields
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from told import OTHER, actions, by_hand, do, ill, recalled, rows, shown, tell, token
 
@@ -52,6 +53,18 @@ def test_an_empty_label_is_taken_away(app: App) -> None:
     assert (memory.content, memory.tags) == ("The keel is lead.", ("heavy",))
     do(app, "update_memory", id=str(one), tags=())
     assert shown(app, one).tags == ()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, field in MemoryFields.model_fields.items() if field.default in (None, "")]
+)
+def test_every_optional_field_can_be_cleared(app: App, name: str) -> None:
+    """What a memory can be without is taken away by an empty value; headings are made from the content again."""
+    plain, value = tell(app, "The keel is lead."), {"type": "bugfix", "observed_at": "2026-01-02"}.get(name, "3")
+    one = tell(app, "The keel is lead.", scope="personal", **{name: value})
+    assert getattr(shown(app, one), name) != getattr(shown(app, plain), name)
+    do(app, "update_memory", id=str(one), **{name: None})
+    assert getattr(shown(app, one), name) == getattr(shown(app, plain), name)
 
 
 def test_no_two_memories_have_one_key(app: App) -> None:

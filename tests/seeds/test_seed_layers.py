@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from doorway import Door, ids, open_house
 
+from files import export_file, import_file
 from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
 from recollect.ports.models import Capabilities
-from recollect.transfer.files import export_file, import_file
+from recollect.ports import Capabilities
 from told import always
 
 SIX = {

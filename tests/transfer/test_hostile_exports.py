@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from files import export_file, import_file
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
 from recollect.domain.transfer import ExportPage, Imported
 from recollect.errors import InvalidInput
-from recollect.transfer.files import export_file, import_file
 from told import do, ill, listed, rows, shown, tell
 
 HEADER = {"format": "recollect", "version": 1, "chain": "part"}

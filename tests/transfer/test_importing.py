@@ -11,6 +11,7 @@ import pytest
 
 from callers import ADA
 from embedded import vectors
+from files import import_file
 from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
@@ -21,7 +22,6 @@ from recollect.operations.forget import memory_forget
 from recollect.operations.inspect import history
 from recollect.operations.listing import list_memories
 from recollect.operations.update import update_memory
-from recollect.transfer.files import import_file
 from recollect.transfer.import_batch import import_batch
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

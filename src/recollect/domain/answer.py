@@ -1,8 +1,4 @@
-"""What all answers share: their two forms as JSON, and the JSON schema of what doors show.
-
-Both forms are made from the fields. What doors show leaves out empty fields and those that only programs need. A dump
-with `round_trip=True` has every field, so that a client can build the same answer again.
-"""
+"""What all answers share: the JSON that doors show, the JSON that rebuilds an answer, and the schema of the first."""
 
 from __future__ import annotations
 

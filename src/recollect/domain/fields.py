@@ -1,7 +1,4 @@
-"""The kinds of fields that requests have: what each accepts, and what is said of bad input.
-
-A request checks itself: building one with bad input raises `InvalidInput`.
-"""
+"""The kinds of fields that requests have: what each accepts, and the error for bad input."""
 
 from __future__ import annotations
 
@@ -42,19 +39,14 @@ MAX_DAYS: Final = 36_500
 
 
 _UNFIT: Final = "unfit"
-_SURROGATE: Final = "contains a lone surrogate, which is not text"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LINE_BREAK: Final = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 def refuse_unstorable(text: str) -> str:
-    """Refuse what SQL databases cannot hold: NUL characters and lone surrogates."""
+    """Refuse NUL characters, which SQL databases cannot hold; pydantic refuses lone surrogates."""
     if "\x00" in text:
         raise ValueError("contains a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(_SURROGATE) from None
     return text
 
 
@@ -110,7 +102,7 @@ def _end_of_day(value: object) -> object:
         try:
             value = date.fromisoformat(value.strip())
         except ValueError:
-            return value  # no day of the calendar: whoever reads it as a time says what is allowed
+            return value  # no day of the calendar: the parser of times refuses it with a message
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime.combine(value, time.max, UTC)
     return value
@@ -173,7 +165,7 @@ def one_of(choices: Iterable[StrEnum]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a kind of field accepts, in a sentence for whoever gave something else."""
+    """What a kind of field accepts, as a sentence of an error message."""
 
     sentence: str
 
@@ -250,7 +242,7 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
     if kind == "extra_forbidden":
         return InvalidInput(name, f"Unknown parameter: `{name}` is not one of this request's parameters")
     if kind == "string_unicode":
-        return InvalidInput(name, f"Invalid {name}: {_SURROGATE[:1].upper()}{_SURROGATE[1:]}")
+        return InvalidInput(name, f"Invalid {name}: Contains a lone surrogate, which is not text")
     if kind in _TOO_LONG:
         return InvalidInput(name, f"Invalid {name}: {_TOO_LONG[kind].format(**context)}")
     field = fields.get(name)

@@ -50,10 +50,7 @@ class Caller(Request):
 
 
 class MemoryFields(BaseModel):
-    """The fields of a memory that a caller may set: declared here, and nowhere else.
-
-    A draft takes them, an update takes any of them, and a memory gives them back.
-    """
+    """The fields of a memory that a caller may set, declared once for drafts, updates and memories."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -78,7 +75,7 @@ class MemoryFields(BaseModel):
     session_id: fields.Label = Field(None, description="Session it comes from")
     project: fields.Label = Field(None, description="Project it is about, where that differs from the caller's")
     discovery_tokens: fields.Count | None = Field(None, description="How many tokens it took to find out")
-    observed_at: fields.Moment | None = Field(None, description="When it happened: day or ISO time")
+    observed_at: fields.Since = Field(None, description="When it happened: day or ISO time")
     ttl_days: fields.Days | None = Field(None, description="Expires after so many days")
     speaker: fields.Label = Field(None, description="Who said or did it")
     position: fields.Count | None = Field(None, description="Place in its session")
@@ -86,10 +83,10 @@ class MemoryFields(BaseModel):
 
 
 class Draft(MemoryFields, Request):
-    """What somebody wants remembered. Absent headings and layers are filled from the content.
+    """A memory to be stored. Absent headings and layers are filled from the content.
 
-    With `id` it is the new version of that memory; with `supersedes` it is a memory of its own that replaces that one.
-    Without a scope it then lies where the other one lies.
+    With `id` it is the new version of that memory; with `supersedes` it is a new memory that replaces that one. Without
+    a scope it then goes to the namespace of the other one.
     """
 
     id: fields.Label = Field(None, description="Memory that this text is the new version of")
@@ -174,10 +171,7 @@ class Filters(MemoryFilters, ReadAccess):
 
 
 class Query(Filters):
-    """What somebody wants recalled, the best first.
-
-    With `max_tokens` every match has a line in the answer's index, and `limit` bounds the details.
-    """
+    """A search. With `max_tokens` each match has a line in an index, and `limit` bounds the details."""
 
     query: fields.Question = Field(description="Question or key words. Typos are forgiven")
     limit: fields.Limit = 10
@@ -251,16 +245,13 @@ class Timeline(Listing):
 
 
 class StoreFact(Request):
-    """A triple to store: it holds from `valid_from` (default: now) to `valid_to` (default: until it is replaced).
-
-    Another object of the same subject and predicate is invalidated, unless `several` may hold at once.
-    """
+    """A triple to store: another object of its subject and predicate ends, unless `several` may hold at once."""
 
     subject: fields.Name = Field(description="What it is about")
-    predicate: fields.Name = Field(description="What is said of the subject")
+    predicate: fields.Name = Field(description="How the subject relates to the object")
     object: fields.Text = Field(description="The other end")
     confidence: fields.Unit = Field(0.5, description="How certain it is, 0–1")
-    memory_id: fields.Label = Field(None, description="Where it was said. The id of that memory")
+    memory_id: fields.Label = Field(None, description="Memory that states it. The id of that memory")
     valid_from: fields.Since = Field(None, description="Default now. Since when it holds: day or ISO time")
     valid_to: fields.Since = Field(None, description="Until when it holds; default: until it is replaced")
     several: bool = Field(False, description="Others hold on beside it")
@@ -276,7 +267,7 @@ class FactQuery(ReadAccess):
     subject: fields.Label = Field(None, description="Only about this")
     predicate: fields.Label = Field(None, description="Only with this predicate")
     object: fields.Label = Field(None, description="Only with this other end")
-    memory_id: fields.Label = Field(None, description="Where it was said. The id of that memory")
+    memory_id: fields.Label = Field(None, description="Memory that states it. The id of that memory")
     as_of: fields.Since = Field(None, description="Day or ISO time. Facts as they held then")
     history: bool = Field(False, description="Also ended ones")
     min_confidence: fields.Unit = Field(0.0, description="Only facts at least so certain, 0–1")

@@ -90,10 +90,7 @@ MemoryPreview = Annotated[Memory, WrapSerializer(_serialize_preview, return_type
 
 @dataclass(frozen=True, config=LAZY)
 class Hit(Answer):
-    """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
-
-    `layer` is how deep the answer shows it: all of it, unless a budget was given.
-    """
+    """One recalled memory: its calibrated match and ranked score (0–1), the score's parts, and how deep it is shown."""
 
     memory: Memory
     match: float
@@ -153,10 +150,7 @@ class IndexLine(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Index:
-    """Every match in one line each, best first, as far as the budget goes.
-
-    `omitted` counts the matches that the answer shows no details of, `unlisted` those that have no line either.
-    """
+    """A line for each match as the budget allows; matches without details are `omitted`, without a line `unlisted`."""
 
     lines: tuple[IndexLine, ...]
     omitted: int
@@ -177,10 +171,7 @@ class RecalledJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=LAZY)
 class Recalled(Answer):
-    """The answer to a query, best first; `notes` say what could not be searched or was corrected.
-
-    A query with a budget has an `index` of all that matches; its hits are the details that the budget left room for.
-    """
+    """The answer to a query, best first. With a budget it has an `index`, and its hits are those with details."""
 
     hits: tuple[Hit, ...]
     message: str
@@ -258,10 +249,7 @@ class Outcome(Answer):
         return _MESSAGES[self.status].format(what=self.what, id=self.id)
 
     def sentences(self, supersedes: str = "") -> tuple[str, ...]:
-        """Return the message, the notes, and a sentence that names the near memories.
-
-        `supersedes` is what the door at hand calls that field, where it has it.
-        """
+        """Return the message, the notes, and the near memories; `supersedes` is what the door calls that field."""
         if not self.near:
             return (self.message, *self.notes)
         named = "; ".join(f'{one.id} ({one.likeness:.2f}): "{one.line}"' for one in self.near)
@@ -287,7 +275,7 @@ class Listed(Answer):
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
 class Fact(Answer):
-    """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is where it was said."""
+    """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is the memory that states it."""
 
     internal: ClassVar[frozenset[str]] = frozenset({"namespace"})
 

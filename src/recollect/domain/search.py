@@ -65,7 +65,7 @@ class Signals:
     `late` and `rare` are the late interaction of its best chunk, plain and by the rarity of the query's words, None
     where it was not searched. `passage` and `phrase` are the greatest shares within a few sentences and within a
     clause, `around` is the coverage with its neighbours, `before` and `after` are those. `speaker_named` says
-    whether the query names whoever said or did it, `date_match` (0–1) whether it was observed when the query says,
+    whether the query names its speaker, `date_match` (0–1) whether it was observed when the query says,
     `time_match` and `number_match` whether it tells a time or a number to a query that asks for one, `questions` and
     `questions_before` which share of it, and of what came before it, are questions. `length` is in characters.
     """

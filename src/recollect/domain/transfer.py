@@ -53,17 +53,19 @@ class ImportItem(Request):
 RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-class MemoryState(Request):
-    """What an export says of a memory beside its draft: its id there, its times, its counts and what became of it.
-
-    `origin` is where in the file it stands; `superseded_by` and `merged_into` are ids of the file.
-    """
+class FileRecord(Request):
+    """What an export says of anything: where in the file it stands (`origin`), its id there, who wrote it and when."""
 
     origin: str = ""
     id: RowId | None = None
     author: Label = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
+
+
+class MemoryState(FileRecord):
+    """What an export says of a memory beside its draft; `superseded_by` and `merged_into` are ids of the file."""
+
     last_accessed_at: Moment | None = None
     expires_at: Moment | None = None
     deleted_at: Moment | None = None
@@ -82,14 +84,8 @@ class MemoryRecord(MemoryState, Draft):
     """A memory out of a file."""
 
 
-class FactRecord(StoreFact):
-    """A fact out of a file, with its id there and its times; `origin` is where in the file it stands."""
-
-    origin: str = ""
-    id: RowId | None = None
-    author: Label = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+class FactRecord(FileRecord, StoreFact):
+    """A fact out of a file."""
 
 
 class MemoryLink(Request):
@@ -153,10 +149,7 @@ class Problem(Answer):
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
 class Imported(Answer):
-    """What became of a file: memories by outcome, facts written, and every problem.
-
-    `ids` maps the file's ids to those of this store, for the program that imports.
-    """
+    """What became of a file: memories by outcome, facts, problems; `ids` maps its ids to those of this store."""
 
     internal: ClassVar = frozenset({"ids"})
 
@@ -179,9 +172,9 @@ class Imported(Answer):
     def message(self) -> str:
         """Say in a sentence what became of it."""
         memories = ((name, count) for name, count in self.counts.items() if name != "facts")
-        said = [f"{count} {name}" for name, count in memories if count or name == "new"]
+        parts = [f"{count} {name}" for name, count in memories if count or name == "new"]
         more = f"; {self.facts} {'fact' if self.facts == 1 else 'facts'}" if self.facts else ""
-        return f"Memories: {', '.join(said)}{more}."
+        return f"Memories: {', '.join(parts)}{more}."
 
 
 IMPORT_COUNTS: Final = ("new", "updated", "unchanged", "refused", "failed", "facts")

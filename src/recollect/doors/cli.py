@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -19,7 +18,6 @@ from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from recollect.policy.budget import printed
 from recollect.settings import Settings
 
 __all__ = ["err", "out"]
@@ -139,7 +137,7 @@ def show(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Show one memory whole, with its history."""
     body = public_json(Memory, _perform(ctx.obj, "get_memory", given))
     history = public_json(list[JournalEntry], _perform(ctx.obj, "history", given))["history"]
-    _show(body | {"history": history}, as_json, lambda: render.memory(body, history))
+    exit_codes.show(body | {"history": history}, as_json, print_answer=lambda: render.memory(body, history))
 
 
 @cli.command()
@@ -166,12 +164,8 @@ def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool) -> Any:
     """Run an operation, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
     result = _perform(ctx.obj, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
-    _show(
-        public_json(BY_NAME[name].answer, result),
-        as_json,
-        lambda: render.answer(result, given.get("offset", 0)),
-        brief=brief,
-    )
+    body, offset = public_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
     return result
@@ -181,16 +175,6 @@ def _perform(settings: Settings, name: str, given: Given) -> Any:
     BY_NAME[name].request(**given)  # report invalid input before anything is started
     with opened(settings, model=name in _NEED_MODEL) as run:
         return run(name, **given)
-
-
-def _show(body: Any, as_json: bool, print_answer: Callable[[], None], *, brief: bool = False) -> None:
-    """Print an answer; a `brief` one exactly as its tokens were counted, if standard output can encode it."""
-    if as_json and brief and "utf" in sys.stdout.encoding.lower():
-        sys.stdout.write(printed(body) + "\n")
-    elif as_json:
-        exit_codes.write_json(body)
-    else:
-        print_answer()
 
 
 cli.add_typer(cli_upkeep.cli)

@@ -11,13 +11,12 @@ import typer
 
 from recollect.domain.transfer import IMPORT_COUNTS, ExportFormat, ExportPage, ImportBatch, Imported, ImportFormat
 from recollect.doors import render
-from recollect.doors.exit_codes import write_json
+from recollect.doors.exit_codes import show
 from recollect.doors.operations import opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
-from recollect.transfer.export_page import pages
-from recollect.transfer.files import save
+from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_client import count_items, send_file
 
@@ -65,10 +64,8 @@ def _import(
     totals = {one: count_items(one, format) for one in files}  # one that cannot be read stops all before it begins
     with opened(ctx.obj, model=not dry_run) as ask:
         found = {str(one): _send(ask, one, format, given, total) for one, total in totals.items()}
-    if as_json:
-        write_json([{"file": name} | public_json(Imported, one) for name, one in found.items()])
-    else:
-        _show(found, dry_run=dry_run)
+    body = [{"file": name} | public_json(Imported, one) for name, one in found.items()]
+    show(body, as_json, print_answer=lambda: _show(found, dry_run=dry_run))
 
 
 def _send(ask: Perform, file: Path, format: ImportFormat | None, options: Given, total: int) -> Imported:
@@ -89,7 +86,7 @@ def _show(found: dict[str, Imported], *, dry_run: bool) -> None:
     render.print_rows(rows, "File", *(name.capitalize() for name in IMPORT_COUNTS), title=title)
     for one in found.values():
         for problem in one.problems[:_LISTED]:
-            said = f"{problem.where}: {problem.why}" if problem.where else problem.why
-            out.print(render.sanitized(said), markup=False, highlight=False, soft_wrap=True)
+            line = f"{problem.where}: {problem.why}" if problem.where else problem.why
+            out.print(render.sanitized(line), markup=False, highlight=False, soft_wrap=True)
         if len(one.problems) > _LISTED:
             out.print(f"{len(one.problems) - _LISTED} more; `--json` shows them.", markup=False, highlight=False)

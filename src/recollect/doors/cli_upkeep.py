@@ -11,19 +11,18 @@ from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import recollect
 from recollect.domain.results import Check
-from recollect.doors import render
+from recollect.doors import exit_codes, render
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
-from recollect.doors.exit_codes import write_json
 from recollect.doors.operations import opened
 from recollect.doors.options import Json
-from recollect.doors.render import err, out
+from recollect.doors.render import err
 from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
@@ -62,7 +61,7 @@ def reindex(
     sentences = [f"{count} memories are indexed with {wanted.model}."]
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
-    _show({"memories": count}, as_json, *sentences)
+    exit_codes.show({"memories": count}, as_json, *sentences)
 
 
 @cli.command()
@@ -75,7 +74,7 @@ def backup(
     """Copy the whole store into one file, as of one instant, while others may write."""
     manifest = recollect.backup(file, ctx.obj, force=force)
     message = f"{file}: {_counts(manifest.counts)}, {manifest.size / 1e6:.1f} MB."
-    _show(asdict(manifest) | {"file": str(file)}, as_json, message)
+    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
 
 
 @cli.command()
@@ -93,14 +92,14 @@ def restore(
     if restored.kept:
         sentences.append(f"The previous database is kept as {restored.kept}.")
     kept = {"kept": str(restored.kept) if restored.kept else None}
-    _show(asdict(restored.manifest) | kept, as_json, *sentences)
+    exit_codes.show(asdict(restored.manifest) | kept, as_json, *sentences)
 
 
 @cli.command()
 def doctor(ctx: typer.Context, as_json: Json = False) -> None:
     """Check the store, the model, the indexes and the versions, and say what to do about each problem."""
     checks = _diagnose(ctx.obj)
-    _show(public_json(list[Check], checks)["checks"], as_json, show=lambda: render.checks(checks))
+    exit_codes.show(public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: render.checks(checks))
     if not all(one.well for one in checks):
         raise typer.Exit(1)
 
@@ -111,18 +110,18 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
     client = launch.running(ctx.obj)
     if client is not None:
         body = {"running": True} | client.post("/status", {})
-        _show(body, as_json, show=lambda: render.status(body))
+        exit_codes.show(body, as_json, print_answer=lambda: render.status(body))
         return
     owner = store_lock.role_of(ctx.obj.folder) if store_lock.held(ctx.obj.folder) else ""
     holder = f" The store is held by `{owner}`." if owner else ""
-    _show({"running": False}, as_json, f"No memory daemon is running.{holder}")
+    exit_codes.show({"running": False}, as_json, f"No memory daemon is running.{holder}")
 
 
 @cli.command()
 def stop(ctx: typer.Context, as_json: Json = False) -> None:
     """Stop the daemon; the next command starts it again."""
     stopped = launch.stop(ctx.obj)
-    _show(
+    exit_codes.show(
         {"stopped": stopped}, as_json, "The memory daemon has stopped." if stopped else "No memory daemon was running."
     )
 
@@ -181,10 +180,7 @@ def _settings(settings: Settings) -> Check:
 
 
 def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
-    """Let the daemon do it where one runs, so that recall goes on; else open the store here.
-
-    When the daemon ends or dies meanwhile, ask again: what it has built is kept.
-    """
+    """Let a running daemon do it, and ask again when it ends meanwhile; without one open the store here."""
     for attempt in range(_ATTEMPTS):
         client = launch.running(settings) if settings.daemon else None
         if client is None:
@@ -199,7 +195,7 @@ def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
 
 def _follow(client: Client, settings: Settings, report: _Report, *, everything: bool) -> int:
     """Start a reindex in the daemon and report its progress until it ends; return the number of memories."""
-    models_dir = settings.models_dir and str(settings.models_dir.expanduser().absolute())
+    models_dir = settings.models_dir and str(settings.models_dir)
     job = client.post("/reindex", {"model": settings.model, "models_dir": models_dir, "everything": everything})
     while job["state"] == "running":
         report(job["done"], job["total"])
@@ -230,12 +226,3 @@ def _progress(*, hidden: bool) -> Iterator[_Report]:
     finally:
         if bar.live.is_started:
             bar.stop()
-
-
-def _show(body: Any, as_json: bool, *sentences: str, show: Callable[[], None] = lambda: None) -> None:
-    if as_json:
-        write_json(body)
-        return
-    show()
-    for sentence in sentences:
-        out.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from itertools import takewhile
 from pathlib import Path
@@ -14,18 +15,16 @@ from typing import Any, Final, cast
 import typer
 from rich.console import Console
 
-from recollect.doors.render import sanitized
+from recollect.doors.render import out, sanitized
 from recollect.errors import InvalidInput, RecollectError
+from recollect.policy.budget import printed
 
 _USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[2])  # the library's own base has no public name
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
 
 
 def run(cli: typer.Typer) -> int:
-    """Run the command line and return its exit code; an error is one message on standard error.
-
-    With `--json` it is an object on standard output instead.
-    """
+    """Run the command line and return its exit code; an error is a message on standard error, or JSON with `--json`."""
     _prepare_streams()
     try:
         return _run(cli)
@@ -36,10 +35,21 @@ def run(cli: typer.Typer) -> int:
         return RecollectError.exit_code
 
 
-def write_json(body: Any) -> None:
-    """Write an answer as JSON, in characters that standard output can encode."""
-    ascii_only = "utf" not in sys.stdout.encoding.lower()
-    sys.stdout.write(json.dumps(body, ensure_ascii=ascii_only, indent=2) + "\n")
+def show(
+    body: Any, as_json: bool, *sentences: str, print_answer: Callable[[], None] = lambda: None, brief: bool = False
+) -> None:
+    """Print an answer as JSON, or for people what `print_answer` prints and these sentences.
+
+    A `brief` one is printed as its tokens were counted, where standard output can encode it.
+    """
+    unicode = "utf" in sys.stdout.encoding.lower()
+    if as_json:
+        text = printed(body) if brief and unicode else json.dumps(body, ensure_ascii=not unicode, indent=2)
+        sys.stdout.write(text + "\n")
+        return
+    print_answer()
+    for sentence in sentences:
+        out.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(cli: typer.Typer) -> int:
@@ -66,7 +76,7 @@ def _usage_error(error: Any) -> str:
 
 def _print_error(kind: str, message: str, code: int) -> int:
     if "--json" in takewhile(lambda word: word != "--", sys.argv[1:]):
-        write_json({"message": message, "error": kind})
+        show({"message": message, "error": kind}, as_json=True)
         sys.stdout.flush()
     else:
         _print_message(message)

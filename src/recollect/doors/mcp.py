@@ -124,10 +124,7 @@ def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) 
 
 
 def serve(settings: Settings, names: Sequence[str] = ()) -> None:
-    """Serve the tools of these sets over stdin and stdout until the client goes; raise `InvalidInput` for unknown sets.
-
-    It is a client of the daemon, or without one opens the store in this process.
-    """
+    """Serve these toolsets over stdin and stdout until the client ends; raise `InvalidInput` for unknown ones."""
     sets = toolsets.check_names(names)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
     backend = DaemonConnection(settings) if settings.daemon else InProcess(settings)

@@ -1,8 +1,4 @@
-"""The one tool `memory`: its flat schema, and how a call of it becomes an operation and an answer.
-
-Knows nothing of transports: MCP over stdio and over HTTP, in-process or through the daemon, hand it
-arguments and get back a `ToolAnswer`.
-"""
+"""The one tool `memory`, without any transport: its flat schema, and how a call becomes an operation and an answer."""
 
 from __future__ import annotations
 

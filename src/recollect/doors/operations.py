@@ -28,10 +28,7 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
 
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
-    """Yield what runs an operation by name, as the caller of the settings, where it is quickest.
-
-    That is in the daemon, which is started when the `model` is needed, else in this process.
-    """
+    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process."""
     if settings.daemon and (model or launch.running(settings)):
         with recollect.connect(settings) as link:
             yield link.perform

@@ -17,7 +17,7 @@ from recollect.domain.requests import Filters, Update
 from recollect.doors.schema import default_of
 
 Given = dict[str, Any]
-"""The fields of a request that somebody typed."""
+"""The fields of a request that were typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
 
@@ -115,10 +115,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def _value(request: type[Request], name: str, typed: Any) -> Any:
-    """Return the value of a field, None where nothing was typed.
-
-    A content that is `-` comes from standard input; in an update an empty text takes every label of a list away.
-    """
+    """Return what was typed for a field, or None; a content `-` is read from standard input."""
     if typed is None or typed is False or typed == []:
         return None
     if name == "content" and typed == "-":

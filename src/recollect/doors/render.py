@@ -16,24 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from recollect.domain import results
 from recollect.domain.enums import Layer
-from recollect.domain.results import (
-    Check,
-    FactsFound,
-    Hit,
-    Listed,
-    Memory,
-    Outcome,
-    Prompt,
-    Purged,
-    Recalled,
-    Rescanned,
-    Similar,
-    Stats,
-    Summarized,
-    WriteStatus,
-    preview_of,
-)
 
 out = Console()
 err = Console(stderr=True)
@@ -86,32 +70,32 @@ def progress_bar(*, disable: bool, transient: bool = False) -> Progress:
 def answer(result: Any, offset: int = 0) -> None:
     """Print what an operation answered; `offset` is where a page of a list begins."""
     match result:
-        case Recalled():
+        case results.Recalled():
             _recalled(result)
-        case Outcome():
+        case results.Outcome():
             message, *notes = result.sentences("--supersedes")
-            print_line(message, "yellow" if result.status is WriteStatus.NOT_FOUND else "green")
+            print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
             _notes(notes)
-        case Listed():
+        case results.Listed():
             _memories(result.memories, "changed", [one.updated_at.date().isoformat() for one in result.memories])
             print_line(_page(len(result.memories), result.total, offset))
-        case FactsFound():
+        case results.FactsFound():
             _facts(result)
             print_line(_page(len(result.facts), result.total, offset))
-        case Stats():
+        case results.Stats():
             _stats(result)
-        case Rescanned():  # where secrets are stored and of which kinds, never what they are
+        case results.Rescanned():  # where secrets are stored and of which kinds, never what they are
             rows = [[one.what, str(one.id), one.field, ", ".join(one.kinds)] for one in result.exposed]
             print_rows(rows, "what", "id", "field", "kinds")
             print_line(result.message, "yellow" if result.exposed else "green")
-        case Prompt():
+        case results.Prompt():
             sys.stdout.write(result.text and f"{result.text}\n")  # for pipes: no colours, no folding
-        case Purged() | Summarized():
+        case results.Purged() | results.Summarized():
             print_line(result.message, "")
         case []:
             print_line("No similar memory found.")
         case _:
-            similar: Sequence[Similar] = result
+            similar: Sequence[results.Similar] = result
             _memories([one.memory for one in similar], "cosine", [f"{one.cosine:.2f}" for one in similar])
 
 
@@ -127,7 +111,7 @@ def print_fields(fields: Mapping[str, str]) -> None:
     print_rows([[Text(name, style="dim"), value] for name, value in fields.items()])
 
 
-def checks(found: Sequence[Check]) -> None:
+def checks(found: Sequence[results.Check]) -> None:
     """Print the doctor's report, with advice under each problem."""
     rows: list[list[str | Text]] = []
     for one in found:
@@ -152,7 +136,7 @@ def status(body: dict[str, Any]) -> None:
     )
 
 
-def _recalled(found: Recalled) -> None:
+def _recalled(found: results.Recalled) -> None:
     """Print the index if there is one, then each hit with the parts of its score and how it was found."""
     if found.index is not None:
         rows = [[str(line.id), f"{line.score:.2f}", line.abstract] for line in found.index.lines]
@@ -165,7 +149,7 @@ def _recalled(found: Recalled) -> None:
     _notes(found.notes)
 
 
-def _hit(hit: Hit) -> None:
+def _hit(hit: results.Hit) -> None:
     why = hit.why
     found = ", ".join(why.pop("found_by"))
     parts = "  ".join(f"{name} {value:.2f}" for name, value in why.items())
@@ -182,18 +166,18 @@ def _hit(hit: Hit) -> None:
         out.print(Text(f"{one.id}  {label}\n{sanitized(hit.text)}"), foot, "", sep="\n", soft_wrap=True)
 
 
-def _memories(memories: Sequence[Memory], last: str, values: Sequence[str]) -> None:
+def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:
     """Print memories with their labels, and a last column of `values`."""
     rows: list[list[str | Text]] = []
     for one, value in zip(memories, values, strict=True):
         labels = [str(one.fact_type), str(one.type or ""), one.category or "", *one.tags, *one.concepts]
-        title, preview = sanitized(one.title), sanitized(preview_of(one.content))
+        title, preview = sanitized(one.title), sanitized(results.preview_of(one.content))
         text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), "\n", (preview, ""))
         rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])
     print_rows(rows, "id", "memory", "labels", last)
 
 
-def _facts(found: FactsFound) -> None:
+def _facts(found: results.FactsFound) -> None:
     rows = []
     for one in found.facts:
         end = one.valid_to.date().isoformat() if one.valid_to else ""
@@ -202,7 +186,7 @@ def _facts(found: FactsFound) -> None:
     print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds")
 
 
-def _stats(counted: Stats) -> None:
+def _stats(counted: results.Stats) -> None:
     span = [one.date().isoformat() for one in (counted.oldest_at, counted.newest_at) if one is not None]
     groups = {
         "by scope": counted.by_scope,

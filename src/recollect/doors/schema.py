@@ -47,10 +47,7 @@ def input_schema(
 
 
 def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
-    """Return the schema of an object that is one of several, as far as it has these properties: their types alone.
-
-    What none of them can do without is required.
-    """
+    """Return the schema of an object that is one of several: the types of these properties, and what all require."""
     known = {
         name: _types(one, whole.get("$defs", {})) for whole in several for name, one in whole["properties"].items()
     }
@@ -59,7 +56,7 @@ def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
 
 
 def first_sentence(field: FieldInfo) -> str:
-    """Return what a model is told of a field: the first sentence of its description, and its default."""
+    """Return the description of a field for models: its first sentence, and its default."""
     return (field.description or "").partition(". ")[0] + default_of(field)
 
 

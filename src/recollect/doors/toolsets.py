@@ -1,9 +1,7 @@
 """The tools that MCP clients are offered, in sets: which fields of an operation a model may set.
 
-A tool is a projection of the table of operations. Like `memory_tool` this knows nothing of transports: it takes a name
-and arguments and gives back a `ToolAnswer`. The tools here declare no output schema, since a client shows models what
-it is told of a tool in every session and their answers explain themselves; programs find each answer as an object all
-the same.
+A tool is a projection of the table of operations. Like `memory_tool` this knows nothing of transports. The tools here
+declare no output schema, since clients put the whole declaration into every session; answers still carry an object.
 """
 
 from __future__ import annotations
@@ -163,10 +161,7 @@ NAMES: Final = frozenset((memory_tool.NAME, *TOOLS))
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the toolsets of these names, each once, or the default where there are none.
-
-    Raises `InvalidInput` for a name that is none.
-    """
+    """Return these toolsets, each once, or the default without any; raise `InvalidInput` for an unknown one."""
     wanted = tuple(dict.fromkeys(names)) or DEFAULT
     if unknown := next((name for name in wanted if name not in TOOLSETS), None):
         known = ", ".join(f"`{name}`" for name in TOOLSETS)

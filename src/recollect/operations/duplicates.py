@@ -10,18 +10,9 @@ from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.prepare_write import PreparedDraft
+from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
 from recollect.policy.prompt import harmless
-from recollect.policy.reconcile import (
-    NEW,
-    Decision,
-    always_merged,
-    always_new,
-    follow_choice,
-    may_join,
-    merge_or_refresh,
-    refresh_if_same,
-)
 from recollect.policy.text import layers
 from recollect.ports.app import App
 
@@ -39,24 +30,24 @@ def cosines(app: App, one: PreparedDraft, namespace: str) -> dict[int, float]:
     return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace))
 
 
-def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[int, float]) -> Decision:
+def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[int, float]) -> reconcile.Decision:
     """Return what becomes of a draft that has neither the key nor the content of a memory.
 
     A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
     chooses, where there is one; else it is a new memory.
     """
     draft = one.draft
-    if always_merged(draft):
-        nearest = next((old for old in _profiles(app, one, namespace) if may_join(draft, old)), None)
-        return NEW if nearest is None else merge_or_refresh(draft, nearest)
-    if always_new(draft) or draft.key is not None or draft.position is not None:
-        return NEW
+    if reconcile.always_merged(draft):
+        nearest = next((old for old in _profiles(app, one, namespace) if reconcile.may_join(draft, old)), None)
+        return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
+    if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
+        return reconcile.NEW
     close = [number for number, cosine in near.items() if cosine >= app.embedder.card.similar]
     found = app.records.load(close, _view(app, draft, namespace)) if close else {}
-    memories = [found[number] for number in close if number in found and may_join(draft, found[number])]
-    decision = refresh_if_same(draft, memories)
-    choice = _choice(app, draft, memories) if memories and decision is NEW else None
-    return decision if choice is None else follow_choice(draft, memories, choice)
+    memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
+    decision = reconcile.refresh_if_same(draft, memories)
+    choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
+    return decision if choice is None else reconcile.follow_choice(draft, memories, choice)
 
 
 def named(app: App, draft: Draft, namespace: str, near: dict[int, float], outcome: Outcome) -> tuple[NearMemory, ...]:

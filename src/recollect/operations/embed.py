@@ -40,7 +40,7 @@ def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
 
 
 def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bool] = lambda _: True) -> None:
-    """Embed what was written while the model was not ready, as long as `more`, told each count done, says so."""
+    """Embed what was written while the model was not ready; `more` gets the size of each batch and may end it."""
     while waiting := records.unembedded(_BATCH):
         for one in waiting:
             records.store_vectors(one, chunks_of(embedder, one.content))

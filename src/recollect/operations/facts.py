@@ -106,11 +106,7 @@ def _same_triple(old: Fact, fact: StoreFact, begins: datetime) -> bool:
 
 
 def _can_confirm(app: App, transaction: Writing, old: Fact, source: Memory | None, level: Sensitivity) -> bool:
-    """Say whether a new fact of this level and source may confirm an old one instead of being stored.
-
-    Whoever may see `level` must see the old fact too; otherwise the new one would be lost to them. A fact of a memory
-    confirms only a fact of the same memory.
-    """
+    """Say whether a new fact of this level and source may confirm an old one without being lost to any reader."""
     if source is not None or old.memory_id is None:
         return old.sensitivity is level and old.memory_id == (source.id if source else None)
     of = transaction.by_id(old.memory_id)

@@ -11,10 +11,7 @@ from recollect.ports.app import App
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:
-    """Return a whole memory and count the access; raise `NotFound` where the caller may see none of this id.
-
-    A memory that another one has replaced is shown too, and names that one.
-    """
+    """Return a whole memory, also one that was replaced, and count the access; raise `NotFound` for an unknown id."""
     memory_id = parse_id(request.id)
     view = unfiltered(app, request, caller)
     memory = app.records.load([memory_id], view).get(memory_id) if memory_id else None

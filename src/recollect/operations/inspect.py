@@ -8,13 +8,11 @@ from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.ports.app import App
+from recollect.ports import App, Loadable
 
 
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
-    """Return the journal of one memory, oldest line first, also after it was forgotten.
-
-    It is empty for a memory that the caller may not see.
-    """
+    """Return the journal of one memory, oldest first, also after it was forgotten; empty where the caller sees none."""
     memory_id = parse_id(request.id)
     return app.records.history(memory_id, caller.namespaces(), allowed_levels(request)) if memory_id else []
 
@@ -27,25 +25,18 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
 
 def doctor(app: App, _request: Inspect, _caller: Caller) -> list[Check]:
     """Check every part of the store, and whether its models can be loaded."""
-    return [*app.checks(), _model(app), *_rerank(app)]
-
-
-def _model(app: App) -> Check:
-    try:
-        app.embedder.warm()
-    except RecollectError as error:
-        return Check("model", False, str(error), "Until then recall searches by words only.")
-    card = app.embedder.card
-    return Check("model", True, f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens")
-
-
-def _rerank(app: App) -> list[Check]:
-    rerank = app.capabilities.rerank
-    if rerank is None:
-        return []
-    try:
-        rerank.warm()
-    except RecollectError as error:
+    card, rerank = app.embedder.card, app.capabilities.rerank
+    seen = f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens"
+    found = [*app.checks(), _loads("model", app.embedder, seen, "Until then recall searches by words only.")]
+    if rerank is not None:
         advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
-        return [Check("reranker", False, str(error), advice)]
-    return [Check("reranker", True, f"{rerank.model}, looks at the best {rerank.top}")]
+        found.append(_loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice))
+    return found
+
+
+def _loads(name: str, model: Loadable, seen: str, advice: str) -> Check:
+    try:
+        model.warm()
+    except RecollectError as error:
+        return Check(name, False, str(error), advice)
+    return Check(name, True, seen)

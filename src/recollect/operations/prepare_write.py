@@ -56,11 +56,7 @@ class EmbeddingNeeded(Exception):
 
 
 def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> Outcome:
-    """Run `write`, which opens a transaction, until it finds the embeddings of all that it writes.
-
-    Where `prepare` misses one, the transaction is rolled back, the text is embedded without the write lock, and `write`
-    runs again.
-    """
+    """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
     embeddings: Embeddings = {}
     while True:
         try:
@@ -96,10 +92,7 @@ def journal_refusals(app: App, namespace: str, caller: Caller) -> Iterator[None]
 def prepare(
     app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
 ) -> PreparedDraft:
-    """Return the draft with its hash and chunks; the content that `old` has already is not embedded again.
-
-    With `embeddings` nothing is embedded here: raises `EmbeddingNeeded` for a text that is not among them.
-    """
+    """Return the draft with hash and chunks; given `embeddings`, raise `EmbeddingNeeded` for a text not among them."""
     content = cleared.value.content
     content_hash = hashlib.sha256(content.encode()).hexdigest()
     same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
@@ -194,12 +187,11 @@ def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
 
 
 def _heading(name: str, draft: Draft, old: Memory | None) -> str:
-    """Return the given heading, else the one somebody gave to `old`, else one made from the content."""
+    """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content."""
     made = getattr(layers, name)
-    if value := getattr(draft, name):
-        return str(value)
-    kept = str(getattr(old, name)) if old is not None else ""
-    return kept if old is not None and kept != made(old.content) else str(made(draft.content))
+    if old is None or name in draft.model_fields_set or getattr(old, name) == made(old.content):
+        return str(getattr(draft, name) or made(draft.content))
+    return str(getattr(old, name))
 
 
 def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:

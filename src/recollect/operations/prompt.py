@@ -14,10 +14,7 @@ from recollect.ports.app import App
 
 
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
-    """Return the memories that answer `query`, else those used most, as text for a model; one line for each memory.
-
-    The text of a memory cannot close the fence around it.
-    """
+    """Return the memories that answer `query`, else those used most, as fenced Markdown: a line for each memory."""
     if request.query is None:
         memories = load_page(app, view_of(app, request, caller), Order.USED, request.max_entries)
     else:

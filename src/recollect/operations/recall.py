@@ -22,7 +22,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     """Return the memories that answer `query`, best first, each with its score explained part by part.
 
     Below the model card's floor the answer is "Nothing relevant found." A query with filters and a `min_score` of
-    0 has no floor: it asks for whatever passes, the best first. Whatever could not be searched is said in the
+    0 has no floor: it asks for everything that passes, the best first. What could not be searched stands in the
     notes; it is never an error.
     """
     view = view_of(app, query, caller)
@@ -35,11 +35,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
 
 
 def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view: View, max_tokens: int) -> Recalled:
-    """Return an index of all `ranked` memories and the details that fit, within `max_tokens`.
-
-    The hits are the candidates for details; of the others nothing but the abstract is read. Where the model's
-    tokenizer is not loaded yet, the tokens are estimated and a note says so.
-    """
+    """Return an index of all `ranked` memories and the details that fit `max_tokens`, estimated without tokenizer."""
     abstracts = app.records.abstracts([one.id for one in ranked], view)
     lines = tuple(
         IndexLine(one.id, layers.one_line(abstracts[one.id]), one.score) for one in ranked if one.id in abstracts

@@ -35,7 +35,7 @@ def reindex(
 
     With the store's own model only what is missing is embedded, and with `everything` all of it anew. With another
     `model` (as in the settings; looked for in `models_dir` too) the store moves to it: `app` then answers by words
-    alone, and is to be opened again with that model. What was interrupted goes on where it was. `progress` is told how
+    alone, and is to be opened again with that model. What was interrupted goes on where it was. `progress` gets how
     many memories are done and how many there are, and may raise to break off. Raises `ModelUnusable` before anything is
     touched.
     """

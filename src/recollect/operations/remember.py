@@ -62,7 +62,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
 
 
 _Kept = tuple[tuple[int, str], ...]
-"""The hidden memories that keep a text, and what is said of each while it is there."""
+"""The hidden memories that keep a text, and the note on each while it is there."""
 
 
 def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
@@ -85,10 +85,7 @@ class _Plan:
 
 
 def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
-    """Return what to write over the memory that the draft joins, or None where it joins none.
-
-    That is a new draft, which passes the gate again; where the gate or the limits refuse it, the draft joins none.
-    """
+    """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
     if one.draft.id or one.draft.supersedes:
         return None
     decision = duplicates.decide_by_likeness(app, one, namespace, near)

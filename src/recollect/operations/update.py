@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from recollect.domain.requests import Caller, Draft, Update
+from recollect.domain.requests import Caller, Draft, MemoryFields, Update
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import NotFound
 from recollect.gate import clear
@@ -24,7 +24,8 @@ from recollect.operations.visibility import parse_id
 from recollect.policy.reconcile import expired
 from recollect.ports.app import App
 
-_REMOVABLE = ("key", "category", "type", "session_id", "project", "speaker", "subtitle", "ttl_days")
+_CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items() if field.default in (None, ""))
+"""The fields that a memory can be without: an update takes their values away."""
 
 
 def update_memory(app: App, request: Update, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -71,5 +72,5 @@ def _update(
 
 def _updated_draft(old: Memory, request: Update) -> Draft:
     given = {name: getattr(request, name) for name in request.model_fields_set - {"id"}}
-    kept = {name: value for name, value in given.items() if value is not None or name in _REMOVABLE}
+    kept = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
     return Draft(**{"content": old.content, "scope": old.scope, "confidence": old.confidence} | kept)

@@ -6,17 +6,21 @@ Levels of sensitivity above public leave only when they are let in by name; expi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
+from recollect.errors import InvalidInput
 from recollect.operations.visibility import allowed_levels
 from recollect.ports.app import App
 from recollect.transfer import recollect_jsonl as jsonl
 
 _LINES_A_PAGE: Final = 500
+_SQLITE: Final = b"SQLite format 3\0"
 _NEXT: Final = {"memory": "fact:0", "fact": "journal:0", "journal": ""}
 _FIRST: Final = ExportPage.model_fields["after"].default
 
@@ -36,12 +40,6 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     return Page((*header, *lines), f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part])
 
 
-def export(app: App, request: ExportPage, caller: Caller) -> Iterator[dict[str, Any]]:
-    """Yield every line of an export as a JSON object, all of one moment."""
-    with app.records.snapshot():
-        yield from pages(request, lambda page: export_page(app, page, caller))
-
-
 def pages(request: ExportPage, ask: Callable[[ExportPage], Page]) -> Iterator[dict[str, Any]]:
     """Yield every line, asking for one page after the other."""
     after = request.after
@@ -49,6 +47,27 @@ def pages(request: ExportPage, ask: Callable[[ExportPage], Page]) -> Iterator[di
         page = ask(request.model_copy(update={"after": after}))
         yield from page.lines
         after = page.after
+
+
+def save(path: Path, pieces: Iterable[str]) -> None:
+    """Put text in a file that nobody else can read, and that is never seen half written; a database is left alone."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        if path.is_file():
+            with path.open("rb") as old:
+                if old.read(len(_SQLITE)) == _SQLITE:
+                    raise InvalidInput("file", f"{path} is a database; name another file.")
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidInput("file", f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def _header(app: App, request: ExportPage, view: View) -> dict[str, Any]:

@@ -49,14 +49,8 @@ class Format(NamedTuple):
 
 
 FORMATS: Final = {
-    ImportFormat.MARKDOWN: Format(
-        lambda head: head.name.lower().endswith((".md", ".markdown")),
-        markdown_import.read,
-    ),
-    ImportFormat.RECOLLECT: Format(
-        lambda head: head.first.get("format") == recollect_jsonl.NAME,
-        recollect_jsonl.read,
-    ),
+    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith((".md", ".markdown")), markdown_import.read),
+    ImportFormat.RECOLLECT: Format(lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
         json_documents.read_service,
@@ -72,8 +66,7 @@ FORMATS: Final = {
         memories_jsonl.read,
     ),
     ImportFormat.MEM0: Format(
-        lambda head: "memory" in head.names and (head.is_list or head.names & _LISTS),
-        json_documents.read_mem0,
+        lambda head: "memory" in head.names and (head.is_list or head.names & _LISTS), json_documents.read_mem0
     ),
 }
 """In the order in which they are tried."""

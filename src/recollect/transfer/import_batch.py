@@ -41,8 +41,8 @@ _LISTED: Final = 20
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
     """Write what a batch holds into the caller's namespaces and return what became of it.
 
-    What the gate refuses, or what is no memory, is counted and told with its place; the rest is written all the same.
-    A batch that is asked for again changes nothing, so the first answer under a `request_id` is not kept.
+    What the gate refuses, or what is no memory, is counted and reported with its place; the rest is written.
+    The same batch again changes nothing, so no answer is kept under its `request_id`.
     """
     del request_id
     batch = _Batch(app, request, caller)
@@ -92,7 +92,7 @@ class _Batch:
             for namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
                 if fact.memory_id is not None and writing.by_id(parse_id(fact.memory_id) or 0) is None:
-                    self.report.fail(fact.origin, "The memory that told this fact is not there.")
+                    self.report.fail(fact.origin, "The memory that states this fact is not there.")
                 else:
                     self.report.counts["facts"] += writing.import_fact(self._fact_entry(cleared), cleared)
 

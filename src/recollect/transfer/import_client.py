@@ -1,7 +1,4 @@
-"""Reads a file and sends it to where the store is, batch by batch: in this process or through a daemon.
-
-Ids of memories are those of the file until the store has told its own.
-"""
+"""Reads a file and sends it to where the store is, batch by batch: in this process or through a daemon."""
 
 from __future__ import annotations
 
@@ -50,15 +47,12 @@ def count_items(path: Path, format: ImportFormat | None) -> int:
 def send_file(
     send: Send, path: Path, format: ImportFormat | None, options: dict[str, Any], progress: Progress | None = None
 ) -> Imported:
-    """Send a file and return what became of it all; `progress` is told how many things are done."""
+    """Send a file and return what became of it all; `progress` gets the number of things done."""
     return _FileImport(send, options).run(_counted(read_file(path, name_of(path), format), progress))
 
 
 def name_of(path: Path) -> str:
-    """Return a file's name from the checkout that it lies in, so that it is the same from wherever one looks.
-
-    Bytes in it that are no text are written as such.
-    """
+    """Return a file's path from the root of its checkout, in any working folder; undecodable bytes are escaped."""
     whole = path.absolute()
     root = next((one for one in whole.parents if (one / ".git").exists()), whole.parent)
     return os.fsencode(whole.relative_to(root).as_posix()).decode(errors="backslashreplace")
@@ -119,8 +113,8 @@ class _FileImport:
     def _send_items(self, batch: Sequence[ImportItem]) -> None:
         """Send a batch and count what became of it.
 
-        A dry run leaves nothing behind that a later batch could find. So what an earlier batch has said is sent again
-        before the batch that repeats it, and not counted.
+        A dry run stores nothing that a later batch could find. So items of earlier batches are sent again before the
+        batch that repeats them, and not counted.
         """
         marks = [_mark(one) for one in batch] if self._dry else []
         before = tuple(one for one, mark in zip(batch, marks, strict=False) if mark in self._sent)
@@ -132,8 +126,8 @@ class _FileImport:
         else:
             self._count(self._ask(items=tuple(batch)))
 
-    def _count(self, done: Imported, told: int = 0) -> None:
-        self._tell(done.problems[told:], **done.counts)
+    def _count(self, done: Imported, known: int = 0) -> None:
+        self._tell(done.problems[known:], **done.counts)
         self._ids.update(done.ids)
 
     def _repeats_key(self, one: ImportItem) -> bool:
@@ -158,10 +152,7 @@ class _FileImport:
                 self._tell([Problem(one.where, why)])
 
     def _with_id_here(self, one: ImportItem) -> ImportItem:
-        """Let a fact name its memory by the id it has here.
-
-        In a dry run no memory is here: a fact of one that would be goes without it.
-        """
+        """Let a fact name its memory by the id it has here; in a dry run, where it has none, by no id."""
         if one.kind is not ItemKind.FACT or one.fields.get("memory_id") is None:
             return one
         here = self._ids.get(_id(one.fields["memory_id"]))
@@ -192,8 +183,8 @@ def _id(value: object) -> int:
 
 def _mark(one: ImportItem) -> bytes:
     """Return what is the same for all items that a store takes for the same."""
-    said = [one.fields.get(name) for name in _COMPARED[one.kind]]
-    texts = [fold_part(part) if one.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in said]
+    values = [one.fields.get(name) for name in _COMPARED[one.kind]]
+    texts = [fold_part(part) if one.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in values]
     return hashlib.sha256(json.dumps([one.kind, *texts]).encode()).digest()
 
 

@@ -59,10 +59,7 @@ class NamespaceImport:
         self.stored.update((one.id, one) for one in found)
 
     def _stored_as(self, one: CheckedMemory) -> tuple[Memory | None, bool]:
-        """Find the stored memory that this one is, and whether the file may change it.
-
-        It is that of its key, or of its text and time, else one in sight that has its text and no other key.
-        """
+        """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it."""
         record, stored = one.record, sorted(self.stored.values(), key=lambda old: old.id)
         if record.key is not None and (named := next((old for old in stored if old.key == record.key), None)):
             return named, True
@@ -133,8 +130,8 @@ class NamespaceImport:
 def _differs(one: CheckedMemory, old: Memory) -> bool:
     """Say whether the file says anything else than what is stored; an export of ours says all there is to say."""
     record = one.record
-    told = record.model_fields_set & _COMPARED
+    given = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
-    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in told)
+    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in given)
     ends = record.id is not None and record.expires_at != old.expires_at
     return one.content_hash != old.content_hash or other or ends

@@ -35,10 +35,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it up to the next one; `path` are the headings down to it, its own last.
-
-    What stands before any heading is a section without one.
-    """
+    """A heading and what stands under it up to the next one; `path` are the headings down to it, its own last."""
 
     line: int
     path: tuple[str, ...]
@@ -73,10 +70,7 @@ def sections(text: str, first: int = 1) -> Iterator[Section]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
-    """Return the names and values of a YAML head, the text after it, and the number of that text's first line.
-
-    Values are texts, lists and mappings of texts, as YAML says.
-    """
+    """Return a YAML head (all its values are texts), the text after it, and that text's first line number."""
     found = _FRONT_MATTER.match(text)
     values = _yaml(found[1]) if found else {}
     if not found or not values:
@@ -88,8 +82,8 @@ def without_markup(heading: str) -> str:
     """Return what a heading says, without emphasis, links, code marks and comments."""
     (inline,) = _markdown("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
     shown = (one for one in inline.children or () if one.type != "html_inline")
-    said = "".join(" " if one.type.endswith("break") else one.content for one in shown)
-    return " ".join(said.split()) or heading
+    words = "".join(" " if one.type.endswith("break") else one.content for one in shown)
+    return " ".join(words.split()) or heading
 
 
 def cut(text: str, most: int) -> Iterator[str]:

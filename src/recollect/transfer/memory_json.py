@@ -14,10 +14,7 @@ _HEAD: Final = 65_536
 
 
 def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield what the file holds: line by line, or as one object with both lists, as `read_graph` answers.
-
-    Raises `Unreadable` when such an object is none.
-    """
+    """Yield what the file holds: line by line, or as one object with both lists; raise `Unreadable` for any other."""
     whole = b'"entities"' in source.read(_HEAD)
     source.seek(0)
     names = Counter[str]()

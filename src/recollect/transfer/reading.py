@@ -29,10 +29,7 @@ class Unreadable(ValueError):
 def items_of(
     entries: Iterable[tuple[str, Any]], read: Callable[[dict[str, Any], str], Iterable[ImportItem]]
 ) -> Iterator[ImportItem | Problem]:
-    """Yield what `read` makes of each entry and its place in the file, or the reason why it is none.
-
-    An entry is a value out of a JSON document, or the bytes of a line.
-    """
+    """Yield what `read` makes of each entry (a JSON value, or the bytes of a line) and its place, or why it cannot."""
     for where, entry in entries:
         try:
             yield from read(object_of(entry), where)

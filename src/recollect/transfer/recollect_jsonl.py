@@ -26,12 +26,12 @@ _COUNTS: Final = ("accessed_count", "recalled_count")
 def line_of(kind: str, noun: Memory | Fact | JournalEntry) -> dict[str, Any]:
     """Return a memory, a fact or a line of the journal as a line of the export: the fields that say something."""
     values = {name: getattr(noun, name) for name in _FIELDS[kind]}
-    said = {
+    fields = {
         name: value.isoformat() if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
         for name, value in values.items()
         if value not in (None, "", ()) and not (value == 0 and name in _COUNTS)
     }
-    return {kind: said}
+    return {kind: fields}
 
 
 def write(exported: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -40,10 +40,7 @@ def write(exported: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield each memory and fact; at the end, whether as much was there as the header promised.
-
-    Raises `Unreadable` when this program cannot read what follows the header.
-    """
+    """Yield memories and facts, and last whether the header's counts are met; raise `Unreadable` for a bad header."""
     rest = lines(source, name)
     _, first = next(rest, ("", b""))
     header = object_of(first)

@@ -50,10 +50,7 @@ class Client:
         return self._exchange("/ping", {}, _PING, busy=False)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send one request and return the answer, however long the daemon works on it.
-
-        Raises the error that the daemon reports, or `DaemonGone`.
-        """
+        """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
         return self._exchange(path, body, _TRANSFER, busy=True)
 
     def _exchange(self, path: str, body: dict[str, Any], timeout: float, *, busy: bool) -> dict[str, Any]:

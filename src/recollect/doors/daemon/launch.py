@@ -57,11 +57,7 @@ def running(settings: Settings) -> Client | None:
 
 
 def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -> Client:
-    """Return a client of the store's daemon, starting it when it is absent or older than this client.
-
-    `report` is called with what is waited for. Raises `DaemonUnreachable` when it does not start, or the error that
-    kept it from opening the store.
-    """
+    """Return a client of the daemon, started when absent or older; raise `DaemonUnreachable`, or why it failed."""
     end = time.monotonic() + _START_TIMEOUT
     unchanged_since, obstacle, crashes = time.monotonic(), "", 0
     while time.monotonic() < end:
@@ -109,11 +105,11 @@ def report_failure(error: Exception) -> str:
 
 def _probe(folder: Path) -> Client | _Obstacle | None:
     """Return the daemon that answers, or why there is none and none can be started."""
-    refused = False
+    client, refused = None, False
     try:
         client = _connect(folder)
-    except TokenRejected:
-        client, refused = None, True
+    except DaemonGone as gone:
+        refused = isinstance(gone, TokenRejected)
     if client is not None or not store_lock.held(folder):
         return client
     who = store_lock.owner_of(folder)
@@ -135,12 +131,7 @@ def _connect(folder: Path) -> Client | None:
     if not found.socket and (store_lock.pid_of(folder) != found.pid or not store_lock.held(folder)):
         return None
     client = Client(found)
-    try:
-        client.ping()
-    except TokenRejected:
-        raise
-    except DaemonGone:
-        return None
+    client.ping()
     return client
 
 
@@ -198,7 +189,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
     errors.parent.mkdir(exist_ok=True, mode=0o700)
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "recollect.doors.daemon.main", _settings_json(settings)],
+            [sys.executable, "-P", "-m", "recollect.doors.daemon.main", settings.model_dump_json(exclude_none=True)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
@@ -233,14 +224,6 @@ def _check_failure(errors: Path, code: int, settings: Settings) -> None:
     if code == StoreUnusable.exit_code:  # on a full disk it cannot write why
         raise StoreUnusable(f"The data folder {settings.folder} cannot be used: it may be full.")
     raise _Crashed(f"The memory daemon ended while it was starting (exit status {code}); see {errors}.")
-
-
-def _settings_json(settings: Settings) -> str:
-    """Return the settings with absolute paths, for a process that works in another folder."""
-    paths = {"home": settings.folder, "cache_dir": settings.caches}
-    if settings.models_dir is not None:
-        paths["models_dir"] = settings.models_dir.expanduser().absolute()
-    return settings.model_copy(update=paths).model_dump_json(exclude_none=True)
 
 
 def _detached() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp
 
 import recollect
 from recollect.doors.daemon import runtime
@@ -57,10 +58,8 @@ def serve(settings: Settings, port: int | None = None, ready: Callable[[], None]
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
             raise to_recollect_error(error) from None
-        server = uvicorn.Server(_configuration())
-        _stop_on_signals(server)
         daemon = Daemon(app, published, settings.model, lambda: setattr(server, "should_exit", True))
-        server.config.app = daemon.application()
+        server = _server(daemon.application())
         log.info("serving as process %d", published.pid)
         cleanup.callback(daemon.close)
         ready()
@@ -87,17 +86,15 @@ async def _watch(server: uvicorn.Server, daemon: Daemon, settings: Settings) -> 
     daemon.activity.reset()
     idle = settings.idle_minutes * 60
     while daemon.idle_seconds < idle:
-        if not _is_published(settings.folder, daemon.runtime):
+        socket_file = daemon.runtime.socket
+        published = runtime.published_by(settings.folder, daemon.runtime.pid)
+        if not published or (socket_file and not Path(socket_file).exists()):
             log.warning("the runtime file or the socket was removed; stopping, so that another daemon can start")
             break
         await anyio.sleep(min(max(idle / _CHECKS_WHILE_IDLE, 0.05), _CHECK))
     else:
         log.info("no request for %.0f seconds", idle)
     server.should_exit = True
-
-
-def _is_published(folder: Path, published: Runtime) -> bool:
-    return runtime.published_by(folder, published.pid) and (not published.socket or Path(published.socket).exists())
 
 
 def _unpublish(folder: Path, published: Runtime) -> None:
@@ -114,19 +111,10 @@ def _force_exit() -> None:
     os._exit(0)
 
 
-def _stop_on_signals(server: uvicorn.Server) -> None:
-    """Stop in order on SIGINT and SIGTERM; uvicorn raises the signal again afterwards, and finds this handler."""
-
-    def finish(*_: object) -> None:
-        server.should_exit = True
-
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, finish)
-
-
-def _configuration() -> uvicorn.Config:
-    return uvicorn.Config(
-        app=_not_built,
+def _server(application: ASGIApp) -> uvicorn.Server:
+    """Return the server, which SIGINT and SIGTERM stop; uvicorn raises them again afterwards, for these handlers."""
+    configuration = uvicorn.Config(
+        app=application,
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -135,18 +123,17 @@ def _configuration() -> uvicorn.Config:
         timeout_graceful_shutdown=10,
         server_header=False,
     )
-
-
-async def _not_built(*_: object) -> None:
-    """Take the place of the application until it is built, which needs the server."""
+    server = uvicorn.Server(configuration)
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: setattr(server, "should_exit", True))
+    return server
 
 
 def _listeners(folder: Path, port: int | None) -> list[socket.socket]:
     """Listen on a Unix socket in the data folder, else on a free loopback port; and on `port` if given."""
     unix = _unix(folder / _SOCKET)
-    if unix is not None:
-        return [unix, *([_loopback(port)] if port is not None else [])]
-    return [_loopback(port or 0)]
+    loopback = [_loopback(port or 0)] if unix is None or port is not None else []
+    return [unix, *loopback] if unix else loopback
 
 
 def _unix(path: Path) -> socket.socket | None:

@@ -1,7 +1,4 @@
-"""A reindex inside the daemon, in a thread of its own while the daemon continues to answer.
-
-A daemon that has moved its store to another model ends, since the model it has loaded is no longer the store's.
-"""
+"""A reindex inside the daemon, in its own thread; a daemon that moved its store to another model ends afterwards."""
 
 from __future__ import annotations
 
@@ -58,10 +55,7 @@ class ReindexJob:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, model: str, models_dir: Path | None, *, everything: bool) -> None:
-        """Start a reindex, or join one that is running for the same model; return once the model is loaded, or failed.
-
-        Raises `InvalidInput` when a reindex to another model is running.
-        """
+        """Start or join a reindex and wait for its model; raise `InvalidInput` while one to another model runs."""
         with self._starting:
             if self.running and self._target != (model, everything):
                 raise InvalidInput("model", "Another reindex is running; wait for it, or run `recollect stop`.")

@@ -56,10 +56,7 @@ class DaemonConnection:
         return answer
 
     def perform(self, name: str, **fields: Any) -> Any:
-        """Run one operation of the table, as `perform` does in-process, and return its answer.
-
-        Raises whatever the operation raises, or `DaemonUnreachable`.
-        """
+        """Run an operation as `perform` does in-process; raise what it raises, or `DaemonUnreachable`."""
         operation = BY_NAME.get(name)
         if operation is None:
             raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
@@ -109,8 +106,5 @@ class DaemonConnection:
 
 
 def connect(settings: Settings | None = None) -> DaemonConnection:
-    """Return a connection to the daemon of the store, which is started by the first call if needed.
-
-    Use it as a context manager, or call `close`.
-    """
+    """Return a connection to the store's daemon, which the first call starts if needed; usable in a `with`."""
     return DaemonConnection(settings or Settings())

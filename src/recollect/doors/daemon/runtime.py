@@ -42,10 +42,7 @@ class Runtime(BaseModel):
 
 
 def read(folder: Path) -> Runtime | None:
-    """Return the runtime file's content, or None without a valid one.
-
-    Raises `DaemonUnreachable` when other users can read or write it: its token is then no secret.
-    """
+    """Return the runtime file's content if valid; raise `DaemonUnreachable` when other users could read its token."""
     path = folder / NAME
     try:
         with path.open("rb") as file:

@@ -1,7 +1,4 @@
-"""The daemon's HTTP application over one open store, protected by the token in the runtime file.
-
-Clients post tool calls and operations; MCP clients that speak HTTP use the same tools under `/mcp`.
-"""
+"""The daemon's HTTP application over one open store: tool calls, operations, and MCP over HTTP under `/mcp`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""Whole files in and out of a store that is open in this process, as the command line moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from recollect import App, Caller
+from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
+from recollect.transfer.export_page import export_page, pages, save
+from recollect.transfer.formats import WRITERS
+from recollect.transfer.import_batch import import_batch
+from recollect.transfer.import_client import count_items, send_file
+
+
+def import_file(
+    app: App,
+    path: Path,
+    caller: Caller,
+    *,
+    format: ImportFormat | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    **options: Any,
+) -> Imported:
+    """Import a file of any known format; `options` are those of a batch."""
+    total = count_items(path, format)
+    send = lambda batch: import_batch(app, batch, caller)  # noqa: E731
+    return send_file(send, path, format, options, lambda done: progress(done, total))
+
+
+def export_file(
+    app: App, path: Path, request: ExportPage, caller: Caller, *, format: ExportFormat = ExportFormat.JSONL
+) -> None:
+    """Write an export to a file, all of one moment."""
+    with app.records.snapshot():
+        save(path, WRITERS[format](pages(request, lambda page: export_page(app, page, caller))))
