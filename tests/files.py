@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,14 @@ def import_file(
     return send_file(send, path, format, options, lambda done: progress(done, total))
 
 
+def export(app: App, request: ExportPage, caller: Caller) -> Iterator[dict[str, Any]]:
+    """Yield every line of an export as a JSON object, all of one moment."""
+    with app.records.snapshot():
+        yield from pages(request, lambda page: export_page(app, page, caller))
+
+
 def export_file(
     app: App, path: Path, request: ExportPage, caller: Caller, *, format: ExportFormat = ExportFormat.JSONL
 ) -> None:
-    """Write an export to a file, all of one moment."""
-    with app.records.snapshot():
-        save(path, WRITERS[format](pages(request, lambda page: export_page(app, page, caller))))
+    """Write an export to a file."""
+    save(path, WRITERS[format](export(app, request, caller)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from files import export_file, import_file
+from files import export, export_file, import_file
 from recollect import App, Caller, Draft, Get, Query, Settings, get_memory, recall, remember
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import FactQuery, Purge, SoftForget, StoreFact, Update
@@ -24,7 +24,6 @@ from recollect.operations.forget import forget, memory_forget
 from recollect.operations.inspect import history
 from recollect.operations.purge import purge_expired
 from recollect.operations.update import update_memory
-from recollect.transfer.export_page import export
 from stores import open_app
 
 QUERIES = ("when do we ship?", "who is Ada", "tests", "what does Bo drink", "the harbour and the ships")

@@ -23,13 +23,11 @@ from mcp.server.stdio import stdio_server
 
 import recollect
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon.remote import DaemonConnection
+from recollect.doors.daemon.remote import DaemonConnection, in_background
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import RecollectError
 from recollect.ports.app import App
 from recollect.settings import Settings
-
-log = logging.getLogger(__name__)
 
 INSTRUCTIONS = (
     "Recollect keeps memories across sessions. At the start of a task recall what is known about it; "
@@ -51,7 +49,7 @@ class InProcess:
 
     def start(self) -> None:
         """Open the store in a thread; a failure shows in the first call."""
-        threading.Thread(target=self._open_in_background, name="recollect-opening", daemon=True).start()
+        in_background(self._opened)
 
     def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None]) -> ToolAnswer:
         """Run one call of a tool, opening the store if it is not open."""
@@ -69,12 +67,6 @@ class InProcess:
             if self._app is None:
                 self._app = recollect.open_app(self._settings, wait=False)
             return self._app
-
-    def _open_in_background(self) -> None:
-        try:
-            self._opened()
-        except RecollectError as error:
-            log.warning("%s", error)
 
 
 def mcp_tool(name: str) -> types.Tool:

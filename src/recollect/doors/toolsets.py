@@ -183,7 +183,10 @@ def call(app: App, name: str, arguments: dict[str, Any], caller: Caller, request
     if name == memory_tool.NAME:
         return memory_tool.call(app, arguments, caller, request_id)
     try:
-        tool = _known(name)
+        if name not in TOOLS:
+            known = ", ".join(f"`{one}`" for one in sorted(NAMES))
+            raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
+        tool = TOOLS[name]
         return _answer(tool, perform(app, name, parse(tool, arguments), caller, request_id))
     except RecollectError as error:
         return memory_tool.failure(error)
@@ -216,12 +219,6 @@ def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _schema(name: str) -> Schema:
     tool = TOOLS[name]
     return input_schema(tool.operation.request, tool.fields.split(), tool.only, tool.unlisted.split())
-
-
-def _known(name: str) -> Tool:
-    if name not in TOOLS:
-        raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {', '.join(f'`{one}`' for one in sorted(NAMES))}")
-    return TOOLS[name]
 
 
 def _new_value(value: Any, kind: str) -> Any:

@@ -76,8 +76,7 @@ class _Batch:
         since the next one would not see what it leaves behind.
         """
         if self._request.dry_run:
-            for run in self._runs(items, len(items)):
-                self._write(run, {})
+            self._write(next(self._runs(items, len(items))), {})
             return
         with ThreadPoolExecutor(1, thread_name_prefix="recollect-import") as ahead:
             ready = self._model_is_ready()

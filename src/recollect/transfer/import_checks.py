@@ -58,23 +58,20 @@ class Report:
         return Imported(**counts, problems=tuple(self.problems), ids=tuple(self.ids))
 
 
+@dataclass(frozen=True, slots=True)
 class Checks:
     """Checks the items of one batch for one caller and notes in `report` what did not pass."""
 
-    def __init__(self, request: ImportBatch, caller: Caller, on_secret: OnSecret, report: Report) -> None:
-        self._request = request
-        self._caller = caller
-        self._on_secret = on_secret
-        self._report = report
+    request: ImportBatch
+    caller: Caller
+    on_secret: OnSecret
+    report: Report
 
     def memory(self, item: ImportItem) -> CheckedMemory | None:
         """Return a memory to be written, or note why there is none."""
-        request = self._request
-        fields = {"source": Source.IMPORT} | item.fields
-        if request.category is not None:
-            fields.setdefault("category", request.category)
-        if request.fact_type is not None:
-            fields["fact_type"] = request.fact_type
+        category = {"category": self.request.category} if self.request.category else {}
+        fact_type = {"fact_type": self.request.fact_type} if self.request.fact_type else {}
+        fields = {"source": Source.IMPORT} | category | item.fields | fact_type
         found = self._checked(MemoryRecord, fields, item.where)
         if found is None:
             return None
@@ -86,19 +83,19 @@ class Checks:
         return self._checked(FactRecord, item.fields, item.where)
 
     def _checked(self, record: type[R], fields: dict[str, Any], where: str) -> tuple[str, Cleared[R]] | None:
-        chosen = {"origin": where} | ({"scope": self._request.scope} if self._request.scope else {})
+        chosen = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace = ""
         try:
             found = record(**fields | chosen)
-            namespace = self._caller.namespace(found.scope)
-            return namespace, clear(found, self._on_secret)
+            namespace = self.caller.namespace(found.scope)
+            return namespace, clear(found, self.on_secret)
         except SecretFound as error:
-            self._report.counts["refused"] += 1
-            self._report.refusals.append((namespace, error.field, error.kinds))
+            self.report.counts["refused"] += 1
+            self.report.refusals.append((namespace, error.field, error.kinds))
             why = f"Secret detection: found in `{error.field}`: {', '.join(error.kinds)}."
-            self._report.problems.append(Problem(where, why))
+            self.report.problems.append(Problem(where, why))
         except InvalidInput as error:
-            self._report.fail(where, str(error))
+            self.report.fail(where, str(error))
         except TypeError:
-            self._report.fail(where, "It has a field that has no name here.")
+            self.report.fail(where, "It has a field that has no name here.")
         return None

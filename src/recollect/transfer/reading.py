@@ -122,14 +122,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def _deep(value: Any) -> bool:
-    """Say whether something is nested more deeply than anything here has reason to be."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(_DEEPEST):
-        level = [
-            part
-            for one in level
-            for part in (one.values() if isinstance(one, dict) else one)
-            if isinstance(part, dict | list)
-        ]
-    return bool(level)
+def _deep(value: Any, levels: int = _DEEPEST) -> bool:
+    """Say whether something has more levels of objects and lists than anything here has reason to have."""
+    if not isinstance(value, dict | list):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deep(part, levels - 1) for part in parts)

@@ -204,16 +204,12 @@ def main() -> None:
         log_to_file(settings)
         serve(settings)
     except RecollectError as error:
-        _write_error(report_failure(error))
+        try:
+            sys.stderr.write(report_failure(error) + "\n")
+            sys.stderr.flush()
+        except OSError:  # the disk is full; the exit code still tells
+            os._exit(StoreUnusable.exit_code)
         sys.exit(error.exit_code)
-
-
-def _write_error(why: str) -> None:
-    try:
-        sys.stderr.write(why + "\n")
-        sys.stderr.flush()
-    except OSError:  # the disk is full; the exit code still tells
-        os._exit(StoreUnusable.exit_code)
 
 
 if __name__ == "__main__":

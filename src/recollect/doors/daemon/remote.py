@@ -43,7 +43,7 @@ class DaemonConnection:
 
     def start(self) -> None:
         """Start the daemon in the background, before the first call."""
-        threading.Thread(target=self._connect_in_background, name="recollect-link", daemon=True).start()
+        in_background(lambda: self._connected(_ignore))
 
     def close(self) -> None:
         """Forget the daemon, without waiting for a thread that still starts it; a later call looks for it again."""
@@ -98,11 +98,17 @@ class DaemonConnection:
             if self._client is client:
                 self._client = None
 
-    def _connect_in_background(self) -> None:
+
+def in_background(prepare: Callable[[], object]) -> None:
+    """Run `prepare` in a thread; its error is only logged, since the first call meets it again."""
+
+    def run() -> None:
         try:
-            self._connected(_ignore)
+            prepare()
         except RecollectError as error:
             log.warning("%s", error)
+
+    threading.Thread(target=run, name="recollect-prepare", daemon=True).start()
 
 
 def connect(settings: Settings | None = None) -> DaemonConnection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -71,10 +72,8 @@ def published_by(folder: Path, pid: int) -> bool:
 def remove(folder: Path, pid: int) -> None:
     """Remove the file if it was written by `pid`."""
     if published_by(folder, pid):
-        try:
+        with suppress(OSError):  # the folder became read-only: clients find no process behind the file
             (folder / NAME).unlink()
-        except OSError:  # the folder became read-only: clients find no process behind the file
-            return
 
 
 def _parsed(content: bytes) -> Runtime | None:
