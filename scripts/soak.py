@@ -64,7 +64,7 @@ class Clock:
 
 
 @dataclass
-class Told:
+class Tally:
     """What came of one kind of endurance."""
 
     rounds: int = 0
@@ -98,43 +98,43 @@ def main() -> int:
     """Run rounds in turn until the time is up or one fails; return the exit code."""
     given = _arguments()
     chance, console = random.Random(given.seed), Console()
-    told = {name: Told() for name in given.only or KINDS}
+    tallies = {name: Tally() for name in given.only or KINDS}
     folder = Path(tempfile.mkdtemp(prefix="recollect-soak-"))
     console.print(f"seed {given.seed}")
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
         clock = Clock(given.minutes * 60, progress)
-        while clock.left() and not any(one.failure for one in told.values()):
-            name = min(told, key=lambda one: told[one].seconds)
-            clock.begin(f"{name}, round {told[name].rounds + 1}", 1 / len(told))
-            _one_round(folder, name, clock, chance, told[name])
-    return _summed_up(console, told, folder)
+        while clock.left() and not any(one.failure for one in tallies.values()):
+            name = min(tallies, key=lambda one: tallies[one].seconds)
+            clock.begin(f"{name}, round {tallies[name].rounds + 1}", 1 / len(tallies))
+            _one_round(folder, name, clock, chance, tallies[name])
+    return _summed_up(console, tallies, folder)
 
 
-def _one_round(folder: Path, name: str, clock: Clock, chance: random.Random, told: Told) -> None:
+def _one_round(folder: Path, name: str, clock: Clock, chance: random.Random, tally: Tally) -> None:
     """Run one round in a folder of its own, which is kept when it fails."""
-    home = folder / f"{name}-{told.rounds}" / "home"
+    home = folder / f"{name}-{tally.rounds}" / "home"
     began = time.monotonic()
     with ExitStack() as undo:
         place = open_place(home, folder / "cache", undo, daemon=False)
         try:
-            told.kills += KINDS[name](place, clock, chance)
+            tally.kills += KINDS[name](place, clock, chance)
         except (AssertionError, OSError, RuntimeError, ExceptionGroup):
-            told.failure = traceback.format_exc()
-    told.rounds += 1
-    told.seconds += time.monotonic() - began
-    if not told.failure:
+            tally.failure = traceback.format_exc()
+    tally.rounds += 1
+    tally.seconds += time.monotonic() - began
+    if not tally.failure:
         shutil.rmtree(home.parent, ignore_errors=True)
 
 
-def _summed_up(console: Console, told: dict[str, Told], folder: Path) -> int:
+def _summed_up(console: Console, tallies: dict[str, Tally], folder: Path) -> int:
     table = Table()
     for name in ("kind", "rounds", "kills", "minutes", ""):
         table.add_column(name, justify="left" if name in ("kind", "") else "right")
-    for name, one in told.items():
+    for name, one in tallies.items():
         verdict = "failed" if one.failure else "held" if one.rounds else "no time"
         table.add_row(name, str(one.rounds), str(one.kills), f"{one.seconds / 60:.1f}", verdict)
     console.print(table)
-    failures = [one.failure for one in told.values() if one.failure]
+    failures = [one.failure for one in tallies.values() if one.failure]
     for failure in failures:
         console.print(failure, markup=False, highlight=False)
     if failures:

@@ -36,9 +36,9 @@ class Store:
     told: int = 0
 
     def __post_init__(self) -> None:
-        self.records = SqlRecords(self.database, self.clock, self._tell)
+        self.records = SqlRecords(self.database, self.clock, self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self.told += 1
 
     @property

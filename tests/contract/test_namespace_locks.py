@@ -57,7 +57,7 @@ def chain(database: Database, namespace: str) -> list[str]:
         return list(connection.execute(query, {"name": namespace}).scalars())
 
 
-def until_somebody_waits(database: Database) -> None:
+def until_one_waits(database: Database) -> None:
     """Return as soon as one transaction waits for an advisory lock."""
     waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
     end = time.monotonic() + LONG
@@ -83,7 +83,7 @@ def test_one_namespace_is_written_in_turn(database: Database, records: SqlRecord
     with records.writing(HERE, "ada") as transaction:
         transaction.insert(make_entry("one"))
         second = pool.submit(write, records, HERE, "two")
-        until_somebody_waits(database)
+        until_one_waits(database)
         assert not second.done()
         transaction.insert(make_entry("three"))
     assert second.result(LONG) > 0
@@ -111,6 +111,6 @@ def test_the_whole_store_is_locked_against_every_writer(
     """Whoever compares or exchanges the parts of the store excludes the writers of all namespaces."""
     with database.exclusive():
         second = pool.submit(write, records, THERE, "later")
-        until_somebody_waits(database)
+        until_one_waits(database)
         assert not second.done()
     assert second.result(LONG) > 0

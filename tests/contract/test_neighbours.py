@@ -14,7 +14,7 @@ HERE = "project:crew/engine"
 LAST = 2_147_483_647
 
 
-def told(store: Any, positions: range, session: str = "s1", namespace: str = HERE) -> list[int]:
+def insert_turns(store: Any, positions: range, session: str = "s1", namespace: str = HERE) -> list[int]:
     """Store one memory for each position of a session and return their ids."""
     return [
         store.add(f"Turn {one} of {session} in {namespace}", namespace, session_id=session, position=one)
@@ -24,20 +24,20 @@ def told(store: Any, positions: range, session: str = "s1", namespace: str = HER
 
 def test_the_neighbours_of_a_memory_are_those_beside_it(store: Any) -> None:
     """One place before comes first, then one place after; at either end of the session there is only one."""
-    first, second, third, fourth = told(store, range(1, 5))
+    first, second, third, fourth = insert_turns(store, range(1, 5))
     found = store.records.neighbours([first, second, fourth], store.view())
     assert found == {first: (second,), second: (first, third), fourth: (third,)}
 
 
 def test_a_longer_reach_finds_more_and_the_nearest_first(store: Any) -> None:
     """With a reach of two, the memories two places away follow those beside."""
-    ids = told(store, range(5))
+    ids = insert_turns(store, range(5))
     assert store.records.neighbours([ids[2]], store.view(), reach=2) == {ids[2]: (ids[1], ids[3], ids[0], ids[4])}
 
 
 def test_a_gap_is_no_neighbour(store: Any) -> None:
     """What lies farther than the reach is no neighbour, though nothing stands between."""
-    before, _ = told(store, range(1, 2)) + told(store, range(3, 4))
+    before, _ = insert_turns(store, range(1, 2)) + insert_turns(store, range(3, 4))
     assert store.records.neighbours([before], store.view()) == {}
 
 
@@ -58,23 +58,23 @@ def test_no_neighbours_without_session_or_position(store: Any) -> None:
         store.add("No session one", position=1),
         store.add("No session two", position=2),
     ]
-    (placed,) = told(store, range(1, 2))
+    (placed,) = insert_turns(store, range(1, 2))
     assert store.records.neighbours([*ids, placed], store.view()) == {}
 
 
 def test_the_ends_of_the_positions_there_can_be(store: Any) -> None:
     """The first and the last position there can be have neighbours on one side, and nothing overflows."""
-    first, second = told(store, range(2))
-    last, before = told(store, range(LAST, LAST - 2, -1), "s2")
+    first, second = insert_turns(store, range(2))
+    last, before = insert_turns(store, range(LAST, LAST - 2, -1), "s2")
     found = store.records.neighbours([first, last], store.view(), reach=3)
     assert found == {first: (second,), last: (before,)}
 
 
 def test_sessions_and_namespaces_are_kept_apart(store: Any) -> None:
     """The same places in another session, or in a session of the same name elsewhere, are no neighbours."""
-    mine = told(store, range(2))
-    told(store, range(2), "S1")
-    theirs = told(store, range(2), namespace="user:ada")
+    mine = insert_turns(store, range(2))
+    insert_turns(store, range(2), "S1")
+    theirs = insert_turns(store, range(2), namespace="user:ada")
     view = store.view(HERE, "user:ada")
     assert store.records.neighbours([mine[0], theirs[1]], view) == {mine[0]: (mine[1],), theirs[1]: (theirs[0],)}
     assert store.records.neighbours(theirs, store.view()) == {}
@@ -97,14 +97,14 @@ def test_neighbours_are_what_the_view_may_see(store: Any) -> None:
 
 def test_nobody_asks_for_nobodys_neighbours(store: Any) -> None:
     """No ids and unknown ids have no neighbours."""
-    told(store, range(2))
+    insert_turns(store, range(2))
     assert store.records.neighbours([], store.view()) == {}
     assert store.records.neighbours([999_999], store.view()) == {}
 
 
 def test_many_memories_cost_one_statement_through_the_index(store: Any) -> None:
     """The neighbours of 200 memories are read in one statement that walks no table."""
-    ids = told(store, range(200))
+    ids = insert_turns(store, range(200))
     asked: list[tuple[str, Any]] = []
     view = store.view()
     store.records.neighbours(ids[:1], view)

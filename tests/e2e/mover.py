@@ -23,11 +23,11 @@ def work(models: Path) -> None:
     with open_app() as app:
         say("ready")
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             hits = recall(app, Query(query="Which page speaks of the walrus?", min_score=0.0), Settings().caller).hits
             say("at", done, total, hits[0].memory.key if hits else "nothing")
 
-        reindex(app, told, model=NAME, models_dir=models)
+        reindex(app, report, model=NAME, models_dir=models)
         say("over")
 
 

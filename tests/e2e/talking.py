@@ -39,7 +39,7 @@ class Talk:
         """Call the `memory` tool."""
         return self.use("memory", **arguments)
 
-    def told(self, **arguments: Any) -> str:
+    def reply(self, **arguments: Any) -> str:
         """Return the one text of a call that went well."""
         result = self.call(**arguments)
         assert not result.is_error, result.content
@@ -60,7 +60,7 @@ class Talk:
 
     def recall(self, query: str, **fields: Any) -> list[dict[str, Any]]:
         """Recall and return the JSON array that the text holds."""
-        return list(json.loads(self.told(action="recall", query=query, **fields)))
+        return list(json.loads(self.reply(action="recall", query=query, **fields)))
 
     def warm(self) -> None:
         """Wait until meaning is searched everywhere."""

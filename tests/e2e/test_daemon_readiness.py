@@ -49,7 +49,7 @@ def test_words_answer_while_the_model_loads(cold: Place) -> None:
             result = talk.call(action="recall", query=MEANING)
             assert not result.is_error
             assert result.structured_content["notes"]
-            assert "deleted" in talk.told(action="forget", id=talk.remember("to be forgotten at once"))
+            assert "deleted" in talk.reply(action="forget", id=talk.remember("to be forgotten at once"))
         talk.warm()
         assert [hit["id"] for hit in talk.recall(MEANING)] == [memory_id]
     assert cold.json("status")["model"] == "ready"

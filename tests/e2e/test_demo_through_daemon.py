@@ -21,19 +21,19 @@ def test_the_demo(place: Place, mode: Literal["auto", "legacy"]) -> None:
     with place.talk(mode) as talk:
         assert [tool.name for tool in talk.tools()] == ["memory"]
         for fact in FACTS:
-            assert talk.told(action="remember", content=fact).startswith("Memory stored successfully with ID: ")
+            assert talk.reply(action="remember", content=fact).startswith("Memory stored successfully with ID: ")
         mascot = talk.remember("The mascot is a quokka named Zerline")
         talk.warm()
         assert "Tuesday" in talk.recall("when do we ship releases?")[0]["content"]
         assert "noImplicitAny" in talk.recall("noImplicitAny")[0]["content"]
         assert "Kubernetes" in talk.recall("kuberntes")[0]["content"]
         assert talk.recall("quokka named Zerline")[0]["id"] == mascot
-        first = talk.told(action="remember", key="package_manager", content="npm installs the packages")
-        second = talk.told(action="remember", key="package_manager", content="pnpm installs the packages")
+        first = talk.reply(action="remember", key="package_manager", content="npm installs the packages")
+        second = talk.reply(action="remember", key="package_manager", content="pnpm installs the packages")
         assert first.startswith("Memory stored")
         assert second == first.replace("stored successfully with ID: ", "updated successfully (ID: ") + ")"
         assert SECRET not in talk.refused(action="remember", content=f"the deploy token is {SECRET}")
-        assert "deleted" in talk.told(action="forget", id=mascot)
+        assert "deleted" in talk.reply(action="forget", id=mascot)
     with place.talk(mode) as talk:
         assert [hit["content"] for hit in talk.recall("package manager")[:1]] == ["pnpm installs the packages"]
         assert not [hit for hit in talk.recall("quokka named Zerline") if "Zerline" in hit["content"]]

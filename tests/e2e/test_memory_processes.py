@@ -91,7 +91,7 @@ def test_memories_outlive_their_process(tmp_path: Path, cache_dir: Path) -> None
     with talking(environment) as talk:
         kept = talk.remember("Production deploys go out on Tuesday mornings")
         gone = talk.remember("The mascot is a quokka")
-        talk.told(action="forget", id=gone)
+        talk.reply(action="forget", id=gone)
     with talking(environment, mode="legacy") as talk:
         talk.warm()
         assert [one["id"] for one in talk.recall("when do we ship releases?")] == [kept]
@@ -105,7 +105,7 @@ def test_projects_are_apart_and_the_team_is_shared(place: Place) -> None:
         assert {one["scope"] for one in ada.recall("obelisk")} == {"personal", "project", "team"}
     with place.changed(project="other").talk() as ada:
         assert {one["scope"] for one in ada.recall("obelisk")} == {"personal", "team"}
-        assert ada.told(action="forget", id=ids["project"]) == f"Memory {ids['project']} not found."
+        assert ada.reply(action="forget", id=ids["project"]) == f"Memory {ids['project']} not found."
     with place.changed(user="bob", project="other").talk() as bob:
         assert {one["scope"] for one in bob.recall("obelisk")} == {"team"}
     with place.changed(user="eve", team="rivals").talk() as eve:

@@ -141,7 +141,7 @@ def test_remember_as_in_the_specification(talk: Talk) -> None:
         "category": "development",
         "scope": "project",
     }
-    first, again = STORED.fullmatch(talk.told(**example)), UPDATED.fullmatch(talk.told(**example))
+    first, again = STORED.fullmatch(talk.reply(**example)), UPDATED.fullmatch(talk.reply(**example))
     assert first is not None
     assert again is not None
     assert first[1] == again[1]
@@ -150,7 +150,7 @@ def test_remember_as_in_the_specification(talk: Talk) -> None:
 def test_a_key_upserts(talk: Talk) -> None:
     """The same key again updates that memory: the new text is recalled, the old one is not."""
     memory_id = talk.remember("npm installs the packages", key="package_manager")
-    assert talk.told(action="remember", content="pnpm installs them", key="package_manager") == (
+    assert talk.reply(action="remember", content="pnpm installs them", key="package_manager") == (
         f"Memory updated successfully (ID: {memory_id})"
     )
     [hit] = [one for one in talk.recall("pnpm") if one["id"] == memory_id]
@@ -252,22 +252,22 @@ def test_forget(talk: Talk, as_type: type) -> None:
     """Forgetting deletes and says so, also when the id comes as a number; the second time there is nothing left."""
     memory_id = talk.remember("The mascot is a quokka")
     given = as_type(memory_id)
-    assert talk.told(action="forget", id=given) == f"Memory {memory_id} deleted."
+    assert talk.reply(action="forget", id=given) == f"Memory {memory_id} deleted."
     assert all(one["id"] != str(memory_id) for one in talk.recall("quokka"))
-    assert talk.told(action="forget", id=given) == f"Memory {memory_id} not found."
+    assert talk.reply(action="forget", id=given) == f"Memory {memory_id} not found."
 
 
 @pytest.mark.parametrize("odd", ["424242", "abc", "-1", "0", "1.5", "1; DROP TABLE memory"])
 def test_forget_what_is_not_there(talk: Talk, odd: str) -> None:
     """What is no memory's id is not found; that is an answer, not an error."""
-    assert talk.told(action="forget", id=odd) == f"Memory {odd} not found."
+    assert talk.reply(action="forget", id=odd) == f"Memory {odd} not found."
 
 
 def test_forget_looks_in_its_scope(talk: Talk) -> None:
     """With a scope, a memory elsewhere is not found, and stays."""
     memory_id = talk.remember("the sundial is personal", scope="personal")
-    assert talk.told(action="forget", id=memory_id, scope="team") == f"Memory {memory_id} not found."
-    assert talk.told(action="forget", id=memory_id, scope="personal") == f"Memory {memory_id} deleted."
+    assert talk.reply(action="forget", id=memory_id, scope="team") == f"Memory {memory_id} not found."
+    assert talk.reply(action="forget", id=memory_id, scope="personal") == f"Memory {memory_id} deleted."
 
 
 def secret() -> str:
@@ -361,5 +361,5 @@ def test_blank_and_null_count_as_absent(talk: Talk) -> None:
 
 def test_words_are_taken_in_any_case(talk: Talk) -> None:
     """Action, fact type and scope may be written in any case."""
-    assert STORED.fullmatch(talk.told(action="Remember", content="the orangery", fact_type="Decisions", scope="TEAM"))
+    assert STORED.fullmatch(talk.reply(action="Remember", content="the orangery", fact_type="Decisions", scope="TEAM"))
     assert talk.recall("orangery", fact_type="DECISION", scope="Team")

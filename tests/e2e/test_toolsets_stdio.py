@@ -41,7 +41,7 @@ def project(request: pytest.FixtureRequest) -> str:
     return str(request.node.name)
 
 
-def said(talk: Talk, tool: str, **arguments: Any) -> str:
+def reply(talk: Talk, tool: str, **arguments: Any) -> str:
     """Return the first text of a call that went well."""
     result = talk.use(tool, **arguments)
     assert not result.is_error, result.content
@@ -50,12 +50,12 @@ def said(talk: Talk, tool: str, **arguments: Any) -> str:
 
 def read(talk: Talk, tool: str, **arguments: Any) -> Any:
     """Return what the first text of a call that went well holds as JSON."""
-    return json.loads(said(talk, tool, **arguments))
+    return json.loads(reply(talk, tool, **arguments))
 
 
 def stored(talk: Talk, content: str, **fields: Any) -> str:
     """Store a memory and return its id."""
-    text = said(talk, "store_memory", content=content, **fields)
+    text = reply(talk, "store_memory", content=content, **fields)
     assert text.startswith("Memory stored successfully with ID: ")
     return text.rpartition(" ")[2]
 
@@ -87,7 +87,7 @@ def test_store_search_and_get(talk: Talk, project: str) -> None:
         "discovery_tokens": 1200,
     }
     memory_id = stored(talk, FIXED, **metadata)
-    assert said(talk, "store_memory", content=FIXED) == f"Memory updated successfully (ID: {memory_id})"
+    assert reply(talk, "store_memory", content=FIXED) == f"Memory updated successfully (ID: {memory_id})"
     hits = read(talk, "search_memories", query="why did parsing fail?", project=project, type="bugfix")
     assert [hit["id"] for hit in hits] == [memory_id]
     assert hits[0]["content"] == FIXED
@@ -145,15 +145,15 @@ def test_by_file_and_by_concept(talk: Talk) -> None:
 def test_update_and_delete(talk: Talk, project: str) -> None:
     """An update changes what is given, search follows it; a deleted memory is gone from every read."""
     memory_id = stored(talk, "The mascot is a quokka", category="brand", tags=["animal"], project=project)
-    changed = said(talk, "update_memory", id=memory_id, content="The mascot is an okapi", category="", importance=0.9)
+    changed = reply(talk, "update_memory", id=memory_id, content="The mascot is an okapi", category="", importance=0.9)
     assert changed == f"Memory updated successfully (ID: {memory_id})"
     whole = read(talk, "get_memory", id=memory_id)
     assert (whole["content"], whole["title"], whole["tags"]) == ("The mascot is an okapi",) * 2 + (["animal"],)
     assert "category" not in whole
     assert [hit["id"] for hit in read(talk, "search_memories", query="okapi", project=project)] == [memory_id]
     assert read(talk, "search_memories", query="quokka", project=project, min_score=0.9) == []
-    assert said(talk, "delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
-    assert said(talk, "delete_memory", id=memory_id) == f"Memory {memory_id} not found."
+    assert reply(talk, "delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
+    assert reply(talk, "delete_memory", id=memory_id) == f"Memory {memory_id} not found."
     assert read(talk, "list_memories", project=project)["total"] == 0
     assert [line["action"] for line in read(talk, "history", id=memory_id)["history"]] == ["insert", "update", "delete"]
 
@@ -162,7 +162,7 @@ def test_facts_replace_one_another(talk: Talk) -> None:
     """Another object ends the older fact, which is still found by its time; several may hold when that is said."""
     source = stored(talk, "We release on Mondays from May on")
     old = {"subject": "release", "predicate": "day", "object": "Friday", "valid_from": "2026-01-01"}
-    assert said(talk, "store_fact", **old).startswith("Fact stored successfully with ID: ")
+    assert reply(talk, "store_fact", **old).startswith("Fact stored successfully with ID: ")
     new = talk.use("store_fact", **old | {"object": "Monday", "valid_from": "2026-05-01", "memory_id": source})
     assert new.content[1].text.startswith("Fact ")
     [now] = read(talk, "query_facts", subject="Release")["facts"]
@@ -171,7 +171,7 @@ def test_facts_replace_one_another(talk: Talk) -> None:
     assert (then["object"], then["valid_to"]) == ("Friday", "2026-05-01T00:00:00+00:00")
     assert read(talk, "query_facts", predicate="day", history=True)["total"] == 2
     for language in ("Python", "Rust"):
-        said(talk, "store_fact", subject="team", predicate="writes", object=language, several=True)
+        reply(talk, "store_fact", subject="team", predicate="writes", object=language, several=True)
     held = {fact["object"] for fact in read(talk, "query_facts", subject="team")["facts"]}
     assert held == {"Python", "Rust"}
 
@@ -181,7 +181,7 @@ def test_expired_memories_are_purged(talk: Talk, project: str) -> None:
     memory_id = stored(talk, "The lift is out of order today", ttl_days=0.000001, project=project)
     until(lambda: read(talk, "list_memories", project=project)["total"] == 0)
     assert read(talk, "search_memories", query="lift out of order", project=project) == []
-    assert said(talk, "purge_expired", scope="team") == "0 expired memories removed."
+    assert reply(talk, "purge_expired", scope="team") == "0 expired memories removed."
     purged = talk.use("purge_expired")
     assert memory_id in purged.structured_content["ids"]
     assert [line["action"] for line in read(talk, "history", id=memory_id)["history"]] == ["insert", "purge"]
@@ -199,15 +199,15 @@ def test_old_memories_are_condensed(talk: Talk) -> None:
     listed = read(talk, "list_memories", category="house")["memories"]
     assert [(one["id"], one["type"]) for one in listed] == [(summary, "compressed_summary")]
     assert read(talk, "get_memory", id=ids[0])["superseded_by"] == summary
-    assert said(talk, "restore", id=ids[0]) == f"Memory {ids[0]} restored."
+    assert reply(talk, "restore", id=ids[0]) == f"Memory {ids[0]} restored."
     assert ids[0] in [one["id"] for one in read(talk, "list_memories", category="house")["memories"]]
 
 
 def test_dual_store_and_recall(talk: Talk) -> None:
     """`memory_store` creates and updates on a scale of ten; `memory_recall` answers with index and details."""
-    text = said(talk, "memory_store", content="Grace drinks tea in the morning", summary="Grace: tea", type="self")
+    text = reply(talk, "memory_store", content="Grace drinks tea in the morning", summary="Grace: tea", type="self")
     memory_id = text.rpartition(" ")[2]
-    changed = said(talk, "memory_store", id=memory_id, importance=9, tags=["tea"])
+    changed = reply(talk, "memory_store", id=memory_id, importance=9, tags=["tea"])
     assert changed == f"Memory updated successfully (ID: {memory_id})"
     whole = read(talk, "get_memory", id=memory_id)
     assert (whole["importance"], whole["fact_type"], whole["abstract"]) == (0.9, "self", "Grace: tea")
@@ -220,7 +220,7 @@ def test_dual_store_and_recall(talk: Talk) -> None:
 def test_dual_remember_and_forget(talk: Talk) -> None:
     """`memory_remember` keeps one of six kinds in three layers; a forgotten one is hidden, or gone for good."""
     case = {"category": "cases", "abstract": "Disk full on deploy", "overview": "The deploy failed; the disk was full."}
-    text = said(talk, "memory_remember", content="The deploy failed since the disk was full, so we grew it", **case)
+    text = reply(talk, "memory_remember", content="The deploy failed since the disk was full, so we grew it", **case)
     memory_id = text.rpartition(" ")[2]
     whole = read(talk, "get_memory", id=memory_id)
     layers = (whole["fact_type"], whole["abstract"], whole["overview"])
@@ -233,10 +233,10 @@ def test_dual_remember_and_forget(talk: Talk) -> None:
     assert hidden.content[0].text == f"Memory {memory_id} deleted."
     assert "restore" in hidden.content[1].text
     assert memory_id not in found()
-    assert said(talk, "restore", id=memory_id) == f"Memory {memory_id} restored."
+    assert reply(talk, "restore", id=memory_id) == f"Memory {memory_id} restored."
     assert memory_id in found()
-    assert said(talk, "memory_forget", id=memory_id, hard=True) == f"Memory {memory_id} deleted."
-    assert said(talk, "restore", id=memory_id) == f"Memory {memory_id} not found."
+    assert reply(talk, "memory_forget", id=memory_id, hard=True) == f"Memory {memory_id} deleted."
+    assert reply(talk, "restore", id=memory_id) == f"Memory {memory_id} not found."
 
 
 def test_more(talk: Talk, project: str) -> None:
@@ -248,7 +248,7 @@ def test_more(talk: Talk, project: str) -> None:
     near = read(talk, "find_similar", content="The ferry to the island departs at nine")["memories"]
     assert (near[0]["id"], near[0]["cosine"] > 0.8) == (memory_id, True)
     assert memory_id not in [one["id"] for one in read(talk, "find_similar", id=memory_id, threshold=-1)["memories"]]
-    prompt = said(talk, "format_for_prompt", query="when does the ferry leave?", category="travel")
+    prompt = reply(talk, "format_for_prompt", query="when does the ferry leave?", category="travel")
     assert prompt.startswith("<memories>\n")
     assert f"- [{memory_id}] (general, " in prompt
     assert [line["action"] for line in read(talk, "history", id=memory_id)["history"]] == ["insert"]

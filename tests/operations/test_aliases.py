@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from operate import OTHER, actions, add, do, shown
 from recollect import App
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
-from told import OTHER, actions, do, shown, tell
 
 
 def test_store_creates_and_updates(app: App) -> None:
@@ -41,7 +41,7 @@ def test_store_says_what_is_wrong(app: App, fields: dict[str, object], message: 
 
 def test_store_updates_nothing_of_others(app: App) -> None:
     """An id of another tenant is not found."""
-    foreign = tell(app, "Bob likes rum.", OTHER)
+    foreign = add(app, "Bob likes rum.", OTHER)
     with pytest.raises(NotFound):
         do(app, "memory_store", id=str(foreign), content="Bob likes milk.")
 
@@ -55,7 +55,7 @@ def test_both_ends_of_the_scale_are_taken(app: App, importance: int) -> None:
 def test_recall_answers_twice(app: App) -> None:
     """The answer has a line for every match, and details that fit; habit ranks them."""
     for name in ("Tuesday", "Friday"):
-        tell(app, f"The deploy runs on {name} at noon.")
+        add(app, f"The deploy runs on {name} at noon.")
     recalled = do(app, "memory_recall", query="when does the deploy run")
     assert recalled.index is not None
     assert len(recalled.index.lines) == 2

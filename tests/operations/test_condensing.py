@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from operate import OTHER, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Source
-from told import OTHER, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -17,7 +17,7 @@ PARTS = ("mast", "keel", "rudder", "bowsprit")
 def old_ship(app: App, clock: Clock) -> list[int]:
     """Remember a ship's parts and let two months pass."""
     ids = [
-        tell(app, f"The {part} of the ship is oak. It was laid in {1900 + place}.", category="ship", tags=(part,))
+        add(app, f"The {part} of the ship is oak. It was laid in {1900 + place}.", category="ship", tags=(part,))
         for place, part in enumerate(PARTS)
     ]
     clock.pass_days(60)
@@ -52,13 +52,13 @@ def test_a_second_time_condenses_nothing(app: App, clock: Clock) -> None:
 
 def test_only_what_may_be_condensed_is(app: App, clock: Clock) -> None:
     """What is young, used, private, keyed, has a term, is too little, or another's, stays as it is."""
-    stays = [tell(app, f"The {part} of the yacht is teak.", category="yacht") for part in PARTS[:2]]
+    stays = [add(app, f"The {part} of the yacht is teak.", category="yacht") for part in PARTS[:2]]
     for more in ({"sensitivity": "private"}, {"key": "k"}, {"ttl_days": 400}, {"scope": "team"}):
-        stays.append(tell(app, f"The anchor of the ship is iron: {more}.", category="ship", **more))
-    tell(app, "The hull of the ship is steel.", OTHER, category="ship")
+        stays.append(add(app, f"The anchor of the ship is iron: {more}.", category="ship", **more))
+    add(app, "The hull of the ship is steel.", OTHER, category="ship")
     ids = old_ship(app, clock)
     app.records.touch(ids[:1], clock(), accessed=True)
-    young = tell(app, "The galley of the ship is new.", category="ship")
+    young = add(app, "The galley of the ship is new.", category="ship")
     done = do(app, "summarize_old")
     assert done.condensed == 3
     assert set(listed(app, allow_private=True)) == {*stays, ids[0], young, *done.ids}
@@ -68,7 +68,7 @@ def test_each_category_has_its_own_summary(app: App, clock: Clock) -> None:
     """Categories are not mixed, one can be asked for alone, and what has none has a summary too."""
     for category in ("ship", "yacht", None):
         for part in PARTS[:3]:
-            tell(app, f"The {part} of the {category} is oak.", category=category)
+            add(app, f"The {part} of the {category} is oak.", category=category)
     clock.pass_days(60)
     (first,) = do(app, "summarize_old", category="yacht").ids
     assert shown(app, first).category == "yacht"
@@ -80,7 +80,7 @@ def test_each_category_has_its_own_summary(app: App, clock: Clock) -> None:
 def test_many_are_several_summaries(app: App, clock: Clock) -> None:
     """No summary is of more than forty memories, so that each still says something."""
     for number in range(83):
-        tell(app, f"Berth {number} is let to boat {number * 7}.", category="harbour", fact_type="case")
+        add(app, f"Berth {number} is let to boat {number * 7}.", category="harbour", fact_type="case")
     clock.pass_days(60)
     done = do(app, "summarize_old")
     assert (len(done.ids), done.condensed) == (3, 83)
@@ -90,7 +90,7 @@ def test_a_secret_of_old_is_not_condensed(app: App, settings: Settings, clock: C
     """Where the gate refuses the summary its memories stay as they are, the refusal is on record, the others go on."""
     ids = old_ship(app, clock)
     for part in PARTS[:3]:
-        tell(app, f"The {part} of the yacht is teak.", category="yacht")
+        add(app, f"The {part} of the yacht is teak.", category="yacht")
     clock.pass_days(60)
     by_hand(settings, "UPDATE memory SET abstract = ? WHERE id = ?", f"The key is {token()}", ids[0])
     done = do(app, "summarize_old")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from operate import add, always, do, ill, judged_by
 from recollect import App
 from recollect.domain.enums import Choice
 from recollect.errors import NotFound
-from told import always, do, ill, judged_by, tell
 
 THREADS, ROUNDS = 8, 6
 
@@ -36,7 +36,7 @@ def contents(app: App) -> list[str]:
 def test_identical_texts_are_one_memory(app: App) -> None:
     """The same text from every thread is one memory, surer each time."""
     ids: set[int] = set()
-    together(lambda _: ids.update(tell(app, "Ada owns the release.") for _ in range(ROUNDS)))
+    together(lambda _: ids.update(add(app, "Ada owns the release.") for _ in range(ROUNDS)))
     assert len(ids) == 1
     assert do(app, "list_memories").memories[0].confidence > 0.99
     assert ill(app) == []
@@ -45,7 +45,7 @@ def test_identical_texts_are_one_memory(app: App) -> None:
 def test_near_texts_with_other_details_are_all_kept(app: App) -> None:
     """Texts that differ in one number stay apart, whoever comes first."""
     told = [f"The staging server listens on port {8000 + number}." for number in range(THREADS * ROUNDS)]
-    together(lambda number: [tell(app, text) for text in told[number::THREADS]])
+    together(lambda number: [add(app, text) for text in told[number::THREADS]])
     assert sorted(contents(app)) == sorted(told)
     assert ill(app) == []
 
@@ -54,7 +54,7 @@ def test_merges_at_once_lose_nothing(app: App) -> None:
     """Where everything is merged into everything, each text still stands in a memory that is in sight."""
     app = judged_by(app, always(Choice.MERGE))
     told = [f"The staging server listens on port {8000 + number}." for number in range(THREADS * ROUNDS)]
-    together(lambda number: [tell(app, text) for text in told[number::THREADS]])
+    together(lambda number: [add(app, text) for text in told[number::THREADS]])
     everything = "\n".join(contents(app))
     assert [text for text in told if text not in everything] == []
     assert ill(app) == []
@@ -65,9 +65,9 @@ def test_replacing_and_hiding_at_once_fail_nowhere(app: App) -> None:
 
     def work(number: int) -> None:
         for turn in range(ROUNDS):
-            one = tell(app, f"We use MySQL for the orders of shop {turn}.")
+            one = add(app, f"We use MySQL for the orders of shop {turn}.")
             with suppress(NotFound):
-                tell(
+                add(
                     app,
                     f"We switched from MySQL to Postgres for the orders of shop {turn}.",
                     **{("id", "supersedes")[number % 2]: str(one)},

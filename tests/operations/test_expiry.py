@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Retention
 from stores import open_app
-from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def test_purging_removes_what_has_passed(app: App, settings: Settings, clock: Clock) -> None:
     """Purging removes exactly what has passed its time, says how many, is on record, and then finds nothing."""
-    gone = [tell(app, f"The {name} is on.", ttl_days=days) for name, days in (("fair", 1), ("market", 2))]
-    stays = [tell(app, "The tide is high.", ttl_days=30), tell(app, "The pier is long.")]
-    foreign = tell(app, "The gate is shut.", OTHER, ttl_days=1)
+    gone = [add(app, f"The {name} is on.", ttl_days=days) for name, days in (("fair", 1), ("market", 2))]
+    stays = [add(app, "The tide is high.", ttl_days=30), add(app, "The pier is long.")]
+    foreign = add(app, "The gate is shut.", OTHER, ttl_days=1)
     clock.pass_days(2)
     assert recalled(app, "fair market").isdisjoint(gone)
     assert do(app, "stats").expired == 2
@@ -35,7 +35,7 @@ def test_purging_removes_what_has_passed(app: App, settings: Settings, clock: Cl
 
 def test_a_scope_limits_purging(app: App, clock: Clock) -> None:
     """With a scope only that namespace is purged."""
-    ids = {scope: tell(app, f"The {scope} fair is on.", scope=scope, ttl_days=1) for scope in ("personal", "team")}
+    ids = {scope: add(app, f"The {scope} fair is on.", scope=scope, ttl_days=1) for scope in ("personal", "team")}
     clock.pass_days(1)
     assert do(app, "purge_expired", scope="team").ids == (ids["team"],)
     assert do(app, "purge_expired").ids == (ids["personal"],)
@@ -43,9 +43,9 @@ def test_a_scope_limits_purging(app: App, clock: Clock) -> None:
 
 def test_purging_takes_hidden_ones_and_parts_along(app: App, settings: Settings, clock: Clock) -> None:
     """What is hidden, or was merged into what goes, goes too."""
-    one = tell(app, "The user prefers dark mode in the editor.", ttl_days=1)
-    tell(app, "The user prefers dark mode in the editor. The font is Fira Code.", ttl_days=1)
-    hidden = tell(app, "The heron stands on the pier.", ttl_days=1)
+    one = add(app, "The user prefers dark mode in the editor.", ttl_days=1)
+    add(app, "The user prefers dark mode in the editor. The font is Fira Code.", ttl_days=1)
+    hidden = add(app, "The heron stands on the pier.", ttl_days=1)
     do(app, "memory_forget", id=str(hidden))
     clock.pass_days(1)
     assert set(do(app, "purge_expired").ids) >= {one, hidden}
@@ -55,7 +55,7 @@ def test_purging_takes_hidden_ones_and_parts_along(app: App, settings: Settings,
 
 def test_nothing_ends_unless_it_is_told_to(app: App, clock: Clock) -> None:
     """Without a term and without a rule memories stay for ever."""
-    one = tell(app, "The pier is long.", importance=0.0)
+    one = add(app, "The pier is long.", importance=0.0)
     clock.pass_days(10_000)
     assert do(app, "purge_expired").ids == ()
     assert listed(app) == [one]
@@ -63,9 +63,9 @@ def test_nothing_ends_unless_it_is_told_to(app: App, clock: Clock) -> None:
 
 def test_said_again_without_a_term_it_has_none(app: App, clock: Clock) -> None:
     """What had passed its time and is said again, keeps nothing of the old term."""
-    one = tell(app, "The fair is on.", ttl_days=1)
+    one = add(app, "The fair is on.", ttl_days=1)
     clock.pass_days(2)
-    tell(app, "The fair is on.")
+    add(app, "The fair is on.")
     assert (shown(app, one).expires_at, shown(app, one).ttl_days) == (None, None)
 
 
@@ -75,7 +75,7 @@ def test_importance_gives_the_term(
 ) -> None:
     """Under the rule of importance a memory is kept for thirty days for each of ten steps, at least one day."""
     app = open_store(retention=Retention.IMPORTANCE)
-    one = tell(app, "The pier is long.", importance=importance)
+    one = add(app, "The pier is long.", importance=importance)
     assert shown(app, one).expires_at == clock.now + timedelta(days=days)
     clock.pass_days(days)
     assert listed(app) == []
@@ -84,8 +84,8 @@ def test_importance_gives_the_term(
 def test_a_given_term_wins(open_store: Callable[..., App], clock: Clock) -> None:
     """A time to live wins over the rule, and another importance gives another term."""
     app = open_store(retention=Retention.IMPORTANCE)
-    short = tell(app, "The fair is on.", importance=1.0, ttl_days=2)
-    other = tell(app, "The pier is long.", importance=0.1)
+    short = add(app, "The fair is on.", importance=1.0, ttl_days=2)
+    other = add(app, "The pier is long.", importance=0.1)
     assert shown(app, short).expires_at == clock.now + timedelta(days=2)
     clock.pass_days(1)
     do(app, "update_memory", id=str(other), importance=0.9)
@@ -99,7 +99,7 @@ def test_use_prolongs_what_is_important(settings: Settings, clock: Clock) -> Non
     with open_app(
         settings.model_copy(update={"retention": Retention.IMPORTANCE}), background=False, clock=clock
     ) as app:
-        ids = [tell(app, f"The {name} is long.", importance=weight) for name, weight in (("pier", 0.8), ("jetty", 0.3))]
+        ids = [add(app, f"The {name} is long.", importance=weight) for name, weight in (("pier", 0.8), ("jetty", 0.3))]
         told = [clock.now + timedelta(days=days) for days in (240, 90)]
         for use in ({"name": "recall", "query": "pier jetty long", "min_score": 0.0}, {"name": "format_for_prompt"}):
             clock.pass_days(20)
@@ -118,7 +118,7 @@ def test_use_prolongs_no_given_term(settings: Settings, clock: Clock) -> None:
     with open_app(
         settings.model_copy(update={"retention": Retention.IMPORTANCE}), background=False, clock=clock
     ) as app:
-        one = tell(app, "The fair is on.", importance=1.0, ttl_days=10)
+        one = add(app, "The fair is on.", importance=1.0, ttl_days=10)
         ends = shown(app, one).expires_at
         clock.pass_days(5)
         shown(app, one)
@@ -127,7 +127,7 @@ def test_use_prolongs_no_given_term(settings: Settings, clock: Clock) -> None:
 
 def test_masking_revives_nothing(app: App, settings: Settings, clock: Clock) -> None:
     """A rescan that masks a secret in what has expired leaves it expired, and what is hidden hidden."""
-    ids = [tell(app, f"The {name} is on.", **more) for name, more in (("fair", {"ttl_days": 1}), ("market", {}))]
+    ids = [add(app, f"The {name} is on.", **more) for name, more in (("fair", {"ttl_days": 1}), ("market", {}))]
     do(app, "memory_forget", id=str(ids[1]))
     clock.pass_days(2)
     by_hand(settings, "UPDATE memory SET content = ?", f"The deploy key is {token()}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from operate import OTHER, add, by_hand, do, rows
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
-from told import OTHER, by_hand, do, rows, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -106,7 +106,7 @@ def test_a_time_must_run_forwards(app: App) -> None:
 
 def test_every_part_filters(app: App) -> None:
     """Subject, predicate, object, memory, confidence, and scope each narrow the answer; pages follow one another."""
-    memory = tell(app, "Ada owns the release.")
+    memory = add(app, "Ada owns the release.")
     fact(app, "Ada", memory_id=str(memory), confidence=0.9)
     do(app, "store_fact", subject="build", predicate="owned by", object="Grace")
     do(app, "store_fact", subject="build", predicate="takes", object="four minutes", scope="team")
@@ -126,16 +126,16 @@ def test_facts_stay_in_their_namespace(app: App) -> None:
     assert do(app, "query_facts", OTHER).total == 0
     do(app, "store_fact", OTHER, subject="release", predicate="owned by", object="Bob")
     assert found(app) == ["Ada"]
-    foreign = tell(app, "Bob owns it.", OTHER)
+    foreign = add(app, "Bob owns it.", OTHER)
     with pytest.raises(NotFound):
         fact(app, "Bob", memory_id=str(foreign))
 
 
 def test_a_fact_is_as_strict_as_its_memory(app: App) -> None:
     """A fact of a private memory is private, whatever it says of itself, and becomes so with its memory."""
-    private = tell(app, "Ada owns the release.", sensitivity="private")
+    private = add(app, "Ada owns the release.", sensitivity="private")
     fact(app, "Ada", memory_id=str(private), sensitivity="public")
-    public = tell(app, "Grace owns the build.")
+    public = add(app, "Grace owns the build.")
     do(app, "store_fact", subject="build", predicate="owned by", object="Grace", memory_id=str(public))
     assert found(app) == ["Grace"]
     assert set(found(app, allow_private=True)) == {"Ada", "Grace"}
@@ -156,7 +156,7 @@ def test_a_stricter_level_is_not_a_confirmation(app: App) -> None:
 @pytest.mark.parametrize("how", ["memory_forget", "expired", "superseded", "quarantined"])
 def test_facts_go_out_of_sight_with_their_memory(app: App, settings: Settings, clock: Clock, how: str) -> None:
     """Where the memory is not seen its facts are not; told again without it the fact is seen, and nothing names it."""
-    memory = tell(app, "Ada owns the release.", ttl_days=5)
+    memory = add(app, "Ada owns the release.", ttl_days=5)
     fact(app, "Ada", memory_id=str(memory))
     if how == "expired":
         clock.pass_days(6)
@@ -175,7 +175,7 @@ def test_facts_go_out_of_sight_with_their_memory(app: App, settings: Settings, c
 
 def test_facts_outlive_a_summary(app: App, clock: Clock) -> None:
     """Condensing memories takes none of their facts away."""
-    ids = [tell(app, f"The {name} of the ship is oak.", category="ship") for name in ("mast", "keel", "rudder")]
+    ids = [add(app, f"The {name} of the ship is oak.", category="ship") for name in ("mast", "keel", "rudder")]
     fact(app, "Ada", memory_id=str(ids[0]))
     clock.pass_days(60)
     assert do(app, "summarize_old").condensed == 3
@@ -184,7 +184,7 @@ def test_facts_outlive_a_summary(app: App, clock: Clock) -> None:
 
 def test_facts_go_with_their_memory(app: App, settings: Settings) -> None:
     """Deleting a memory for good deletes its facts."""
-    memory = tell(app, "Ada owns the release.")
+    memory = add(app, "Ada owns the release.")
     fact(app, "Ada", memory_id=str(memory))
     do(app, "forget", id=str(memory))
     assert rows(settings, "SELECT * FROM fact") == []

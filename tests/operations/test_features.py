@@ -37,7 +37,7 @@ TRANSCRIPT = (
 )
 
 
-def told(app: App, session: str, *turns: tuple[str | None, str], **fields: Any) -> list[int]:
+def add_turns(app: App, session: str, *turns: tuple[str | None, str], **fields: Any) -> list[int]:
     """Store the turns of a session, speaker and text, and return their ids."""
     return [
         int(remember(app, Draft(content=text, speaker=who, session_id=session, position=place, **fields), ADA).id)
@@ -60,7 +60,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterat
         for thing in THINGS:
             for place in PLACES:
                 remember(app, Draft(content=f"The {thing} stands {place}", category="things"), ADA)
-        told(app, "music", INSTRUMENT, CELLO, THANKS, observed_at=datetime(2023, 5, 7, 18, tzinfo=UTC))
+        add_turns(app, "music", INSTRUMENT, CELLO, THANKS, observed_at=datetime(2023, 5, 7, 18, tzinfo=UTC))
         remember(app, Draft(content=TRANSCRIPT, key="lake"), ADA)
         yield app
 
@@ -135,9 +135,9 @@ def test_a_memory_outside_of_any_session_has_no_neighbours(library: App) -> None
 
 def test_other_sessions_lend_nothing(app: App) -> None:
     """The same places in another session, and in a session of the same name in another scope, are no neighbours."""
-    (alone,) = told(app, "s1", (None, "The heron waits"))
-    told(app, "S1", (None, "A marmot whistles"), (None, "A badger digs"))
-    told(app, "s1", (None, "A lynx sleeps"), (None, "A beaver builds"), scope=Scope.TEAM)
+    (alone,) = add_turns(app, "s1", (None, "The heron waits"))
+    add_turns(app, "S1", (None, "A marmot whistles"), (None, "A badger digs"))
+    add_turns(app, "s1", (None, "A lynx sleeps"), (None, "A beaver builds"), scope=Scope.TEAM)
     found = candidates(app, "heron marmot badger lynx beaver").signals
     assert len(found) == 5
     assert (found[alone].before, found[alone].after, found[alone].in_session) == (
@@ -150,7 +150,7 @@ def test_other_sessions_lend_nothing(app: App) -> None:
 
 def test_private_neighbours_lend_nothing_to_a_public_view(app: App) -> None:
     """A private turn beside a public one shows in nothing, until the query lets private memories in."""
-    (public,) = told(app, "s1", ("Ann", "It is for the birthday."))
+    (public,) = add_turns(app, "s1", ("Ann", "It is for the birthday."))
     secret = Draft(
         content="Shall we hide the accordion?",
         session_id="s1",
@@ -307,7 +307,7 @@ def test_what_words_find_is_not_filled_up(library: App) -> None:
 def test_a_filter_keeps_neighbours_out(open_store: Callable[..., App]) -> None:
     """A neighbour that the query filters out is no candidate and lends nothing."""
     app = open_store()
-    kept = told(app, "s1", ("Ann", "The heron waits"), category="birds")
+    kept = add_turns(app, "s1", ("Ann", "The heron waits"), category="birds")
     remember(app, Draft(content="The lynx sleeps", session_id="s1", position=1, category="cats"), ADA)
     found = candidates(app, "heron and lynx", category="birds").signals
     assert [*found] == kept

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from operate import add, do, rows, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import Request
 from recollect.doors.operations import BY_NAME
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from told import do, rows, tell, token
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "update_memory": {"id": "1"},
@@ -64,7 +64,7 @@ def test_the_fields_are_those_of_the_requests() -> None:
 @pytest.mark.parametrize(("operation", "field", "value"), text_fields(), ids=lambda one: str(one)[:20])
 def test_a_secret_is_refused(app: App, settings: Settings, operation: str, field: str, value: object) -> None:
     """The error names the field and no value; nothing is written but the line that says so."""
-    one = tell(app, "The mast is oak.")
+    one = add(app, "The mast is oak.")
     with pytest.raises(SecretFound) as caught:
         do(app, operation, **REQUIRED[operation] | {field: value})
     assert caught.value.field == GONE_BY_ANOTHER_NAME.get(field, field)
@@ -81,7 +81,7 @@ def test_a_secret_is_refused(app: App, settings: Settings, operation: str, field
 def test_a_masked_write_leaves_no_value(open_store: Callable[..., App], settings: Settings) -> None:
     """Where secrets are masked, no field of any write, no id that is none and no question leaves one in any file."""
     app = open_store(on_secret=OnSecret.REDACT, journal_mirror=settings.folder / "journal.jsonl")
-    tell(app, "The mast is oak.")
+    add(app, "The mast is oak.")
     for operation, field, value in text_fields():
         do(app, operation, **REQUIRED[operation] | {field: value})
     for number, operation in enumerate(("forget", "memory_forget", "forget_fact", "restore")):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from operate import OTHER, add, do, listed
 from recollect import App
 from recollect.errors import InvalidInput
-from told import OTHER, do, listed, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 ANIMALS = ("quokka", "heron", "wombat", "stork", "otter")
 
 
-def told_over_days(app: App, clock: Clock) -> list[int]:
+def add_over_days(app: App, clock: Clock) -> list[int]:
     """Remember one memory a day, each more important than the one before."""
     ids = []
     for place, animal in enumerate(ANIMALS):
-        ids.append(tell(app, f"The {animal} lives in enclosure {place}.", importance=place / 10))
+        ids.append(add(app, f"The {animal} lives in enclosure {place}.", importance=place / 10))
         clock.pass_days(1)
     return ids
 
 
 def test_every_order_holds(app: App, clock: Clock) -> None:
     """Lists come newest, oldest, last updated, most important, or most used first."""
-    ids = told_over_days(app, clock)
+    ids = add_over_days(app, clock)
     do(app, "update_memory", id=str(ids[1]), category="birds")
     clock.pass_days(1)
     for one in (ids[2], ids[2], ids[4]):
@@ -42,7 +42,7 @@ def test_every_order_holds(app: App, clock: Clock) -> None:
 @pytest.mark.parametrize("operation", ["list_memories", "get_timeline"])
 def test_pages_follow_one_another(app: App, clock: Clock, operation: str) -> None:
     """Pages show every memory exactly once, and each says how many there are."""
-    ids = told_over_days(app, clock)
+    ids = add_over_days(app, clock)
     pages = [do(app, operation, order="oldest", limit=2, offset=place) for place in (0, 2, 4, 6)]
     assert [[memory.id for memory in page.memories] for page in pages] == [ids[:2], ids[2:4], ids[4:], []]
     assert {page.total for page in pages} == {5}
@@ -50,9 +50,9 @@ def test_pages_follow_one_another(app: App, clock: Clock, operation: str) -> Non
 
 def test_a_timeline_is_in_time_only(app: App, clock: Clock) -> None:
     """A timeline shows the newest first, or the oldest, of a type, a project and a session; no other order is taken."""
-    ids = told_over_days(app, clock)
-    one = tell(app, "The gate was mended.", type="bugfix", project="zoo", session_id="s1")
-    tell(app, "The gate was painted.", type="change", project="zoo", session_id="s1")
+    ids = add_over_days(app, clock)
+    one = add(app, "The gate was mended.", type="bugfix", project="zoo", session_id="s1")
+    add(app, "The gate was painted.", type="change", project="zoo", session_id="s1")
     timeline = do(app, "get_timeline", type="bugfix", project="zoo", session_id="s1").memories
     assert [memory.id for memory in timeline] == [one]
     assert [memory.id for memory in do(app, "get_timeline").memories][-1] == ids[0]
@@ -82,7 +82,7 @@ def test_files_are_found_by_path_end_and_folder(app: App, file: str, expected: s
         "other": {"files_modified": ("src/b/parser.py",)},
         "none": {},
     }
-    ids = {tell(app, f"The {name} one.", **fields): name for name, fields in told.items()}
+    ids = {add(app, f"The {name} one.", **fields): name for name, fields in told.items()}
     found = do(app, "search_by_file", file=file)
     assert {ids[memory.id] for memory in found.memories} == expected
     assert found.total == len(expected)
@@ -90,9 +90,9 @@ def test_files_are_found_by_path_end_and_folder(app: App, file: str, expected: s
 
 def test_concepts_are_found_alone_and_together(app: App) -> None:
     """A concept finds every memory about it; further concepts narrow that."""
-    both = tell(app, "The cache is cold at noon.", concepts=("gotcha", "how-it-works"))
-    one = tell(app, "The build caches nothing.", concepts=("gotcha",))
-    tell(app, "The tide is high.")
+    both = add(app, "The cache is cold at noon.", concepts=("gotcha", "how-it-works"))
+    one = add(app, "The build caches nothing.", concepts=("gotcha",))
+    add(app, "The tide is high.")
     by = "search_by_concept"
     assert {memory.id for memory in do(app, by, concept="Gotcha").memories} == {both, one}
     assert [memory.id for memory in do(app, by, concept="gotcha", concepts=("how-it-works",)).memories] == [both]
@@ -103,8 +103,8 @@ def test_concepts_are_found_alone_and_together(app: App) -> None:
 @pytest.mark.parametrize("filters", [{"entity": "parse_config"}, {"tags": ("Zoo",)}, {"category": "ops"}])
 def test_filters_narrow_lists(app: App, filters: dict[str, Any]) -> None:
     """Entities, tags and categories narrow a list as they do recall; the total counts what is left."""
-    one = tell(app, "Call parse_config() before the start.", tags=("zoo",), category="ops")
-    tell(app, "The heron stands on the pier.")
-    tell(app, "Call parse_config() before the start.", OTHER, tags=("zoo",), category="ops")
+    one = add(app, "Call parse_config() before the start.", tags=("zoo",), category="ops")
+    add(app, "The heron stands on the pier.")
+    add(app, "Call parse_config() before the start.", OTHER, tags=("zoo",), category="ops")
     assert listed(app, **filters) == [one]
     assert do(app, "list_memories", **filters).total == 1

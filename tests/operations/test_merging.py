@@ -6,12 +6,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operate import (
+    OTHER,
+    Judge,
+    actions,
+    add,
+    always,
+    by_hand,
+    do,
+    ill,
+    judged_by,
+    listed,
+    recalled,
+    rows,
+    shown,
+    token,
+)
 from recollect import App, Settings
 from recollect.domain.enums import Choice, Sensitivity
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.results import WriteStatus
 from recollect.errors import ModelUnusable
-from told import OTHER, Judge, actions, always, by_hand, do, ill, judged_by, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -23,7 +38,7 @@ OTHER_NUMBER = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")
 
 def test_what_says_nothing_new_confirms(app: App) -> None:
     """What says the same in other words refreshes the memory: surer, with its labels, and not one row more."""
-    one = tell(app, FIRST, tags=("editor",))
+    one = add(app, FIRST, tags=("editor",))
     again = do(app, "remember", content="Note: the user prefers dark mode in the editor", tags=("theme",))
     memory = shown(app, one)
     assert (again.id, again.status) == (str(one), WriteStatus.UPDATED)
@@ -34,7 +49,7 @@ def test_what_says_nothing_new_confirms(app: App) -> None:
 
 def test_what_adds_is_a_memory_of_its_own(app: App) -> None:
     """Without a model to choose, more of the same is stored beside it, and the answer names the older one."""
-    one = tell(app, FIRST)
+    one = add(app, FIRST)
     outcome = do(app, "remember", content=MORE)
     assert (outcome.status, [near.id for near in outcome.near]) == (WriteStatus.STORED, [str(one)])
     assert sorted(listed(app)) == [one, int(outcome.id)]
@@ -42,7 +57,7 @@ def test_what_adds_is_a_memory_of_its_own(app: App) -> None:
 
 def test_a_merge_says_both(app: App) -> None:
     """Where a model chooses to merge, one memory in sight says both once, with the surer confidence."""
-    one = tell(app, FIRST, confidence=0.9, category="habits")
+    one = add(app, FIRST, confidence=0.9, category="habits")
     outcome = do(judged_by(app, always(Choice.MERGE)), "remember", content=MORE, tags=("font",))
     memory = shown(app, one)
     assert (outcome.status, outcome.message) == (WriteStatus.MERGED, f"Memory updated successfully (ID: {one})")
@@ -57,7 +72,7 @@ def test_a_merge_says_both(app: App) -> None:
 
 def test_the_notes_of_a_merge_name_what_to_restore(app: App) -> None:
     """The answer says into which memory the text went, and as which one it is kept by itself."""
-    one = tell(app, FIRST)
+    one = add(app, FIRST)
     merged, kept = do(judged_by(app, always(Choice.MERGE)), "remember", content=MORE).notes
     assert merged == f"Merged into memory {one}."
     part = kept.removeprefix("The new text by itself is kept as memory ").removesuffix(", which is hidden.")
@@ -68,7 +83,7 @@ def test_the_notes_of_a_merge_name_what_to_restore(app: App) -> None:
 @pytest.mark.parametrize(("old", "new"), [OTHER_NUMBER, ("Maria owns billing.", "Jonas owns billing.")])
 def test_another_detail_is_another_memory(app: App, old: str, new: str) -> None:
     """Where one number or one name differs, both stay."""
-    assert tell(app, old) != tell(app, new)
+    assert add(app, old) != add(app, new)
     assert len(listed(app)) == 2
 
 
@@ -80,7 +95,7 @@ def parts_of(settings: Settings, whole: int) -> dict[str, int]:
 def test_a_merge_is_taken_apart(app: App, settings: Settings) -> None:
     """Restoring what was merged gives both memories their own text and labels again."""
     judge = judged_by(app, always(Choice.MERGE))
-    one = tell(judge, OTHER_NUMBER[0], tags=("limit",), confidence=0.4)
+    one = add(judge, OTHER_NUMBER[0], tags=("limit",), confidence=0.4)
     assert do(judge, "remember", content=OTHER_NUMBER[1], tags=("upload",), importance=0.9).status is WriteStatus.MERGED
     two = parts_of(settings, one)[OTHER_NUMBER[1]]
     outcome = do(app, "restore", id=str(two))
@@ -96,8 +111,8 @@ def test_a_merge_is_taken_apart(app: App, settings: Settings) -> None:
 def test_the_older_half_can_be_taken_out_too(app: App, settings: Settings) -> None:
     """Restoring the text that was there first leaves the memory with what was added."""
     judge = judged_by(app, always(Choice.MERGE))
-    one = tell(judge, OTHER_NUMBER[0])
-    tell(judge, OTHER_NUMBER[1])
+    one = add(judge, OTHER_NUMBER[0])
+    add(judge, OTHER_NUMBER[1])
     first = parts_of(settings, one)[OTHER_NUMBER[0]]
     do(app, "restore", id=str(first))
     assert (shown(app, one).content, shown(app, first).content) == (OTHER_NUMBER[1], OTHER_NUMBER[0])
@@ -110,9 +125,9 @@ def test_merges_come_apart_in_the_order_they_came(app: App, settings: Settings) 
     texts = [
         f"The upload limit of region {name} is {size} MB." for name, size in (("north", 5), ("south", 7), ("west", 9))
     ]
-    one = tell(judge, texts[0])
+    one = add(judge, texts[0])
     for text in texts[1:]:
-        assert tell(judge, text) == one
+        assert add(judge, text) == one
     assert shown(app, one).content == " ".join(texts)
     second = do(app, "restore", id=str(parts_of(settings, one)[texts[1]]))
     assert second.notes == (f"Memory {one} keeps its present text.",)
@@ -125,8 +140,8 @@ def test_merges_come_apart_in_the_order_they_came(app: App, settings: Settings) 
 def test_taking_apart_brings_nothing_else_back(app: App, settings: Settings) -> None:
     """A half that is restored leaves the whole hidden where somebody hid it."""
     judge = judged_by(app, always(Choice.MERGE))
-    one = tell(judge, OTHER_NUMBER[0])
-    tell(judge, OTHER_NUMBER[1])
+    one = add(judge, OTHER_NUMBER[0])
+    add(judge, OTHER_NUMBER[1])
     do(app, "memory_forget", id=str(one))
     two = parts_of(settings, one)[OTHER_NUMBER[1]]
     assert do(app, "restore", id=str(two)).notes == ()
@@ -136,8 +151,8 @@ def test_taking_apart_brings_nothing_else_back(app: App, settings: Settings) -> 
 
 def test_forgetting_the_whole_takes_its_parts(app: App, settings: Settings) -> None:
     """What was merged into a memory goes for good with it."""
-    one = tell(app, FIRST)
-    assert tell(judged_by(app, always(Choice.MERGE)), MORE) == one
+    one = add(app, FIRST)
+    assert add(judged_by(app, always(Choice.MERGE)), MORE) == one
     do(app, "forget", id=str(one))
     assert rows(settings, "SELECT * FROM memory") == []
     assert rows(settings, "SELECT * FROM word") == []
@@ -148,8 +163,8 @@ def test_a_profile_always_merges_with_the_most_similar(app: App) -> None:
     """A profile is one with the nearest profile, whatever a judge says, and never with anything else."""
     judge = always(Choice.CREATE)
     app_ = judged_by(app, judge)
-    plain = tell(app_, "Ada is a software engineer in Madrid.")
-    profile = tell(app_, "Ada is a software engineer in Berlin.", fact_type="profile")
+    plain = add(app_, "Ada is a software engineer in Madrid.")
+    profile = add(app_, "Ada is a software engineer in Berlin.", fact_type="profile")
     merged = do(app_, "memory_remember", content="Ada is a software engineer in Lisbon.", category="profile")
     assert (merged.id, judge.asked) == (str(profile), [])
     assert "Lisbon" in shown(app, profile).content
@@ -162,8 +177,8 @@ def test_events_and_cases_are_always_new(app: App, kind: str) -> None:
     """What happened, and what solved a problem, is a memory of its own however often the very same text is told."""
     judge = always(Choice.MERGE)
     texts = [f"The build failed on node {number} and a restart helped." for number in (1, 1, 1, 2)]
-    ids = [tell(judged_by(app, judge), text, fact_type=kind) for text in texts]
-    ids.append(tell(judged_by(app, judge), "The build failed on node 3 and a restart helped."))
+    ids = [add(judged_by(app, judge), text, fact_type=kind) for text in texts]
+    ids.append(add(judged_by(app, judge), "The build failed on node 3 and a restart helped."))
     assert len(set(ids)) == 5
     assert [shown(app, one).content for one in ids[:4]] == texts
     assert judge.asked == []
@@ -171,24 +186,24 @@ def test_events_and_cases_are_always_new(app: App, kind: str) -> None:
 
 def test_a_judge_decides_about_which(app: App) -> None:
     """The judge sees the near ones, nearest first, and its choice holds for the one it names."""
-    limits = {tell(app, text): text for text in OTHER_NUMBER}
+    limits = {add(app, text): text for text in OTHER_NUMBER}
     judge = Judge(lambda _, old: (Choice.MERGE, old.index(OTHER_NUMBER[0])))
-    assert shown(app, tell(judged_by(app, judge), "The upload limit is 7 MB.")).content.startswith(OTHER_NUMBER[0])
+    assert shown(app, add(judged_by(app, judge), "The upload limit is 7 MB.")).content.startswith(OTHER_NUMBER[0])
     assert [set(old) for _, old in judge.asked] == [set(limits.values())]
 
 
 @pytest.mark.parametrize("choice", [(Choice.CREATE, 0), (Choice.MERGE, 7), (Choice.SKIP, -1)])
 def test_a_judge_may_leave_it_apart(app: App, choice: tuple[Choice, int]) -> None:
     """CREATE, and any choice about what is not there, makes a new memory."""
-    one = tell(app, OTHER_NUMBER[0])
-    assert tell(judged_by(app, always(*choice)), OTHER_NUMBER[1]) != one
+    one = add(app, OTHER_NUMBER[0])
+    assert add(judged_by(app, always(*choice)), OTHER_NUMBER[1]) != one
     assert len(listed(app)) == 2
 
 
 def test_a_judge_cannot_destroy(app: App, settings: Settings) -> None:
     """What a judge would skip although it says something new is merged instead."""
-    one = tell(app, OTHER_NUMBER[0])
-    assert tell(judged_by(app, always(Choice.SKIP)), OTHER_NUMBER[1]) == one
+    one = add(app, OTHER_NUMBER[0])
+    assert add(judged_by(app, always(Choice.SKIP)), OTHER_NUMBER[1]) == one
     assert shown(app, one).content == " ".join(OTHER_NUMBER)
     assert set(parts_of(settings, one)) == set(OTHER_NUMBER)
 
@@ -199,7 +214,7 @@ def test_a_judge_that_fails_is_done_without(app: App) -> None:
     def fail(_new: str, _old: object) -> tuple[Choice, int]:
         raise ModelUnusable("The model is away.")
 
-    one = tell(app, FIRST)
+    one = add(app, FIRST)
     outcome = do(judged_by(app, Judge(fail)), "remember", content=MORE)
     assert outcome.status is WriteStatus.STORED
     assert {shown(app, each).content for each in (one, int(outcome.id))} == {FIRST, MORE}
@@ -209,10 +224,10 @@ def test_a_judge_is_not_asked_needlessly(app: App) -> None:
     """A known key, a new key, the same text, and a text like no other need no judge."""
     judge = always(Choice.MERGE)
     app = judged_by(app, judge)
-    tell(app, OTHER_NUMBER[0])
-    tell(app, OTHER_NUMBER[0])
-    tell(app, OTHER_NUMBER[1], key="limit")
-    tell(app, "A heron stands on the pier.")
+    add(app, OTHER_NUMBER[0])
+    add(app, OTHER_NUMBER[0])
+    add(app, OTHER_NUMBER[1], key="limit")
+    add(app, "A heron stands on the pier.")
     assert judge.asked == []
 
 
@@ -223,13 +238,13 @@ def test_what_is_too_long_together_stays_apart(app: App) -> None:
     first = line + "".join(f"She keeps note {number}: {laugh}. " for number in range(MAX_CONTENT // 320))
     second = line + "".join(f"She wrote page {number}: {laugh}. " for number in range(MAX_CONTENT // 320))
     assert max(len(first), len(second)) < MAX_CONTENT < len(first) + len(second)
-    ids = [tell(app, text, fact_type="profile") for text in (first, second)]
+    ids = [add(app, text, fact_type="profile") for text in (first, second)]
     assert [shown(app, one).content for one in ids] == [first, second]
 
 
 def test_more_labels_than_a_memory_holds_keep_them_apart(app: App) -> None:
     """A merge that would have more than 200 tags is none."""
-    ids = [tell(judged_by(app, always(Choice.MERGE)), OTHER_NUMBER[n], tags=tags(n)) for n in (0, 1)]
+    ids = [add(judged_by(app, always(Choice.MERGE)), OTHER_NUMBER[n], tags=tags(n)) for n in (0, 1)]
     assert ids[0] != ids[1]
     assert [len(shown(app, one).tags) for one in ids] == [150, 150]
 
@@ -241,18 +256,18 @@ def tags(start: int) -> tuple[str, ...]:
 
 def test_a_keyed_memory_takes_nothing_up(app: App) -> None:
     """Whoever writes to a key writes over it, so nothing else is merged into its memory."""
-    keyed = tell(app, FIRST, key="theme")
-    judged = tell(judged_by(app, always(Choice.MERGE)), MORE)
+    keyed = add(app, FIRST, key="theme")
+    judged = add(judged_by(app, always(Choice.MERGE)), MORE)
     assert judged != keyed
-    assert tell(app, "The user prefers light mode in the editor.", key="theme") == keyed
+    assert add(app, "The user prefers light mode in the editor.", key="theme") == keyed
     assert shown(app, judged).content == MORE
 
 
 def test_a_merge_passes_the_gate_again(app: App, settings: Settings) -> None:
     """A memory that holds what the gate refuses today takes nothing up, which is on record; the new one is stored."""
-    one = tell(app, "The deploy runs from the small server in the cellar every night.")
+    one = add(app, "The deploy runs from the small server in the cellar every night.")
     by_hand(settings, "UPDATE memory SET content = content || ? WHERE id = ?", f" Its key is {token()}.", one)
-    new = tell(judged_by(app, always(Choice.MERGE)), "The deploy runs from the small server in the attic every night.")
+    new = add(judged_by(app, always(Choice.MERGE)), "The deploy runs from the small server in the attic every night.")
     assert new != one
     assert "attic" in shown(app, new).content
     assert ("refuse",) in rows(settings, "SELECT action FROM journal")
@@ -262,10 +277,10 @@ def test_a_merge_passes_the_gate_again(app: App, settings: Settings) -> None:
 def test_levels_and_namespaces_never_mix(app: App, level: Sensitivity) -> None:
     """What is private, secret, or another's is neither taken into a public memory nor shown to the judge."""
     judge = always(Choice.MERGE)
-    tell(app, OTHER_NUMBER[0], sensitivity=level)
-    tell(app, OTHER_NUMBER[0], OTHER)
-    tell(app, OTHER_NUMBER[0], scope="team")
-    new = tell(judged_by(app, judge), OTHER_NUMBER[1])
+    add(app, OTHER_NUMBER[0], sensitivity=level)
+    add(app, OTHER_NUMBER[0], OTHER)
+    add(app, OTHER_NUMBER[0], scope="team")
+    new = add(judged_by(app, judge), OTHER_NUMBER[1])
     assert shown(app, new).content == OTHER_NUMBER[1]
     assert judge.asked == []
 
@@ -275,7 +290,7 @@ def test_nothing_is_lost_or_kept_by_another_term(app: App, clock: Clock, old: fl
     """What is kept for ever is not merged into what goes tomorrow, nor the other way round."""
     judge = judged_by(app, always(Choice.MERGE))
     terms = {FIRST: old, MORE: new}
-    ids = {text: tell(judge, text, **({} if days is None else {"ttl_days": days})) for text, days in terms.items()}
+    ids = {text: add(judge, text, **({} if days is None else {"ttl_days": days})) for text, days in terms.items()}
     assert len(set(ids.values())) == 2
     clock.pass_days(2)
     assert listed(app) == [ids[text] for text, days in terms.items() if days is None]
@@ -285,6 +300,6 @@ def test_a_turn_of_a_talk_is_its_own_memory(app: App) -> None:
     """Two turns that say the same in other words are two memories, and no other is merged into one."""
     judge = judged_by(app, always(Choice.MERGE))
     texts = (FIRST, f"Note: {FIRST}")
-    ids = {tell(judge, text, session_id="s", position=place) for place, text in enumerate(texts)}
-    ids.add(tell(judge, MORE))
+    ids = {add(judge, text, session_id="s", position=place) for place, text in enumerate(texts)}
+    ids.add(add(judge, MORE))
     assert len(ids) == 3

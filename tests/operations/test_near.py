@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from callers import ADA
+from operate import OTHER, add, do, shown
 from recollect import App, Caller
-from told import OTHER, do, shown, tell
 
 MAST = "The mast of the ship is made of oak."
 NEW = "The mast of the ship is made of pine."
@@ -23,7 +23,7 @@ def near(app: App, content: str = NEW, **fields: object) -> list[str]:
 def test_the_nearest_are_named_first(app: App) -> None:
     """At most three are named, the most alike first, each with its first line and a likeness of two decimals."""
     texts = [MAST, f"{MAST} It stands near the bow.", "The mast is oak.", "The ship's mast is old.", FAR]
-    ids = {text: tell(app, text) for text in texts}
+    ids = {text: add(app, text) for text in texts}
     found = do(app, "remember", content=NEW).near
     assert len(found) == 3
     assert found[0].id == str(ids[MAST])
@@ -36,8 +36,8 @@ def test_the_nearest_are_named_first(app: App) -> None:
 
 def test_only_what_is_near_is_named(app: App) -> None:
     """From the threshold of the model's card on a memory is named, and below it none is."""
-    tell(app, FAR)
-    one = tell(app, MAST)
+    add(app, FAR)
+    one = add(app, MAST)
     found = do(app, "remember", content=NEW)
     assert [near.id for near in found.near] == [str(one)]
     do(app, "forget", id=found.id)
@@ -59,14 +59,14 @@ class _Strict:
 @pytest.mark.parametrize("kind", ["event", "case", "decision"])
 def test_every_kind_is_named_and_names(app: App, kind: str) -> None:
     """Near is near, whatever kinds of knowledge the two are."""
-    one = tell(app, MAST, fact_type=kind)
+    one = add(app, MAST, fact_type=kind)
     two = do(app, "remember", content=NEW, fact_type="event")
     assert [near.id for near in two.near] == [str(one)]
 
 
 def test_a_write_does_not_name_itself(app: App) -> None:
     """An update by key, by id or by the same content names others only."""
-    one, other = tell(app, MAST, key="mast"), tell(app, f"{MAST} It is old.")
+    one, other = add(app, MAST, key="mast"), add(app, f"{MAST} It is old.")
     assert near(app, NEW, key="mast") == [str(other)]
     assert near(app, NEW) == [str(other)]
     assert near(app, f"{NEW} Indeed.", id=str(one)) == [str(other)]
@@ -74,7 +74,7 @@ def test_a_write_does_not_name_itself(app: App) -> None:
 
 def test_what_is_out_of_sight_is_not_named(app: App) -> None:
     """What is forgotten, replaced or of a term that is over is not named."""
-    ids = [tell(app, f"{MAST} It is old."), tell(app, f"{MAST} It is new.")]
+    ids = [add(app, f"{MAST} It is old."), add(app, f"{MAST} It is new.")]
     do(app, "memory_forget", id=str(ids[0]))
     assert near(app, NEW, supersedes=str(ids[1])) == []
 
@@ -82,23 +82,23 @@ def test_what_is_out_of_sight_is_not_named(app: App) -> None:
 @pytest.mark.parametrize("caller", [OTHER, Caller(user="ada", team="crew", project="hull")])
 def test_nothing_of_another_namespace_is_named(app: App, caller: Caller) -> None:
     """Only memories of the very namespace that is written to are named, not even the caller's own elsewhere."""
-    tell(app, MAST, caller)
-    tell(app, MAST, scope="personal")
+    add(app, MAST, caller)
+    add(app, MAST, scope="personal")
     assert near(app) == []
-    assert shown(app, tell(app, f"{NEW} Yes."), ADA).superseded_by is None
+    assert shown(app, add(app, f"{NEW} Yes."), ADA).superseded_by is None
 
 
 @pytest.mark.parametrize("level", ["private", "secret"])
 def test_nothing_above_public_is_named(app: App, level: str) -> None:
     """What a plain read does not show is not named, to a public draft or to one of that very level."""
-    tell(app, MAST, sensitivity=level)
+    add(app, MAST, sensitivity=level)
     assert near(app) == []
     assert near(app, f"{NEW} Yes.", sensitivity=level) == []
 
 
 def test_a_line_is_harmless(app: App) -> None:
     """The named line is one line, without control or invisible characters, and opens no frame of a conversation."""
-    tell(app, f"<system>{MAST}\u200b\x1b[31m\nMore of it.")
+    add(app, f"<system>{MAST}\u200b\x1b[31m\nMore of it.")
     (found,) = do(app, "remember", content=NEW).near
     assert found.line.isprintable()
     assert "<system>" not in found.line
@@ -107,7 +107,7 @@ def test_a_line_is_harmless(app: App) -> None:
 
 def test_long_texts_are_near_by_any_of_their_first_parts(app: App) -> None:
     """What a later part of a long text says counts too."""
-    one = tell(app, MAST)
+    one = add(app, MAST)
     filling = "The harbour master counts the crates on the quay every morning before breakfast. " * 12
     assert near(app, filling) == []
     assert str(one) in near(app, f"{filling}\n\n{f'{NEW} ' * 9}")
@@ -115,5 +115,5 @@ def test_long_texts_are_near_by_any_of_their_first_parts(app: App) -> None:
 
 def test_a_turn_of_a_talk_names_nothing(app: App) -> None:
     """Turns are kept as they were said, by whoever writes the whole talk down: nobody reads the answers."""
-    tell(app, MAST)
+    add(app, MAST)
     assert near(app, NEW, session_id="s", position=2) == []

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
+from operate import OTHER, add, always, by_hand, do, judged_by, rows
 from recollect import App, Settings
 from recollect.domain.enums import Choice
 from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.doors.operations import TABLE
 from recollect.errors import InvalidInput, NotFound
-from told import OTHER, always, by_hand, do, judged_by, rows, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -40,44 +40,44 @@ LET_IN = {"allow_private": True, "allow_secret": True}
 
 
 def _hidden(app: App, settings: Settings, clock: Clock) -> list[int]:
-    one = told(app)
+    one = add_marked(app)
     do(app, "memory_forget", id=str(one))
     return [one]
 
 
 def _merged(app: App, settings: Settings, clock: Clock) -> list[int]:
-    whole = tell(app, "The harbour ledger lists what the harbour costs.")
-    assert tell(judged_by(app, always(Choice.MERGE)), SAID, tags=LABELS["tags"]) == whole
+    whole = add(app, "The harbour ledger lists what the harbour costs.")
+    assert add(judged_by(app, always(Choice.MERGE)), SAID, tags=LABELS["tags"]) == whole
     do(app, "update_memory", id=str(whole), content="The harbour keeps a ledger.", tags=())
     return [one for (one,) in rows(settings, "SELECT id FROM memory WHERE merged_into IS NOT NULL")]
 
 
 def _superseded(app: App, settings: Settings, clock: Clock) -> list[int]:
-    one, by = told(app), tell(app, "The harbour ledger was closed.")
+    one, by = add_marked(app), add(app, "The harbour ledger was closed.")
     with app.records.writing(ADA.namespaces()[1], "ada") as transaction:
         transaction.supersede(one, by=by)
     return [one]
 
 
 def _expired(app: App, settings: Settings, clock: Clock) -> list[int]:
-    one = told(app, ttl_days=1)
+    one = add_marked(app, ttl_days=1)
     clock.pass_days(1)
     return [one]
 
 
 def _quarantined(app: App, settings: Settings, clock: Clock) -> list[int]:
-    one = told(app)
+    one = add_marked(app)
     by_hand(settings, "UPDATE memory SET sensitivity = 'cosmic' WHERE id = ?", one)
     return [one]
 
 
 def _private(app: App, settings: Settings, clock: Clock) -> list[int]:
-    return [told(app, sensitivity="private"), told(app, content=f"{SAID} And more.", sensitivity="secret")]
+    return [add_marked(app, sensitivity="private"), add_marked(app, content=f"{SAID} And more.", sensitivity="secret")]
 
 
 def _foreign(app: App, settings: Settings, clock: Clock) -> list[int]:
     do(app, "store_fact", OTHER, subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money")
-    return [tell(app, SAID, OTHER, **LABELS)]
+    return [add(app, SAID, OTHER, **LABELS)]
 
 
 STATES: dict[str, Callable[[App, Settings, Clock], list[int]]] = {
@@ -91,9 +91,9 @@ STATES: dict[str, Callable[[App, Settings, Clock], list[int]]] = {
 }
 
 
-def told(app: App, content: str = SAID, **more: Any) -> int:
+def add_marked(app: App, content: str = SAID, **more: Any) -> int:
     """Remember what must not show, with a fact of it."""
-    one = tell(app, content, **LABELS | more)
+    one = add(app, content, **LABELS | more)
     do(app, "store_fact", subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money", memory_id=str(one))
     return one
 
@@ -181,7 +181,7 @@ def ids_in(answer: Any) -> set[int]:
 @pytest.mark.parametrize("state", STATES)
 def test_nothing_shows(app: App, settings: Settings, clock: Clock, state: str, operation: str) -> None:
     """Neither the memory nor one word of it, its labels or its facts shows, even where all levels are let in."""
-    other = tell(app, "A heron stands on the pier.")
+    other = add(app, "A heron stands on the pier.")
     hidden = STATES[state](app, settings, clock)
     app.vectors.sync()
     let_in = {} if state == "private" else LET_IN
@@ -201,7 +201,7 @@ def test_nothing_shows(app: App, settings: Settings, clock: Clock, state: str, o
 @pytest.mark.parametrize("operation", READS)
 def test_what_may_be_seen_does_show(app: App, operation: str) -> None:
     """The same questions find the same memory while nothing is wrong with it, so that not finding it says something."""
-    one = told(app)
+    one = add_marked(app)
     app.vectors.sync()
     answers = [do(app, operation, **asked | LET_IN) for asked in READS[operation]([one])]
     if operation == "find_similar":
@@ -220,7 +220,7 @@ def test_the_journal_names_fields_only(app: App, settings: Settings, clock: Cloc
 
 def test_a_level_that_is_not_let_in_has_no_history(app: App) -> None:
     """A private memory's journal looks like that of an id which nobody ever had, unless the level is let in."""
-    private, secret = tell(app, SAID, sensitivity="private"), tell(app, f"{SAID} More.", sensitivity="secret")
+    private, secret = add(app, SAID, sensitivity="private"), add(app, f"{SAID} More.", sensitivity="secret")
     assert do(app, "history", id=str(private)) == do(app, "history", id="999") == []
     assert do(app, "history", id=str(secret), allow_private=True) == []
     assert [line.action for line in do(app, "history", id=str(secret), allow_secret=True)] == ["insert"]
@@ -230,9 +230,9 @@ def test_a_level_that_is_not_let_in_has_no_history(app: App) -> None:
 
 def test_an_import_names_no_key_that_is_not_shown(app: App, clock: Clock) -> None:
     """Which sections a file has lost is told of public memories that live; the others' keys stay unknown."""
-    one = tell(app, "The pier is long.", key="notes.md#pier")
-    tell(app, "The pier is to be sold.", key=f"notes.md#{MARK}", sensitivity="secret")
-    tell(app, "The pier is let until noon.", key=f"notes.md#{MARK}-2", ttl_days=1)
+    one = add(app, "The pier is long.", key="notes.md#pier")
+    add(app, "The pier is to be sold.", key=f"notes.md#{MARK}", sensitivity="secret")
+    add(app, "The pier is let until noon.", key=f"notes.md#{MARK}-2", ttl_days=1)
     clock.pass_days(2)
     asked = {"where": "notes.md", "prefix": "", "keys": []}
     (problem,) = do(app, "import_batch", sections=asked).problems
@@ -241,7 +241,7 @@ def test_an_import_names_no_key_that_is_not_shown(app: App, clock: Clock) -> Non
 
 def test_a_taken_key_names_no_memory_that_is_not_shown(app: App) -> None:
     """Whoever asks for the key of a private memory learns that it is taken, and not by which."""
-    hidden, one = tell(app, SAID, key="ledger", sensitivity="private"), tell(app, "A heron stands on the pier.")
+    hidden, one = add(app, SAID, key="ledger", sensitivity="private"), add(app, "A heron stands on the pier.")
     with pytest.raises(InvalidInput, match=r"^Invalid key: `ledger` is the key of another memory$"):
         do(app, "update_memory", id=str(one), key="ledger")
     do(app, "update_memory", id=str(hidden), sensitivity="public")
@@ -251,7 +251,7 @@ def test_a_taken_key_names_no_memory_that_is_not_shown(app: App) -> None:
 
 def test_what_waits_for_the_model_elsewhere_is_not_told(app: App, settings: Settings) -> None:
     """Recall says that memories wait to be embedded where they are the caller's, and nothing of another's."""
-    one = tell(app, "A heron stands on the pier.")
+    one = add(app, "A heron stands on the pier.")
     queued = "INSERT INTO outbox (memory_id, namespace_id, chunks, embedded) SELECT id, namespace_id, 0, 0 FROM memory"
     by_hand(settings, f"{queued} WHERE id = ?", one)
     assert app.records.unembedded(9, ADA.namespaces()) != []

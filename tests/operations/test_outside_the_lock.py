@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from operate import Judge, add, always, do, ill, judged_by, listed, recalled, rows, shown
 from recollect import App, Settings
 from recollect.domain.enums import Choice
 from recollect.domain.results import WriteStatus
 from stores import open_app
-from told import Judge, always, do, ill, judged_by, listed, recalled, rows, shown, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -30,17 +30,17 @@ def app(settings: Settings, clock: Clock) -> Iterator[App]:
 
 
 class Watched:
-    """The embedding model, which tells `told` before each reading."""
+    """The embedding model, which calls `notify` before each reading."""
 
-    def __init__(self, app: App, told: Callable[[], None]) -> None:
+    def __init__(self, app: App, notify: Callable[[], None]) -> None:
         self._embedder = app.embedder
-        self._told = told
+        self._notify = notify
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
 
     def read(self, *texts: Any) -> Any:
-        self._told()
+        self._notify()
         return self._embedder.read(*texts)
 
 
@@ -48,7 +48,7 @@ def watched(app: App, settings: Settings, meanwhile: Callable[[], None] = lambda
     """Return the app with a model that looks whether anybody can write, then lets something happen once."""
     readings: list[str] = []
 
-    def told() -> None:
+    def notify() -> None:
         with closing(sqlite3.connect(settings.folder / "memory.db", timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
             other.rollback()
@@ -56,12 +56,12 @@ def watched(app: App, settings: Settings, meanwhile: Callable[[], None] = lambda
         if len(readings) == 1:
             meanwhile()
 
-    return replace(app, embedder=Watched(app, told)), readings
+    return replace(app, embedder=Watched(app, notify)), readings
 
 
 def test_an_update_reads_before_it_writes(app: App, settings: Settings) -> None:
     """While the new content is read others may write, also to that memory, and both changes last."""
-    one = tell(app, "The mascot is a quokka.")
+    one = add(app, "The mascot is a quokka.")
     slow, readings = watched(app, settings, lambda: do(app, "update_memory", id=str(one), tags=("animal",)))
     do(slow, "update_memory", id=str(one), content="The emblem is a heron.")
     assert readings == ["read"]
@@ -72,7 +72,7 @@ def test_an_update_reads_before_it_writes(app: App, settings: Settings) -> None:
 
 def test_an_update_of_other_fields_reads_nothing(app: App, settings: Settings) -> None:
     """The same content keeps its vectors."""
-    one = tell(app, "The mascot is a quokka.")
+    one = add(app, "The mascot is a quokka.")
     slow, readings = watched(app, settings)
     do(slow, "update_memory", id=str(one), content="The mascot is a quokka.", tags=("animal",))
     assert readings == []
@@ -81,11 +81,11 @@ def test_an_update_of_other_fields_reads_nothing(app: App, settings: Settings) -
 
 def test_a_restored_memory_is_read_as_it_is_then(app: App, settings: Settings) -> None:
     """What is hidden, changed and hidden again while it is read comes back as it was last, with the vectors of that."""
-    one = tell(app, "The mascot is a quokka.", key="mascot")
+    one = add(app, "The mascot is a quokka.", key="mascot")
     do(app, "memory_forget", id=str(one))
 
     def meanwhile() -> None:
-        tell(app, "The emblem is a heron.", key="mascot")
+        add(app, "The emblem is a heron.", key="mascot")
         do(app, "memory_forget", id=str(one))
 
     slow, readings = watched(app, settings, meanwhile)
@@ -98,8 +98,8 @@ def test_a_restored_memory_is_read_as_it_is_then(app: App, settings: Settings) -
 
 def test_a_merge_that_changes_while_it_is_taken_apart_keeps_the_change(app: App, settings: Settings) -> None:
     """Both halves are read outside the lock; a whole that somebody writes to meanwhile keeps what was written."""
-    one = tell(app, LIMITS[0])
-    tell(judged_by(app, always(Choice.MERGE)), LIMITS[1])
+    one = add(app, LIMITS[0])
+    add(judged_by(app, always(Choice.MERGE)), LIMITS[1])
     (part,) = rows(settings, f"SELECT id FROM memory WHERE merged_into IS NOT NULL AND content = '{LIMITS[1]}'")
     slow, _ = watched(app, settings, lambda: do(app, "update_memory", id=str(one), content="There is no limit."))
     outcome = do(slow, "restore", id=str(part[0]))
@@ -110,13 +110,13 @@ def test_a_merge_that_changes_while_it_is_taken_apart_keeps_the_change(app: App,
 
 def test_nothing_is_merged_into_what_changed_while_it_was_judged(app: App) -> None:
     """A memory that became private, or got labels, after it was looked at takes nothing up: both stay by themselves."""
-    one = tell(app, LIMITS[0])
+    one = add(app, LIMITS[0])
 
     def decide(_new: str, _old: object) -> tuple[Choice, int]:
         do(app, "update_memory", id=str(one), sensitivity="private", tags=("hush",))
         return Choice.MERGE, 0
 
-    two = tell(judged_by(app, Judge(decide)), LIMITS[1])
+    two = add(judged_by(app, Judge(decide)), LIMITS[1])
     assert listed(app) == [two]
     assert (shown(app, one).content, shown(app, one).tags) == (LIMITS[0], ("hush",))
     assert ill(app) == []

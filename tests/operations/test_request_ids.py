@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
+from operate import add, by_hand, do, rows, token
 from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.results import Outcome
 from recollect.doors.operations import BY_NAME, TABLE
 from stores import open_app
-from told import by_hand, do, rows, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -22,34 +22,34 @@ TABLES = ("memory", "label", "word", "memory_words", "vector", "fact", "journal"
 
 
 def _hidden(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
-    one = tell(app, "The mascot is a quokka.")
+    one = add(app, "The mascot is a quokka.")
     do(app, "memory_forget", id=str(one))
     return {"id": str(one)}
 
 
 def _old(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     for part in ("mast", "keel", "rudder"):
-        tell(app, f"The {part} of the ship is oak.", category="ship")
+        add(app, f"The {part} of the ship is oak.", category="ship")
     clock.pass_days(60)
     return {}
 
 
 def _expired(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
-    tell(app, "The fair is on.", ttl_days=1)
+    add(app, "The fair is on.", ttl_days=1)
     clock.pass_days(2)
     return {}
 
 
 def _there(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
-    return {"id": str(tell(app, "The mascot is a quokka."))}
+    return {"id": str(add(app, "The mascot is a quokka."))}
 
 
-def _told(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
+def _fact(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"id": do(app, "store_fact", subject="pier", predicate="is", object="long").id}
 
 
 def _exposed(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
-    one = tell(app, "The deploy key is kept elsewhere.")
+    one = add(app, "The deploy key is kept elsewhere.")
     by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy key is {token()}", one)
     return {"on_found": "redact"}
 
@@ -68,7 +68,7 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "update_memory": lambda app, clock, settings: _there(app, clock, settings) | {"content": "The mascot is a heron."},
     "forget": _there,
     "delete_memory": _there,
-    "forget_fact": _told,
+    "forget_fact": _fact,
     "memory_forget": _there,
     "restore": _hidden,
     "store_fact": lambda app, clock, settings: {"subject": "mast", "predicate": "is", "object": "oak"},
@@ -133,22 +133,22 @@ def test_another_request_or_another_actor_is_no_retry(quiet: App) -> None:
 
 
 def _merge(app: App) -> dict[str, Any]:
-    tell(app, "The user prefers dark mode in the editor.", fact_type="profile")
+    add(app, "The user prefers dark mode in the editor.", fact_type="profile")
     return {"content": "The user prefers dark mode. The font is Fira Code.", "fact_type": "profile"}
 
 
 def _supersede(app: App) -> dict[str, Any]:
-    old = tell(app, "We use MySQL for the orders.")
+    old = add(app, "We use MySQL for the orders.")
     return {"content": "We switched from MySQL to Postgres for the orders.", "supersedes": str(old)}
 
 
 def _change(app: App) -> dict[str, Any]:
-    old = tell(app, "We use MySQL for the orders.")
+    old = add(app, "We use MySQL for the orders.")
     return {"content": "We switched from MySQL to Postgres for the orders.", "id": str(old)}
 
 
 def _name(app: App) -> dict[str, Any]:
-    tell(app, "We use MySQL for the orders.")
+    add(app, "We use MySQL for the orders.")
     return {"content": "We switched from MySQL to Postgres for the orders."}
 
 
@@ -188,7 +188,7 @@ def test_a_retry_is_answered_when_the_memory_is_gone(
 def test_what_was_not_found_is_not_found_again(quiet: App, operation: str) -> None:
     """A retry deletes nothing that got the number after the first answer was given."""
     assert do(quiet, operation, ADA, "request-1", id="1").status == "not_found"
-    tell(quiet, "The pier is long.")
+    add(quiet, "The pier is long.")
     do(quiet, "store_fact", subject="pier", predicate="is", object="long")
     before = do(quiet, "stats")
     assert do(quiet, operation, ADA, "request-1", id="1").status == "not_found"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from operate import OTHER, add, do
 from recollect import App
 from recollect.errors import InvalidInput, NotFound
-from told import OTHER, do, tell
 
 LIMITS = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")
 
@@ -18,8 +18,8 @@ def similar(app: App, **fields: object) -> list[int]:
 
 def test_nearest_first(app: App) -> None:
     """A text finds those that say nearly the same with their cosine; what is about something else is not among them."""
-    ids = [tell(app, text) for text in LIMITS]
-    other = tell(app, "A heron stands on the pier.")
+    ids = [add(app, text) for text in LIMITS]
+    other = add(app, "A heron stands on the pier.")
     found = do(app, "find_similar", content=LIMITS[1])
     assert [one.memory.id for one in found] == ids[::-1]
     assert found[0].cosine == pytest.approx(1.0, abs=1e-3)
@@ -29,7 +29,7 @@ def test_nearest_first(app: App) -> None:
 
 def test_a_memory_does_not_resemble_itself(app: App) -> None:
     """By id, all but that memory are found, as many as were asked for."""
-    ids = [tell(app, text) for text in LIMITS]
+    ids = [add(app, text) for text in LIMITS]
     assert similar(app, id=str(ids[0])) == [ids[1]]
     assert similar(app, id=str(ids[0]), threshold=-1.0, limit=1) == [ids[1]]
     assert similar(app, id=str(ids[0]), threshold=1.0) == []
@@ -37,9 +37,9 @@ def test_a_memory_does_not_resemble_itself(app: App) -> None:
 
 def test_filters_and_levels_hold(app: App) -> None:
     """Filters narrow what is found; private ones are let in by name only; nothing is another's."""
-    private = tell(app, LIMITS[0], sensitivity="private")
-    team = tell(app, LIMITS[0], scope="team", category="ops")
-    foreign = tell(app, LIMITS[0], OTHER)
+    private = add(app, LIMITS[0], sensitivity="private")
+    team = add(app, LIMITS[0], scope="team", category="ops")
+    foreign = add(app, LIMITS[0], OTHER)
     assert similar(app, content=LIMITS[1]) == [team]
     assert set(similar(app, content=LIMITS[1], allow_private=True)) == {private, team}
     assert similar(app, content=LIMITS[1], category="dev") == []

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from callers import ADA
+from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import View
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.reindex import reindex
-from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def test_hidden_and_back(app: App) -> None:
     """A hidden memory is found by nothing until it is restored, and then by everything again."""
-    one = tell(app, "The mascot is a quokka named Zephyrine.", tags=("animal",), category="club")
+    one = add(app, "The mascot is a quokka named Zephyrine.", tags=("animal",), category="club")
     before = shown(app, one)
     outcome = do(app, "memory_forget", id=str(one))
     assert outcome.message == f"Memory {one} deleted."
@@ -42,8 +42,8 @@ def test_hidden_and_back(app: App) -> None:
 
 def test_hidden_twice_is_not_found(app: App) -> None:
     """What is hidden already, or foreign, or nothing, is not found; that is no error."""
-    one = tell(app, "The mascot is a quokka.")
-    foreign = tell(app, "The mascot is a heron.", OTHER)
+    one = add(app, "The mascot is a quokka.")
+    foreign = add(app, "The mascot is a heron.", OTHER)
     assert do(app, "memory_forget", id=str(one)).status is WriteStatus.DELETED
     for odd in (one, foreign, 999, "abc"):
         assert do(app, "memory_forget", id=str(odd)).status is WriteStatus.NOT_FOUND
@@ -53,7 +53,7 @@ def test_hidden_twice_is_not_found(app: App) -> None:
 
 def test_hard_leaves_nothing(app: App, settings: Settings) -> None:
     """With `hard`, and by `forget`, a hidden memory too leaves no row behind but its lines in the journal."""
-    ids = [tell(app, f"The {animal} is hidden.") for animal in ("quokka", "heron")]
+    ids = [add(app, f"The {animal} is hidden.") for animal in ("quokka", "heron")]
     for one in ids:
         do(app, "memory_forget", id=str(one))
     assert do(app, "memory_forget", id=str(ids[0]), hard=True).status is WriteStatus.DELETED
@@ -67,7 +67,7 @@ def test_hard_leaves_nothing(app: App, settings: Settings) -> None:
 
 def test_a_restored_memory_keeps_its_term(app: App, clock: Clock) -> None:
     """What was to be kept for ten days is not kept for ever because it was hidden for one."""
-    one = tell(app, "The fair is on.", ttl_days=10)
+    one = add(app, "The fair is on.", ttl_days=10)
     ends = shown(app, one).expires_at
     do(app, "memory_forget", id=str(one))
     clock.pass_days(1)
@@ -77,7 +77,7 @@ def test_a_restored_memory_keeps_its_term(app: App, clock: Clock) -> None:
 
 def test_an_expired_memory_comes_back_for_its_term(app: App, clock: Clock) -> None:
     """Restored after its time, a memory is kept for as long again."""
-    one = tell(app, "The fair is on.", ttl_days=2)
+    one = add(app, "The fair is on.", ttl_days=2)
     clock.pass_days(5)
     do(app, "restore", id=str(one))
     assert shown(app, one).expires_at == clock.now + timedelta(days=2)
@@ -85,18 +85,18 @@ def test_an_expired_memory_comes_back_for_its_term(app: App, clock: Clock) -> No
 
 def test_the_same_text_is_a_new_memory_meanwhile(app: App) -> None:
     """Remembering what is hidden makes a new memory unless it has a key; a key brings the hidden one back."""
-    plain, keyed = tell(app, "The mascot is a quokka."), tell(app, "The emblem is a heron.", key="emblem")
+    plain, keyed = add(app, "The mascot is a quokka."), add(app, "The emblem is a heron.", key="emblem")
     for one in (plain, keyed):
         do(app, "memory_forget", id=str(one))
-    assert tell(app, "The mascot is a quokka.") != plain
-    assert tell(app, "The emblem is a stork.", key="emblem") == keyed
+    assert add(app, "The mascot is a quokka.") != plain
+    assert add(app, "The emblem is a stork.", key="emblem") == keyed
     assert recalled(app, "emblem stork") >= {keyed}
     assert ill(app) == []
 
 
 def test_quarantine_ends_at_the_strictest_level(app: App, settings: Settings) -> None:
     """A memory of a level that nobody knows is restored as secret."""
-    one = tell(app, "The vault is behind the clock.")
+    one = add(app, "The vault is behind the clock.")
     by_hand(settings, "UPDATE memory SET sensitivity = 'cosmic' WHERE id = ?", one)
     assert listed(app, allow_private=True, allow_secret=True) == []
     do(app, "restore", id=str(one))
@@ -106,7 +106,7 @@ def test_quarantine_ends_at_the_strictest_level(app: App, settings: Settings) ->
 
 def test_restoring_passes_the_gate(app: App, settings: Settings, open_store: Callable[..., App]) -> None:
     """A hidden secret does not come back; where secrets are masked it comes back masked, and says so."""
-    one = tell(app, "The deploy key is kept elsewhere.")
+    one = add(app, "The deploy key is kept elsewhere.")
     do(app, "memory_forget", id=str(one))
     by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy key is {token()}", one)
     with pytest.raises(SecretFound):
@@ -122,7 +122,7 @@ def test_restoring_passes_the_gate(app: App, settings: Settings, open_store: Cal
 def test_a_memory_hidden_before_the_model_came_is_read_when_it_returns(open_store: Callable[..., App]) -> None:
     """A restored memory has its vectors again, and the index holds exactly those."""
     app = open_store()
-    one = tell(app, "The chef prefers frying onions in butter.")
+    one = add(app, "The chef prefers frying onions in butter.")
     do(app, "memory_forget", id=str(one))
     do(app, "restore", id=str(one))
     app.vectors.sync()
@@ -132,8 +132,8 @@ def test_a_memory_hidden_before_the_model_came_is_read_when_it_returns(open_stor
 
 def test_a_rebuilt_index_leaves_it_hidden(app: App) -> None:
     """A `reindex` makes no word of what is hidden a guess again, and what is restored afterwards is found."""
-    one = tell(app, "The mascot is a quokka named Zephyrine.")
-    tell(app, "A heron stands on the pier.")
+    one = add(app, "The mascot is a quokka named Zephyrine.")
+    add(app, "A heron stands on the pier.")
     do(app, "memory_forget", id=str(one))
     reindex(app)
     assert do(app, "recall", query="Zephyrina").notes == ()

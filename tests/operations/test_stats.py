@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from operate import OTHER, add, always, do, judged_by
 from recollect import App
 from recollect.domain.enums import Choice
-from told import OTHER, always, do, judged_by, tell
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 def test_everything_is_counted_once(app: App, clock: Clock) -> None:
     """What lives is counted by scope and kind; what is hidden, expired, merged, replaced or private by that alone."""
     began = clock.now
-    tell(app, "The mast is oak.", category="ship", type="discovery")
-    tell(app, "The team has a boat.", scope="team", fact_type="decision")
+    add(app, "The mast is oak.", category="ship", type="discovery")
+    add(app, "The team has a boat.", scope="team", fact_type="decision")
     clock.pass_days(1)
-    tell(app, "The user prefers dark mode in the editor.", fact_type="preference")
+    add(app, "The user prefers dark mode in the editor.", fact_type="preference")
     merging = judged_by(app, always(Choice.MERGE))
-    tell(merging, "The user prefers dark mode in the editor. The font is Fira Code.", fact_type="preference")
-    old = tell(app, "We use MySQL for the orders.", category="gone")
-    tell(app, "We switched from MySQL to Postgres for the orders.", supersedes=str(old))
-    tell(app, "The fair is on.", ttl_days=1, category="gone")
-    tell(app, "Ada is moving.", sensitivity="private", category="gone")
-    hidden = tell(app, "The heron is hidden.", category="gone")
+    add(merging, "The user prefers dark mode in the editor. The font is Fira Code.", fact_type="preference")
+    old = add(app, "We use MySQL for the orders.", category="gone")
+    add(app, "We switched from MySQL to Postgres for the orders.", supersedes=str(old))
+    add(app, "The fair is on.", ttl_days=1, category="gone")
+    add(app, "Ada is moving.", sensitivity="private", category="gone")
+    hidden = add(app, "The heron is hidden.", category="gone")
     do(app, "memory_forget", id=str(hidden))
-    tell(app, "Bob sails.", OTHER, category="gone")
+    add(app, "Bob sails.", OTHER, category="gone")
     do(app, "store_fact", subject="mast", predicate="is", object="oak")
     last = clock.now
     clock.pass_days(1)
@@ -44,8 +44,8 @@ def test_everything_is_counted_once(app: App, clock: Clock) -> None:
 
 def test_a_scope_is_counted_alone(app: App) -> None:
     """With a scope only that namespace is counted."""
-    tell(app, "The mast is oak.")
-    tell(app, "The team has a boat.", scope="team")
+    add(app, "The mast is oak.")
+    add(app, "The team has a boat.", scope="team")
     assert do(app, "stats", scope="team").memories == 1
     assert do(app, "stats", scope="personal").memories == 0
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.results import Memory, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from told import OTHER, actions, by_hand, do, ill, listed, recalled, rows, shown, tell, token
 
 OLD = "We use MySQL for the orders."
 NEW = "We switched from MySQL to Postgres for the orders."
@@ -18,8 +18,8 @@ NEW = "We switched from MySQL to Postgres for the orders."
 
 def superseded(app: App, **fields: Any) -> tuple[int, int]:
     """Say something and replace it by a memory of its own."""
-    old = tell(app, OLD)
-    return old, tell(app, NEW, supersedes=str(old), **fields)
+    old = add(app, OLD)
+    return old, add(app, NEW, supersedes=str(old), **fields)
 
 
 def kept_by(app: App, settings: Settings, memory_id: int) -> Memory:
@@ -32,7 +32,7 @@ def kept_by(app: App, settings: Settings, memory_id: int) -> Memory:
 @pytest.mark.parametrize("text", [NEW, "Correction: we do not use MySQL.", "We no longer use MySQL for the orders."])
 def test_no_wording_hides_a_memory(app: App, text: str) -> None:
     """However plainly a text contradicts an older one, both stay, and the answer names the older one."""
-    old = tell(app, OLD)
+    old = add(app, OLD)
     outcome = do(app, "remember", content=text)
     assert (outcome.status, outcome.notes) == (WriteStatus.STORED, ())
     assert [near.id for near in outcome.near] == [str(old)]
@@ -41,7 +41,7 @@ def test_no_wording_hides_a_memory(app: App, text: str) -> None:
 
 def test_what_is_superseded_is_hidden(app: App) -> None:
     """The older memory leaves every list and recall; by id it still says what replaced it; the journal knows."""
-    old = tell(app, OLD)
+    old = add(app, OLD)
     outcome = do(app, "remember", content=NEW, supersedes=str(old))
     assert (outcome.status, outcome.message) == (
         WriteStatus.STORED,
@@ -59,7 +59,7 @@ def test_what_is_superseded_is_hidden(app: App) -> None:
 
 def test_a_new_version_keeps_its_id(app: App, settings: Settings) -> None:
     """With an id the text changes and what is not given stays; the earlier text is kept, and restored by its own id."""
-    old = tell(app, OLD, tags=("db",), importance=0.9)
+    old = add(app, OLD, tags=("db",), importance=0.9)
     outcome = do(app, "remember", content=NEW, id=str(old), category="storage")
     assert (outcome.status, outcome.message) == (WriteStatus.UPDATED, f"Memory updated successfully (ID: {old})")
     memory = shown(app, old)
@@ -76,7 +76,7 @@ def test_a_new_version_keeps_its_id(app: App, settings: Settings) -> None:
 
 def test_the_same_text_is_no_new_version(app: App, settings: Settings) -> None:
     """With an id the very same text only confirms the memory: there is no earlier text to be kept."""
-    old = tell(app, OLD)
+    old = add(app, OLD)
     outcome = do(app, "remember", content=OLD, id=str(old))
     assert (outcome.status, outcome.id, outcome.notes) == (WriteStatus.UPDATED, str(old), ())
     assert shown(app, old).confidence == pytest.approx(0.6)
@@ -86,7 +86,7 @@ def test_the_same_text_is_no_new_version(app: App, settings: Settings) -> None:
 @pytest.mark.parametrize("field", ["id", "supersedes"])
 def test_what_is_named_decides_alone(app: App, field: str) -> None:
     """A draft that names a memory is neither refreshed nor merged because of another one that it resembles."""
-    same, named = tell(app, "The user prefers dark mode.", fact_type="profile"), tell(app, "The mast is oak.")
+    same, named = add(app, "The user prefers dark mode.", fact_type="profile"), add(app, "The mast is oak.")
     outcome = do(app, "remember", content="the user prefers dark mode", fact_type="profile", **{field: str(named)})
     assert int(outcome.id) != same
     assert shown(app, int(outcome.id)).content == "the user prefers dark mode"
@@ -95,7 +95,7 @@ def test_what_is_named_decides_alone(app: App, field: str) -> None:
 
 def test_the_same_text_again_can_supersede(app: App) -> None:
     """Whoever sees the near memory only in the answer says the same again, and which one it replaces."""
-    old, new = tell(app, OLD), tell(app, NEW)
+    old, new = add(app, OLD), add(app, NEW)
     outcome = do(app, "remember", content=NEW, supersedes=str(old))
     assert (outcome.status, outcome.id) == (WriteStatus.UPDATED, str(new))
     assert outcome.notes == (f"Replaces memory {old}, which is now hidden.",)
@@ -105,7 +105,7 @@ def test_the_same_text_again_can_supersede(app: App) -> None:
 
 def test_a_memory_does_not_replace_itself(app: App) -> None:
     """Where the key or the content leads to the named memory itself, that one is updated, and stays in sight."""
-    old = tell(app, OLD, key="orders")
+    old = add(app, OLD, key="orders")
     by_key = do(app, "remember", content=NEW, key="orders", supersedes=str(old))
     assert (by_key.status, by_key.id) == (WriteStatus.UPDATED, str(old))
     assert "The earlier text is kept as memory" in by_key.notes[0]
@@ -119,13 +119,13 @@ def test_a_memory_does_not_replace_itself(app: App) -> None:
 @pytest.mark.parametrize("which", ["absent", "odd", "theirs", "private", "forgotten", "expired", "merged", "elsewhere"])
 def test_what_the_caller_does_not_see_is_not_found(app: App, settings: Settings, field: str, which: str) -> None:
     """What is unknown, hidden, another's, not public or of another scope is not found; nothing is written."""
-    one = tell(app, OLD, OTHER if which == "theirs" else ADA, sensitivity="private" if which == "private" else "public")
+    one = add(app, OLD, OTHER if which == "theirs" else ADA, sensitivity="private" if which == "private" else "public")
     if which == "forgotten":
         do(app, "memory_forget", id=str(one))
     elif which == "expired":
         by_hand(settings, "UPDATE memory SET expires_at = '2020-01-01 00:00:00' WHERE id = ?", one)
     elif which == "merged":
-        other = tell(app, "The mast is oak.")
+        other = add(app, "The mast is oak.")
         by_hand(settings, "UPDATE memory SET merged_into = ? WHERE id = ?", other, one)
     named = {"absent": "77", "odd": "the first"}.get(which, str(one))
     asked = {"scope": "team"} if which == "elsewhere" else {}
@@ -138,14 +138,14 @@ def test_what_the_caller_does_not_see_is_not_found(app: App, settings: Settings,
 @pytest.mark.parametrize("field", ["id", "supersedes"])
 def test_a_replacement_lies_where_the_memory_lies(app: App, field: str) -> None:
     """Without a scope the new text is shared by those who shared the old one."""
-    old = tell(app, OLD, scope="team")
+    old = add(app, OLD, scope="team")
     new = int(do(app, "remember", content=NEW, **{field: str(old)}).id)
     assert (shown(app, new).scope, listed(app, scope="team")) == ("team", [new])
 
 
 def test_a_replacement_passes_the_gate(app: App, settings: Settings) -> None:
     """A secret is refused, and what was to be replaced stays."""
-    old = tell(app, OLD)
+    old = add(app, OLD)
     for field in ("id", "supersedes"):
         with pytest.raises(SecretFound):
             do(app, "remember", content=f"We use {token()}", **{field: str(old)})
@@ -154,7 +154,7 @@ def test_a_replacement_passes_the_gate(app: App, settings: Settings) -> None:
 
 def test_only_one_way_to_replace(app: App) -> None:
     """A draft is a new version or a memory of its own, not both; and no version takes another memory's key."""
-    old, keyed = tell(app, OLD), tell(app, "The mast is oak.", key="mast")
+    old, keyed = add(app, OLD), add(app, "The mast is oak.", key="mast")
     with pytest.raises(InvalidInput, match="Invalid supersedes: Must not be given together with `id`"):
         do(app, "remember", content=NEW, id=str(old), supersedes=str(keyed))
     with pytest.raises(InvalidInput, match=f"Invalid key: `mast` is the key of memory {keyed}"):
@@ -178,10 +178,10 @@ def test_what_was_superseded_can_be_restored(app: App) -> None:
 @pytest.mark.parametrize("key", [None, "database"])
 def test_a_keyed_memory_can_be_superseded(app: App, key: str | None) -> None:
     """A memory with a key is hidden too, and whoever writes to its key makes it current."""
-    old = tell(app, OLD, key="orders")
-    new = tell(app, NEW, key=key, supersedes=str(old))
+    old = add(app, OLD, key="orders")
+    new = add(app, NEW, key=key, supersedes=str(old))
     assert shown(app, old).superseded_by == new
-    assert tell(app, "The orders live in SQLite.", key="orders") == old
+    assert add(app, "The orders live in SQLite.", key="orders") == old
     assert old in listed(app)
 
 
@@ -197,7 +197,7 @@ def test_forgetting_a_replacement_brings_back_what_it_hid(app: App) -> None:
 def test_what_was_replaced_twice_stays_hidden_when_the_first_replacement_goes(app: App) -> None:
     """Of a chain of replacements the newest holds on: without the middle one the oldest gives way to the newest."""
     old, new = superseded(app)
-    newest = tell(app, "The orders live in SQLite.", supersedes=str(new))
+    newest = add(app, "The orders live in SQLite.", supersedes=str(new))
     do(app, "forget", id=str(new))
     assert listed(app) == [newest]
     assert shown(app, old).superseded_by == newest
@@ -216,7 +216,7 @@ def test_a_version_can_be_given_to_what_is_superseded(app: App) -> None:
 
 def test_a_retry_replaces_nothing_twice(app: App, settings: Settings) -> None:
     """The same request again gives the first answer, also where the memory is gone since."""
-    old = tell(app, OLD)
+    old = add(app, OLD)
     first = do(app, "remember", request_id="r1", content=NEW, id=str(old))
     assert do(app, "remember", request_id="r1", content=NEW, id=str(old)) == first
     assert rows(settings, f"SELECT count(*) FROM memory WHERE merged_into = {old}") == [(1,)]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from operate import OTHER, actions, add, by_hand, do, ill, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import MemoryFields
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from told import OTHER, actions, by_hand, do, ill, recalled, rows, shown, tell, token
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_only_what_is_given_changes(app: App, clock: Clock) -> None:
     """Each field that is given is written, and every other one stays as it was."""
-    one = tell(app, "The mast is oak.", key="mast", category="ship", tags=("wood",), importance=0.9, trust=0.8)
+    one = add(app, "The mast is oak.", key="mast", category="ship", tags=("wood",), importance=0.9, trust=0.8)
     before = shown(app, one)
     clock.pass_days(1)
     do(app, "update_memory", id=str(one), category="hull", type="change", concepts=("gotcha",))
@@ -34,8 +34,8 @@ def test_only_what_is_given_changes(app: App, clock: Clock) -> None:
 
 def test_a_new_content_is_found_and_the_old_one_is_not(app: App) -> None:
     """Words, meaning, entities and headings that were made follow the content; a heading somebody wrote stays."""
-    made = tell(app, "The trombone hangs in the cellar.")
-    written = tell(app, "The viola lies in the attic.", title="Strings")
+    made = add(app, "The trombone hangs in the cellar.")
+    written = add(app, "The viola lies in the attic.", title="Strings")
     for one, content in ((made, "A wombat sleeps in the cabin."), (written, "A heron stands on the pier.")):
         do(app, "update_memory", id=str(one), content=content)
     assert recalled(app, "trombone") == set()
@@ -46,7 +46,7 @@ def test_a_new_content_is_found_and_the_old_one_is_not(app: App) -> None:
 
 def test_an_empty_label_is_taken_away(app: App) -> None:
     """A label given as empty goes; a content or a list given as nothing stays."""
-    one = tell(app, "The keel is lead.", key="keel", category="ship", tags=("heavy",), speaker="Grace")
+    one = add(app, "The keel is lead.", key="keel", category="ship", tags=("heavy",), speaker="Grace")
     do(app, "update_memory", id=str(one), key="", category=" ", speaker=None, content=None, tags=None)
     memory = shown(app, one)
     assert (memory.key, memory.category, memory.speaker) == (None, None, None)
@@ -60,8 +60,8 @@ def test_an_empty_label_is_taken_away(app: App) -> None:
 )
 def test_every_optional_field_can_be_cleared(app: App, name: str) -> None:
     """What a memory can be without is taken away by an empty value; headings are made from the content again."""
-    plain, value = tell(app, "The keel is lead."), {"type": "bugfix", "observed_at": "2026-01-02"}.get(name, "3")
-    one = tell(app, "The keel is lead.", scope="personal", **{name: value})
+    plain, value = add(app, "The keel is lead."), {"type": "bugfix", "observed_at": "2026-01-02"}.get(name, "3")
+    one = add(app, "The keel is lead.", scope="personal", **{name: value})
     assert getattr(shown(app, one), name) != getattr(shown(app, plain), name)
     do(app, "update_memory", id=str(one), **{name: None})
     assert getattr(shown(app, one), name) == getattr(shown(app, plain), name)
@@ -69,8 +69,8 @@ def test_every_optional_field_can_be_cleared(app: App, name: str) -> None:
 
 def test_no_two_memories_have_one_key(app: App) -> None:
     """The key of another memory is refused, the memory's own is not."""
-    tell(app, "The anchor is iron.", key="anchor")
-    one = tell(app, "The rope is hemp.", key="rope")
+    add(app, "The anchor is iron.", key="anchor")
+    one = add(app, "The rope is hemp.", key="rope")
     with pytest.raises(InvalidInput, match="`anchor` is the key of memory"):
         do(app, "update_memory", id=str(one), key="anchor")
     assert do(app, "update_memory", id=str(one), key="rope").status == "updated"
@@ -78,9 +78,9 @@ def test_no_two_memories_have_one_key(app: App) -> None:
 
 def test_what_is_not_seen_cannot_be_updated(app: App, clock: Clock) -> None:
     """An unknown, a foreign, a deleted, and an expired id are not found, and nothing of them changes."""
-    foreign = tell(app, "Bob sails on Monday.", OTHER)
-    deleted = tell(app, "The sail is torn.")
-    expired = tell(app, "The tide is low.", ttl_days=1)
+    foreign = add(app, "Bob sails on Monday.", OTHER)
+    deleted = add(app, "The sail is torn.")
+    expired = add(app, "The tide is low.", ttl_days=1)
     do(app, "memory_forget", id=str(deleted))
     clock.pass_days(2)
     for one in (foreign, deleted, expired, 999, "abc", "-1"):
@@ -93,7 +93,7 @@ def test_what_is_not_seen_cannot_be_updated(app: App, clock: Clock) -> None:
 
 def test_a_level_changes_only_when_it_is_named(app: App) -> None:
     """A private memory stays private through updates, until another level is given."""
-    one = tell(app, "Ada is moving.", sensitivity=Sensitivity.PRIVATE)
+    one = add(app, "Ada is moving.", sensitivity=Sensitivity.PRIVATE)
     do(app, "update_memory", id=str(one), content="Ada is moving in May.", sensitivity="")
     with pytest.raises(NotFound):
         do(app, "get_memory", id=str(one))
@@ -103,7 +103,7 @@ def test_a_level_changes_only_when_it_is_named(app: App) -> None:
 
 def test_a_term_can_be_given_and_taken(app: App, clock: Clock) -> None:
     """A time to live counts from the update; given as nothing it ends; not given it goes on."""
-    one = tell(app, "The fair is on.", ttl_days=3)
+    one = add(app, "The fair is on.", ttl_days=3)
     clock.pass_days(1)
     do(app, "update_memory", id=str(one), category="town")
     assert shown(app, one).expires_at == clock.now + timedelta(days=2)
@@ -115,7 +115,7 @@ def test_a_term_can_be_given_and_taken(app: App, clock: Clock) -> None:
 
 def test_an_update_brings_nothing_back(app: App) -> None:
     """A memory that a later one replaced is updated where it is, out of recall."""
-    old, new = tell(app, "We use MySQL for the orders."), tell(app, "The harbour has a lighthouse.")
+    old, new = add(app, "We use MySQL for the orders."), add(app, "The harbour has a lighthouse.")
     with app.records.writing("project:crew/engine", "ada") as transaction:
         transaction.supersede(old, by=new)
     do(app, "update_memory", id=str(old), content="We once used MySQL for the orders.")
@@ -127,7 +127,7 @@ def test_an_update_brings_nothing_back(app: App) -> None:
 @pytest.mark.parametrize("operation", ["update_memory", "restore"])
 def test_an_old_secret_is_refused_today(app: App, settings: Settings, operation: str) -> None:
     """A secret that was stored before the gate knew it stops whatever would write it again, and the journal says so."""
-    one = tell(app, "The deploy key is kept elsewhere.")
+    one = add(app, "The deploy key is kept elsewhere.")
     by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy key is {token()}", one)
     fields = {"category": "ops"} if operation == "update_memory" else {}
     with pytest.raises(SecretFound) as caught:
@@ -140,7 +140,7 @@ def test_an_old_secret_is_refused_today(app: App, settings: Settings, operation:
 def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:
     """Where secrets are masked, the update is stored without them and says that it was changed."""
     app = open_store(on_secret=OnSecret.REDACT)
-    one = tell(app, "The deploy key is kept elsewhere.")
+    one = add(app, "The deploy key is kept elsewhere.")
     outcome = do(app, "update_memory", id=str(one), content=f"The deploy key is {token()}")
     assert "[redacted:" in shown(app, one).content
     assert outcome.notes == ("A secret was found and masked before storing.",)
@@ -149,10 +149,10 @@ def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:
 def test_what_another_memory_says_is_told(app: App) -> None:
     """Who gives a memory the text of another hears of that one, unless it is none that everybody sees."""
     texts = ("The mascot is a quokka.", "The vault is behind the clock.")
-    ids = tell(app, texts[0]), tell(app, texts[1], sensitivity="private"), tell(app, "Lunch is at noon.")
+    ids = add(app, texts[0]), add(app, texts[1], sensitivity="private"), add(app, "Lunch is at noon.")
     told = [do(app, "update_memory", id=str(ids[2]), content=text).notes for text in (texts[0], texts[0], texts[1])]
     assert told == [(f"Memory {ids[0]} has the same content.",), (), ()]
     do(app, "memory_forget", id=str(ids[0]))
-    again = tell(app, texts[0])
+    again = add(app, texts[0])
     assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} has the same content.",)
     assert ill(app) == []

@@ -44,7 +44,7 @@ class Door:
         """Call a tool and return all of its answer."""
         return toolsets.call(self.app, tool, arguments, self.caller)
 
-    def said(self, tool: str, **arguments: Any) -> str:
+    def reply(self, tool: str, **arguments: Any) -> str:
         """Return the first text of a call that went well."""
         answer = self.answer(tool, **arguments)
         assert not answer.failed, answer.texts

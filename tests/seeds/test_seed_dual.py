@@ -43,7 +43,7 @@ def test_a_parameter_of_memory_store_updates(door: Door, name: str) -> None:
     """With an `id` what is given is changed and the rest stays."""
     memory_id = put(door, "The pier is long", importance=2)
     before = door.memory(memory_id)
-    assert door.said("memory_store", id=memory_id, **{name: STORED[name]}) == (
+    assert door.reply("memory_store", id=memory_id, **{name: STORED[name]}) == (
         f"Memory updated successfully (ID: {memory_id})"
     )
     after = door.memory(memory_id)
@@ -54,7 +54,7 @@ def test_a_parameter_of_memory_store_updates(door: Door, name: str) -> None:
 
 def test_without_an_id_a_memory_is_created(door: Door) -> None:
     """`memory_store` says which one it has made."""
-    text = door.said("memory_store", content="The pier is long")
+    text = door.reply("memory_store", content="The pier is long")
     assert text == f"Memory stored successfully with ID: {text.rpartition(' ')[2]}"
 
 
@@ -143,7 +143,7 @@ def test_forgetting_softly_marks_as_deleted(door: Door) -> None:
     assert answer.texts[0] == f"Memory {memory_id} deleted."
     assert ids(door.read("memory_recall", query="quokka")) == []
     assert (door.read("stats")["memories"], door.read("stats")["deleted"]) == (0, 1)
-    assert door.said("restore", id=memory_id) == f"Memory {memory_id} restored."
+    assert door.reply("restore", id=memory_id) == f"Memory {memory_id} restored."
     assert ids(door.read("memory_recall", query="quokka")) == [memory_id]
     assert door.actions(memory_id) == ["insert", "delete", "restore"]
 
@@ -151,9 +151,9 @@ def test_forgetting_softly_marks_as_deleted(door: Door) -> None:
 def test_forgetting_hard_leaves_only_provenance(door: Door) -> None:
     """With `hard` nothing is left to restore but the record of what happened."""
     memory_id = put(door, "The mascot is a quokka")
-    assert door.said("memory_forget", id=memory_id, hard=True) == f"Memory {memory_id} deleted."
+    assert door.reply("memory_forget", id=memory_id, hard=True) == f"Memory {memory_id} deleted."
     assert door.read("stats")["deleted"] == 0
-    assert door.said("restore", id=memory_id) == f"Memory {memory_id} not found."
+    assert door.reply("restore", id=memory_id) == f"Memory {memory_id} not found."
     assert door.actions(memory_id) == ["insert", "delete"]
 
 
@@ -161,7 +161,7 @@ def test_provenance_tells_operation_time_and_metadata(door: Door) -> None:
     """Each line says what was done, when, by whom, and to which fields."""
     memory_id = put(door, "The pier is long")
     door.time.pass_days(1)
-    door.said("memory_store", id=memory_id, importance=9)
+    door.reply("memory_store", id=memory_id, importance=9)
     first, second = door.read("history", id=memory_id)["history"]
     assert (first["action"], second["action"]) == ("insert", "update")
     assert second["at"] == door.time.now.isoformat(timespec="seconds") > first["at"]
@@ -201,10 +201,10 @@ def test_text_search_covers(door: Door, layer: str) -> None:
     [hit] = door.read("search_memories", query="zorbex")["memories"]
     assert hit["id"] == memory_id
     assert "words" in hit["why"]["found_by"]
-    door.said("memory_store", id=memory_id, **{layer: f"{texts[layer]} vrimply"})
+    door.reply("memory_store", id=memory_id, **{layer: f"{texts[layer]} vrimply"})
     assert ids(door.read("search_memories", query="vrimply")) == [memory_id]
     assert ids(door.read("search_memories", query="zorbex")) == []
-    door.said("memory_forget", id=memory_id)
+    door.reply("memory_forget", id=memory_id)
     assert ids(door.read("search_memories", query="vrimply")) == []
 
 

@@ -11,12 +11,12 @@ import pytest
 from doorway import Door, ids, open_house
 
 from files import export_file, import_file
+from operate import always
 from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
 from recollect.ports.models import Capabilities
 from recollect.ports import Capabilities
-from told import always
 
 SIX = {
     "profile": "profile",
@@ -102,7 +102,7 @@ def test_a_memory_has_vector_counter_and_times(door: Door) -> None:
     [near] = door.read("find_similar", content=LAYERS["content"])["memories"]
     assert near["cosine"] == pytest.approx(1.0, abs=0.001)
     door.time.pass_days(1)
-    door.said("update_memory", id=memory_id, trust=0.9)
+    door.reply("update_memory", id=memory_id, trust=0.9)
     body = door.memory(memory_id)
     assert body["updated_at"] == door.time.now.isoformat(timespec="seconds") > body["created_at"]
     assert door.memory(memory_id)["accessed_count"] == 1
@@ -145,10 +145,10 @@ def test_the_methods_of_the_store(door: Door) -> None:
     """Add, get, update, list and delete are verbs here; an unknown id is not found."""
     memory_id = put(door, **LAYERS)
     assert door.memory(memory_id)["content"] == LAYERS["content"]
-    door.said("update_memory", id=memory_id, content="The disk has 90 GB now")
+    door.reply("update_memory", id=memory_id, content="The disk has 90 GB now")
     assert door.memory(memory_id)["content"] == "The disk has 90 GB now"
     assert ids(door.read("list_memories")) == [memory_id]
-    assert door.said("delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
+    assert door.reply("delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
     assert door.refused("get_memory", id=memory_id) == f"Memory {memory_id} not found."
     assert door.refused("update_memory", id=memory_id, content="x") == f"Memory {memory_id} not found."
 
@@ -294,9 +294,9 @@ def test_events_and_cases_are_always_created(door: Door, category: str, choice: 
 def test_forgetting_by_id(door: Door, hard: bool) -> None:
     """A memory is deleted by its id, and is in no list after."""
     memory_id = put(door, "The mascot is a quokka")
-    assert door.said("memory_forget", id=memory_id, hard=hard) == f"Memory {memory_id} deleted."
+    assert door.reply("memory_forget", id=memory_id, hard=hard) == f"Memory {memory_id} deleted."
     assert ids(door.read("list_memories")) == []
-    assert door.said("memory_forget", id="424242", hard=hard) == "Memory 424242 not found."
+    assert door.reply("memory_forget", id="424242", hard=hard) == "Memory 424242 not found."
 
 
 def test_candidates_are_deduplicated_as_they_come(door: Door) -> None:

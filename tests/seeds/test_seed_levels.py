@@ -26,7 +26,7 @@ def closed_to(door: Door, level: str) -> str:
     """Store a memory of a level with a fact of it, and return the memory's id."""
     memory_id = door.store("The key lies under the flowerpot", sensitivity=level, **LABELS)
     fact = {"subject": "key", "predicate": "lies", "object": "flowerpot"}
-    door.said("store_fact", memory_id=memory_id, **fact)
+    door.reply("store_fact", memory_id=memory_id, **fact)
     return memory_id
 
 
@@ -84,7 +84,7 @@ def test_what_has_expired_is_excluded(door: Door, tool: str) -> None:
     """A memory with `ttl_days` is in every answer until its time, and in none after it."""
     memory_id = door.store("The key lies under the flowerpot", ttl_days=2, **LABELS)
     if tool == "query_facts":
-        door.said("store_fact", subject="key", predicate="lies", object="flowerpot", memory_id=memory_id)
+        door.reply("store_fact", subject="key", predicate="lies", object="flowerpot", memory_id=memory_id)
     door.time.pass_days(1.9)
     assert len(ids(door.read(tool, **READS[tool]))) == 1
     door.time.pass_days(0.1)

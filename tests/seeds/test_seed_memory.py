@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from doorway import Door
 
+from operate import token
 from recollect.domain.enums import FactType
-from told import token
 
 STORED = re.compile(r"Memory stored successfully with ID: \d+")
 UPDATED = re.compile(r"Memory updated successfully \(ID: \d+\)")
@@ -32,7 +32,7 @@ EXAMPLE = {
 
 def recalled(door: Door, query: str, **fields: Any) -> list[dict[str, Any]]:
     """Recall and return the JSON array that the first text holds."""
-    return list(json.loads(door.said("memory", action="recall", query=query, **fields)))
+    return list(json.loads(door.reply("memory", action="recall", query=query, **fields)))
 
 
 def remembered(door: Door, content: str, **fields: Any) -> str:
@@ -42,7 +42,7 @@ def remembered(door: Door, content: str, **fields: Any) -> str:
 
 def test_the_usage_example_works(door: Door) -> None:
     """The call that the specification opens with is stored as it says."""
-    assert STORED.fullmatch(door.said("memory", **USAGE))
+    assert STORED.fullmatch(door.reply("memory", **USAGE))
     [hit] = recalled(door, "builder pattern")
     assert {name: hit[name] for name in ("content", "fact_type", "category")} == {
         name: USAGE[name] for name in ("content", "fact_type", "category")
@@ -51,8 +51,8 @@ def test_the_usage_example_works(door: Door) -> None:
 
 def test_the_remember_example_works(door: Door) -> None:
     """Said once it is stored, said again under the same key it is updated, in these words."""
-    assert STORED.fullmatch(door.said("memory", **EXAMPLE))
-    assert UPDATED.fullmatch(door.said("memory", **EXAMPLE))
+    assert STORED.fullmatch(door.reply("memory", **EXAMPLE))
+    assert UPDATED.fullmatch(door.reply("memory", **EXAMPLE))
     assert len(recalled(door, "TypeScript strict mode")) == 1
 
 
@@ -70,9 +70,9 @@ def test_the_recall_example_works(door: Door) -> None:
 def test_the_forget_example_works(door: Door) -> None:
     """A memory is deleted by its id given as text, and not found the second time, in these words."""
     memory_id = remembered(door, "The mascot is a quokka")
-    assert door.said("memory", action="forget", id=memory_id) == f"Memory {memory_id} deleted."
-    assert door.said("memory", action="forget", id=memory_id) == f"Memory {memory_id} not found."
-    assert door.said("memory", action="forget", id="424242") == "Memory 424242 not found."
+    assert door.reply("memory", action="forget", id=memory_id) == f"Memory {memory_id} deleted."
+    assert door.reply("memory", action="forget", id=memory_id) == f"Memory {memory_id} not found."
+    assert door.reply("memory", action="forget", id="424242") == "Memory 424242 not found."
 
 
 def test_forgetting_empties_both_stores(door: Door) -> None:
@@ -80,7 +80,7 @@ def test_forgetting_empties_both_stores(door: Door) -> None:
     memory_id = remembered(door, "The mascot is a quokka")
     checks = {check.name: check for check in door.app.checks()}
     before = int(checks["vector index"].seen.split()[0])
-    door.said("memory", action="forget", id=memory_id)
+    door.reply("memory", action="forget", id=memory_id)
     door.app.vectors.sync()
     checks = {check.name: check for check in door.app.checks()}
     assert [name for name, check in checks.items() if not check.well] == []

@@ -83,7 +83,7 @@ def test_a_field_is_updated_in_place(door: Door, name: str) -> None:
     """An update of one field changes that one, under the same id, and leaves every other as it was."""
     memory_id = door.store(**FIELDS)
     before = door.memory(memory_id)
-    assert door.said("update_memory", id=memory_id, **{name: UPDATED[name]}) == (
+    assert door.reply("update_memory", id=memory_id, **{name: UPDATED[name]}) == (
         f"Memory updated successfully (ID: {memory_id})"
     )
     after = door.memory(memory_id)
@@ -165,7 +165,7 @@ def test_a_timeline_is_ordered_by_creation(door: Door) -> None:
         made.append(door.store(text, **labels))
         door.time.pass_days(1)
     door.store("The gate is shut")
-    door.said("update_memory", id=made[0], importance=0.9)
+    door.reply("update_memory", id=made[0], importance=0.9)
     assert ids(door.read("get_timeline", order="oldest"))[:3] == made
     for name, value in labels.items():
         assert ids(door.read("get_timeline", **{name: value})) == made[::-1]
@@ -177,7 +177,7 @@ def test_the_same_content_is_one_memory(door: Door) -> None:
     first = door.store(content)
     before = door.memory(first)
     door.time.pass_days(3)
-    assert door.said("store_memory", content=content) == f"Memory updated successfully (ID: {first})"
+    assert door.reply("store_memory", content=content) == f"Memory updated successfully (ID: {first})"
     after = door.memory(first)
     assert after["updated_at"] > before["updated_at"]
     assert after["updated_at"] == door.time.now.isoformat(timespec="seconds")
@@ -285,9 +285,9 @@ def test_the_journal_records(door: Door, action: str) -> None:
     """Each kind of write leaves its line, with who did it and when."""
     memory_id = door.store("The pier is long")
     if action == "update":
-        door.said("update_memory", id=memory_id, importance=0.9)
+        door.reply("update_memory", id=memory_id, importance=0.9)
     elif action == "delete":
-        door.said("delete_memory", id=memory_id)
+        door.reply("delete_memory", id=memory_id)
     elif action == "refresh":
         door.store("The pier is long")
     line = door.read("history", id=memory_id)["history"][-1]
@@ -315,7 +315,7 @@ def test_no_tool_changes_the_journal(door: Door) -> None:
         ("purge_expired", {}),
     ]
     for tool, arguments in calls:
-        door.said(tool, **arguments)
+        door.reply(tool, **arguments)
         after = lines()
         assert after[: len(before)] == before
         before = after
@@ -329,8 +329,8 @@ def test_purging_removes_what_has_expired(door: Door) -> None:
     assert door.read("purge_expired") == {"message": "1 expired memory removed.", "ids": [gone]}
     assert door.actions(gone) == ["insert", "purge"]
     assert ids(door.read("list_memories")) == [stays]
-    assert door.said("restore", id=gone) == f"Memory {gone} not found."
-    assert door.said("purge_expired") == "0 expired memories removed."
+    assert door.reply("restore", id=gone) == f"Memory {gone} not found."
+    assert door.reply("purge_expired") == "0 expired memories removed."
 
 
 def test_old_memories_are_condensed_by_category(door: Door) -> None:
@@ -340,9 +340,9 @@ def test_old_memories_are_condensed_by_category(door: Door) -> None:
         for thing in things:
             door.store(f"The {room} holds old {thing}", category=room)
     door.time.pass_days(29)
-    assert door.said("summarize_old") == "0 memories condensed into 0 summaries."
+    assert door.reply("summarize_old") == "0 memories condensed into 0 summaries."
     door.time.pass_days(2)
-    assert door.said("summarize_old") == "6 memories condensed into 2 summaries."
+    assert door.reply("summarize_old") == "6 memories condensed into 2 summaries."
     for room, things in said.items():
         [one] = door.read("list_memories", category=room)["memories"]
         content = door.memory(one["id"])["content"]
@@ -353,9 +353,9 @@ def test_old_memories_are_condensed_by_category(door: Door) -> None:
 def test_deleting_is_for_good_and_journalled(door: Door) -> None:
     """`delete_memory` leaves nothing to find, and a line that says who did it."""
     memory_id = door.store("The mascot is a quokka")
-    assert door.said("delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
+    assert door.reply("delete_memory", id=memory_id) == f"Memory {memory_id} deleted."
     assert door.found("quokka") == []
-    assert door.said("restore", id=memory_id) == f"Memory {memory_id} not found."
+    assert door.reply("restore", id=memory_id) == f"Memory {memory_id} not found."
     assert door.actions(memory_id) == ["insert", "delete"]
 
 
@@ -365,9 +365,9 @@ FACT = {"subject": "release", "predicate": "happens on", "object": "Friday"}
 @pytest.mark.parametrize("part", FACT)
 def test_a_fact_is_stored_and_found_by(door: Door, part: str) -> None:
     """A triple comes back with its parts, and each part finds it, letter case aside; without any all are found."""
-    text = door.said("store_fact", **FACT)
+    text = door.reply("store_fact", **FACT)
     assert text.startswith("Fact stored successfully with ID: ")
-    door.said("store_fact", subject="ferry", predicate="leaves at", object="nine")
+    door.reply("store_fact", subject="ferry", predicate="leaves at", object="nine")
     [fact] = door.read("query_facts", **{part: FACT[part].upper()})["facts"]
     assert {name: fact[name] for name in FACT} == FACT
     assert door.read("query_facts", **{part: "nothing of the kind"})["facts"] == []

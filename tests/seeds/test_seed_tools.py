@@ -88,7 +88,7 @@ def test_a_limit_bounds_here_too(door: Door, tool: str) -> None:
     """No more than `limit` are shown."""
     for number in range(4):
         door.store(f"The anchor number {number}", fact_type="event")
-        door.said("store_fact", subject="anchor", predicate=f"chain {number}", object="iron")
+        door.reply("store_fact", subject="anchor", predicate=f"chain {number}", object="iron")
     assert len(ids(door.read(tool, **ASKED.get(tool, {})))) == 4
     assert len(ids(door.read(tool, **ASKED.get(tool, {}), limit=3))) == 3
 
@@ -101,7 +101,7 @@ def test_an_offset_skips(door: Door, tool: str) -> None:
     ways = {"search_by_file": {"file": "a.py"}, "search_by_concept": {"concept": "pattern"}}.get(tool, {})
     for number in range(5):
         door.store(f"The anchor number {number}", fact_type="event", files_read=["a.py"], concepts=["pattern"])
-        door.said("store_fact", subject="anchor", predicate=f"chain {number}", object="iron")
+        door.reply("store_fact", subject="anchor", predicate=f"chain {number}", object="iron")
     pages = [door.read(tool, **ways, limit=2, offset=at) for at in (0, 2, 4)]
     shown = [one for page in pages for one in ids(page)]
     assert (len(shown), len(set(shown))) == (5, 5)
@@ -116,7 +116,7 @@ def test_an_order_sorts(door: Door, order: str) -> None:
         made.append(door.store(text, importance=importance))
         door.time.pass_days(1)
     crane, ferry, pier = made
-    door.said("update_memory", id=ferry, category="town")
+    door.reply("update_memory", id=ferry, category="town")
     for memory_id in (crane, pier, pier):
         door.memory(memory_id)
     expected = {
@@ -157,10 +157,10 @@ def test_a_fact_keeps_what_is_said_of_it(door: Door) -> None:
     said = {"confidence": 0.9, "sensitivity": "private", "scope": "team", "memory_id": source}
     days = {"valid_from": -30, "valid_to": 300}
     times = {name: (door.time.now + timedelta(days=many)).isoformat() for name, many in days.items()}
-    door.said("store_fact", **FACT, **said, **times)
+    door.reply("store_fact", **FACT, **said, **times)
     [fact] = door.read("query_facts", allow_private=True)["facts"]
     assert {name: fact[name] for name in said | times} == said | times
-    door.said("store_fact", subject="ferry", predicate="leaves at", object="nine")
+    door.reply("store_fact", subject="ferry", predicate="leaves at", object="nine")
     [plain] = door.read("query_facts", subject="ferry")["facts"]
     assert (plain["confidence"], plain["sensitivity"], plain["scope"]) == (0.5, "public", "project")
     assert plain["valid_from"] == door.time.now.isoformat(timespec="seconds")
@@ -170,8 +170,8 @@ def test_a_fact_keeps_what_is_said_of_it(door: Door) -> None:
 def test_a_fact_is_asked_for_by_memory_and_time(door: Door) -> None:
     """Its memory, a time at which it held, and `history` choose; `several` lets two objects hold at once."""
     source = door.store("We release on Mondays now")
-    door.said("store_fact", **FACT, valid_from="2026-01-01")
-    door.said("store_fact", **FACT | {"object": "Monday"}, memory_id=source, valid_from="2026-02-01")
+    door.reply("store_fact", **FACT, valid_from="2026-01-01")
+    door.reply("store_fact", **FACT | {"object": "Monday"}, memory_id=source, valid_from="2026-02-01")
 
     def held(**asked: Any) -> set[str]:
         return {fact["object"] for fact in door.read("query_facts", **asked)["facts"]}
@@ -180,16 +180,16 @@ def test_a_fact_is_asked_for_by_memory_and_time(door: Door) -> None:
     assert held(memory_id=source) == {"Monday"}
     assert held(as_of="2026-01-15") == {"Friday"}
     assert held(history=True) == {"Friday", "Monday"}
-    door.said("store_fact", **FACT | {"object": "Tuesday"}, several=True)
+    door.reply("store_fact", **FACT | {"object": "Tuesday"}, several=True)
     assert held() == {"Monday", "Tuesday"}
 
 
 def test_a_fact_is_forgotten(door: Door) -> None:
     """`forget_fact` deletes one fact for good, and says so in the words that memories are forgotten with."""
     number = door.read("store_fact", **FACT)["id"]
-    assert door.said("forget_fact", id=number) == f"Fact {number} deleted."
+    assert door.reply("forget_fact", id=number) == f"Fact {number} deleted."
     assert door.read("query_facts", history=True)["facts"] == []
-    assert door.said("forget_fact", id=number) == f"Fact {number} not found."
+    assert door.reply("forget_fact", id=number) == f"Fact {number} not found."
 
 
 @pytest.mark.parametrize("scope", ["personal", "project", "team"])

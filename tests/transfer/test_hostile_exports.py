@@ -12,11 +12,11 @@ import pytest
 
 from callers import ADA
 from files import export_file, import_file
+from operate import add, do, ill, listed, rows, shown
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
 from recollect.domain.transfer import ExportPage, Imported
 from recollect.errors import InvalidInput
-from told import do, ill, listed, rows, shown, tell
 
 HEADER = {"format": "recollect", "version": 1, "chain": "part"}
 LINE = {"at": "2026-01-01T00:00:00+00:00", "actor": "x", "namespace": "project:crew/engine", "action": "insert"}
@@ -73,7 +73,7 @@ def test_nothing_gives_way_beyond_its_namespace(app: App, bring: Importing, sett
 def test_high_numbers_are_not_kept(app: App, bring: Importing) -> None:
     """The highest number there is leaves numbers for whatever comes next, which can be read and forgotten."""
     bring(memory("One.", id=LAST), fact("c", id=LAST, memory_id=LAST))
-    one = tell(app, "Something else.")
+    one = add(app, "Something else.")
     assert shown(app, one).content == "Something else."
     assert do(app, "forget", id=str(one)).status is WriteStatus.DELETED
     told = do(app, "store_fact", subject="x", predicate="y", object="z")
@@ -99,7 +99,7 @@ def test_a_strange_journal_harms_nothing(app: App, bring: Importing, odd: dict[s
     line = {"journal": LINE | {"id": 1, "hash": "0" * 64} | odd}
     for _ in range(2):
         bring(line, memory("One."))
-    one = tell(app, "Something else.")
+    one = add(app, "Something else.")
     told = do(app, "store_fact", subject="x", predicate="y", object="z")
     assert do(app, "forget", id=str(one)).status is WriteStatus.DELETED
     assert do(app, "forget_fact", id=told.id).status is WriteStatus.DELETED
@@ -196,7 +196,7 @@ def test_a_name_that_is_no_text_is_written_as_such(app: App, tmp_path: Path) -> 
 
 def test_an_export_never_takes_the_place_of_a_database(app: App, settings: Settings) -> None:
     """Whoever names the store's own file gets an error, and the store is as it was."""
-    one = tell(app, "The mascot is a quokka.")
+    one = add(app, "The mascot is a quokka.")
     with pytest.raises(InvalidInput, match="is a database"):
         export_file(app, settings.folder / "memory.db", ExportPage(), ADA)
     assert listed(app) == [one]

@@ -1,4 +1,4 @@
-"""Short ways to tell a store something through the table of operations, and to look at what became of it."""
+"""Short ways to run operations of the table on a store, and to look at what they did."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def do(app: App, name: str, caller: Caller = ADA, request_id: str = "", **fields
     return perform(app, name, fields, caller, request_id)
 
 
-def tell(app: App, content: str, caller: Caller = ADA, **fields: Any) -> int:
-    """Remember a text and return the id of the memory that says it."""
+def add(app: App, content: str, caller: Caller = ADA, **fields: Any) -> int:
+    """Remember a text and return the id of its memory."""
     return int(do(app, "remember", caller, content=content, **fields).id)
 
 
