@@ -159,11 +159,12 @@ def restore(
 
 
 def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:
-    """Start the background work, and see to it that closing ends it before anything it uses."""
+    """Start the background work, and let closing end it before anything it uses; begin with what is left to tidy."""
     undo.callback(executor.stop)
     undo.callback(store.stopping.set)
     executor.start()
-    executor.submit(partial(_tidy, store, clock))
+    executor.submit(store.text.purge_deleted)
+    executor.submit(lambda: store.records.drop_outcomes(clock() - _RETRIED))
 
 
 def _load_models(
@@ -182,12 +183,6 @@ def _load_models(
         executor.load(rerank)
     if rerank is not None:
         rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
-
-
-def _tidy(store: _Store, clock: Callable[[], datetime]) -> None:
-    """Do what an earlier owner left: take deleted text out of the index, and drop answers that nobody asks for."""
-    store.text.purge_deleted()
-    store.records.drop_outcomes(clock() - _RETRIED)
 
 
 def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event) -> None:

@@ -10,8 +10,6 @@ from typing import Annotated, Any, ClassVar, Final, Required
 from pydantic import (
     ConfigDict,
     Field,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
     WithJsonSchema,
     WrapSerializer,
     computed_field,
@@ -71,10 +69,6 @@ def preview_of(text: str) -> str:
     return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1].rstrip() + "…"
 
 
-def _serialize_preview(memory: Memory, fields: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
-    return fields(memory) if info.round_trip else memory.preview()
-
-
 _PREVIEWED: Final = Memory.model_fields.keys() - Memory.internal - _LAYERS
 _BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
 _COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
@@ -85,7 +79,10 @@ _Preview = Annotated[Any, DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING)]
 _Similar = Annotated[dict[str, Any], DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING, cosine=_COSINE)]
 _Hit = Annotated[dict[str, Any], DescribedBy(Memory, _HIT, similarity=_MATCH, score=_SCORE, why=_WHY)]
 _Detail = Annotated[dict[str, Any], DescribedBy(Memory, _LABELS | {"id"}, _LAYERS, updated_at={"type": "string"})]
-MemoryPreview = Annotated[Memory, WrapSerializer(_serialize_preview, return_type=_Preview)]
+MemoryPreview = Annotated[
+    Memory,
+    WrapSerializer(lambda one, fields, info: fields(one) if info.round_trip else one.preview(), return_type=_Preview),
+]
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -32,11 +32,7 @@ FILTERS: Final = tuple(MemoryFilters.model_fields)
 
 
 class View(MemoryFilters):
-    """What one read may see; the store turns it into SQL, so that nothing else ever leaves a table.
-
-    A level of `sensitivity` that is asked for is seen only when `sensitivities` lets it in; what a later memory
-    replaced is seen only when `superseded`.
-    """
+    """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`."""
 
     namespaces: tuple[str, ...]
     now: datetime

@@ -74,8 +74,8 @@ def options(
 
     **Try:** `recollect remember "We deploy on Fridays"`, then `recollect recall "when do we ship?"`
     """
-    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project}
-    given["daemon"] = False if in_process else None
+    daemon = False if in_process else None
+    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -69,14 +69,9 @@ def _import(
 
 
 def _send(ask: Perform, file: Path, format: ImportFormat | None, options: Given, total: int) -> Imported:
-    with render.progress_bar(disable=not err.is_terminal, transient=True) as progress:
-        task = progress.add_task(file.name, total=total)
+    with render.progress(file.name, hidden=not err.is_terminal, transient=True) as report:
         return send_file(
-            lambda batch: ask("import_batch", **dict(batch)),
-            file,
-            format,
-            options,
-            lambda done: progress.update(task, completed=done),
+            lambda batch: ask("import_batch", **dict(batch)), file, format, options, lambda done: report(done, total)
         )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
@@ -22,13 +20,11 @@ from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.operations import opened
 from recollect.doors.options import Json
-from recollect.doors.render import err
+from recollect.doors.render import Report, err
 from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
 from recollect.store import store_lock
-
-_Report = Callable[[int, int], None]
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
@@ -56,7 +52,7 @@ def reindex(
     """
     settings: Settings = ctx.obj
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
-    with _progress(hidden=as_json) as report:
+    with render.progress("Embedding", hidden=as_json) as report:
         count = _reindex(wanted, report, everything=everything)
     sentences = [f"{count} memories are indexed with {wanted.model}."]
     if wanted.model != settings.model:
@@ -121,9 +117,8 @@ def status(ctx: typer.Context, as_json: Json = False) -> None:
 def stop(ctx: typer.Context, as_json: Json = False) -> None:
     """Stop the daemon; the next command starts it again."""
     stopped = launch.stop(ctx.obj)
-    exit_codes.show(
-        {"stopped": stopped}, as_json, "The memory daemon has stopped." if stopped else "No memory daemon was running."
-    )
+    message = "The memory daemon has stopped." if stopped else "No memory daemon was running."
+    exit_codes.show({"stopped": stopped}, as_json, message)
 
 
 @cli.command()
@@ -179,7 +174,7 @@ def _settings(settings: Settings) -> Check:
     return Check("settings", True, seen)
 
 
-def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
+def _reindex(settings: Settings, report: Report, *, everything: bool) -> int:
     """Let a running daemon do it, and ask again when it ends meanwhile; without one open the store here."""
     for attempt in range(_ATTEMPTS):
         client = launch.running(settings) if settings.daemon else None
@@ -193,7 +188,7 @@ def _reindex(settings: Settings, report: _Report, *, everything: bool) -> int:
     raise DaemonUnreachable("The connection to the memory daemon was lost several times; see its log.")
 
 
-def _follow(client: Client, settings: Settings, report: _Report, *, everything: bool) -> int:
+def _follow(client: Client, settings: Settings, report: Report, *, everything: bool) -> int:
     """Start a reindex in the daemon and report its progress until it ends; return the number of memories."""
     models_dir = settings.models_dir and str(settings.models_dir)
     job = client.post("/reindex", {"model": settings.model, "models_dir": models_dir, "everything": everything})
@@ -209,20 +204,3 @@ def _follow(client: Client, settings: Settings, report: _Report, *, everything: 
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name.replace('journal', 'journal lines')}" for name, count in counts.items())
-
-
-@contextmanager
-def _progress(*, hidden: bool) -> Iterator[_Report]:
-    """Yield what draws a progress bar once it is called, so that an earlier error stands alone."""
-    bar = render.progress_bar(disable=hidden)
-    task = bar.add_task("Embedding", total=None)
-
-    def report(done: int, total: int) -> None:
-        bar.start()
-        bar.update(task, completed=done, total=total)
-
-    try:
-        yield report
-    finally:
-        if bar.live.is_started:
-            bar.stop()

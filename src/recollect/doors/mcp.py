@@ -104,7 +104,9 @@ def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) 
         def report(what: str) -> None:
             from_thread.run(context.session.report_progress, 0.0, None, what)
 
-        return _result(await run_sync(_call, run_of(context.request), params.name, params.arguments or {}, report))
+        answer = await run_sync(_call, run_of(context.request), params.name, params.arguments or {}, report)
+        content = [types.TextContent(type="text", text=text) for text in answer.texts]
+        return types.CallToolResult(content=list(content), structured_content=answer.structured, is_error=answer.failed)
 
     return Server(
         "recollect",
@@ -153,8 +155,3 @@ def _call(run: Run, name: str, arguments: dict[str, Any], report: Callable[[str]
         return run(name, arguments, report)
     except RecollectError as error:
         return memory_tool.failure(error)
-
-
-def _result(answer: ToolAnswer) -> types.CallToolResult:
-    content = [types.TextContent(type="text", text=text) for text in answer.texts]
-    return types.CallToolResult(content=list(content), structured_content=answer.structured, is_error=answer.failed)

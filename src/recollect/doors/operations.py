@@ -9,12 +9,17 @@ from typing import Any
 import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
-from recollect.operations.table import CORE
 from recollect.ports.app import App
+from recollect.operations.table import CORE, Operation
 from recollect.settings import Settings
-from recollect.transfer.table import TRANSFER
+from recollect.transfer.export_page import export_page
+from recollect.transfer.import_batch import import_batch
 
-TABLE = (*CORE, *TRANSFER)
+TABLE = (
+    *CORE,
+    Operation("import_batch", import_batch, destructive=True, idempotent=True),
+    Operation("export_page", export_page),
+)
 
 BY_NAME = {operation.name: operation for operation in TABLE}
 

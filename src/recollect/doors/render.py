@@ -6,7 +6,8 @@ Control characters in stored text never reach the terminal; visible signs replac
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -18,6 +19,9 @@ from rich.text import Text
 
 from recollect.domain import results
 from recollect.domain.enums import Layer
+
+Report = Callable[[int, int], None]
+"""Takes how much of a long work is done, and how much there is."""
 
 out = Console()
 err = Console(stderr=True)
@@ -61,10 +65,22 @@ def print_line(text: str, style: str = "dim") -> None:
     out.print(sanitized(text), style=style, highlight=False, markup=False)
 
 
-def progress_bar(*, disable: bool, transient: bool = False) -> Progress:
-    """Return a progress bar on standard error."""
+@contextmanager
+def progress(name: str, *, hidden: bool, transient: bool = False) -> Iterator[Report]:
+    """Yield what draws a progress bar on standard error once it is called, so that an earlier error stands alone."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=err, disable=disable, transient=transient)
+    bar = Progress(*columns, console=err, disable=hidden, transient=transient)
+    task = bar.add_task(name, total=None)
+
+    def report(done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield report
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def answer(result: Any, offset: int = 0) -> None:
@@ -75,7 +91,8 @@ def answer(result: Any, offset: int = 0) -> None:
         case results.Outcome():
             message, *notes = result.sentences("--supersedes")
             print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
-            _notes(notes)
+            for note in notes:
+                print_line(note)
         case results.Listed():
             _memories(result.memories, "changed", [one.updated_at.date().isoformat() for one in result.memories])
             print_line(_page(len(result.memories), result.total, offset))
@@ -146,7 +163,8 @@ def _recalled(found: results.Recalled) -> None:
     print_line(found.message)
     if found.index is not None and found.index.omitted:
         print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
-    _notes(found.notes)
+    for note in found.notes:
+        print_line(note)
 
 
 def _hit(hit: results.Hit) -> None:
@@ -202,11 +220,6 @@ def _stats(counted: results.Stats) -> None:
         f"{counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
     )
     print_fields(fields)
-
-
-def _notes(notes: Sequence[str]) -> None:
-    for note in notes:
-        print_line(note)
 
 
 def _page(shown: int, total: int, offset: int) -> str:

@@ -1,8 +1,4 @@
-"""From a checked request to the small flat JSON schema that a model reads; nothing here knows any one tool.
-
-What pydantic writes is kept where it says something: types, enums and bounds. Titles, `null`, references, defaults and
-the lengths that only stop abuse are left out.
-"""
+"""From a checked request to the small flat JSON schema that models read: its types, enums and bounds."""
 
 from __future__ import annotations
 

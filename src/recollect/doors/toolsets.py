@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cached_property
 from typing import Any, Final
 
 from recollect.domain.enums import Observation
@@ -29,7 +29,7 @@ _OBSERVED: Final = tuple(Observation)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tool:
     """One operation as a tool: the fields that a model may set; `*` marks those whose names do not say enough.
 
@@ -47,10 +47,10 @@ class Tool:
         """Return the row of the table that it projects."""
         return BY_NAME[self.name]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Return what its arguments must look like."""
-        return _schema(self.name)
+        return input_schema(self.operation.request, self.fields.split(), self.only, self.unlisted.split())
 
 
 _LABELS = "type concepts category tags"
@@ -193,10 +193,7 @@ def call(app: App, name: str, arguments: dict[str, Any], caller: Caller, request
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the tool's request. Blank texts count as absent; in an update they remove the value.
-
-    Raises `InvalidInput` for a parameter that is missing or that the tool does not have; the request checks the rest.
-    """
+    """Return the request's fields: blank ones are left out, or empty in an update; raise `InvalidInput` for others."""
     properties = tool.schema["properties"]
     if unknown := next((name for name in sorted(arguments) if name not in properties), None):
         known = ", ".join(f"`{name}`" for name in properties)
@@ -213,12 +210,6 @@ def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if kind and tool.only.get("type") is _OBSERVED and kind not in _OBSERVED:
         raise InvalidInput("type", f"Invalid type: {one_of(_OBSERVED)}")
     return {name: memory_tool.id_as_text(name, value) for name, value in fields.items()}
-
-
-@cache
-def _schema(name: str) -> Schema:
-    tool = TOOLS[name]
-    return input_schema(tool.operation.request, tool.fields.split(), tool.only, tool.unlisted.split())
 
 
 def _new_value(value: Any, kind: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Query, Update
+from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Update
 from recollect.domain.results import Outcome, Recalled
 from recollect.errors import InvalidInput
 from recollect.operations.recall import recall
@@ -27,7 +27,7 @@ def memory_store(app: App, request: MemoryStore, caller: Caller, *, request_id: 
 
 def memory_recall(app: App, request: MemoryRecall, caller: Caller) -> Recalled:
     """Return an index of all matches and the details that fit the budget, ranked with the profile `habit`."""
-    return recall(app, Query(**{name: getattr(request, name) for name in Query.model_fields}), caller)
+    return recall(app, request, caller)
 
 
 def memory_remember(app: App, request: MemoryRemember, caller: Caller, *, request_id: str = "") -> Outcome:

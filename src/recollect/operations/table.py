@@ -1,4 +1,4 @@
-"""The operations of the core: each verb once. `doors/operations.py` puts them together with those of `transfer`."""
+"""The operations of the core: each verb once. `doors/operations.py` adds those of `transfer`."""
 
 from __future__ import annotations
 

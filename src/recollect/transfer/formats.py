@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -53,7 +54,7 @@ FORMATS: Final = {
     ImportFormat.RECOLLECT: Format(lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
-        json_documents.read_service,
+        partial(json_documents.read, fields_of=json_documents.of_service),
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
@@ -66,7 +67,8 @@ FORMATS: Final = {
         memories_jsonl.read,
     ),
     ImportFormat.MEM0: Format(
-        lambda head: "memory" in head.names and (head.is_list or head.names & _LISTS), json_documents.read_mem0
+        lambda head: "memory" in head.names and (head.is_list or head.names & _LISTS),
+        partial(json_documents.read, fields_of=json_documents.of_mem0),
     ),
 }
 """In the order in which they are tried."""

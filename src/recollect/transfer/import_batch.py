@@ -39,12 +39,8 @@ _LISTED: Final = 20
 
 
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
-    """Write what a batch holds into the caller's namespaces and return what became of it.
-
-    What the gate refuses, or what is no memory, is counted and reported with its place; the rest is written.
-    The same batch again changes nothing, so no answer is kept under its `request_id`.
-    """
-    del request_id
+    """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
+    del request_id  # the same batch again changes nothing
     batch = _Batch(app, request, caller)
     for kind, items in groupby(request.items, key=lambda one: one.kind):
         write = batch.memories if kind is ItemKind.MEMORY else batch.facts
@@ -70,11 +66,7 @@ class _Batch:
         self._checks = Checks(request, caller, request.on_secret or app.on_secret, self.report)
 
     def memories(self, items: Sequence[ImportItem]) -> None:
-        """Write memories, as many together as one transaction may hold.
-
-        The model reads a run while the one before is written and the next is checked. A dry run is one transaction,
-        since the next one would not see what it leaves behind.
-        """
+        """Write memories, one run in a transaction, while the model reads the next; a dry run is one transaction."""
         if self._request.dry_run:
             self._write(next(self._runs(items, len(items))), {})
             return

@@ -45,7 +45,7 @@ def count_items(path: Path, format: ImportFormat | None) -> int:
 
 
 def send_file(
-    send: Send, path: Path, format: ImportFormat | None, options: dict[str, Any], progress: Progress | None = None
+    send: Send, path: Path, format: ImportFormat | None, options: dict[str, Any], progress: Progress
 ) -> Imported:
     """Send a file and return what became of it all; `progress` gets the number of things done."""
     return _FileImport(send, options).run(_counted(read_file(path, name_of(path), format), progress))
@@ -111,11 +111,7 @@ class _FileImport:
         return self._send(ImportBatch(**parts, **self._options))
 
     def _send_items(self, batch: Sequence[ImportItem]) -> None:
-        """Send a batch and count what became of it.
-
-        A dry run stores nothing that a later batch could find. So items of earlier batches are sent again before the
-        batch that repeats them, and not counted.
-        """
+        """Send a batch; a dry run stores nothing, so earlier items that it repeats go first, and count once."""
         marks = [_mark(one) for one in batch] if self._dry else []
         before = tuple(one for one, mark in zip(batch, marks, strict=False) if mark in self._sent)
         self._sent.update(marks)
@@ -169,11 +165,10 @@ class _FileImport:
                 yield MemoryLink(where=where, **here)
 
 
-def _counted(things: Read, progress: Progress | None) -> Read:
+def _counted(things: Read, progress: Progress) -> Read:
     for done, one in enumerate(things, 1):
         yield one
-        if progress is not None:
-            progress(done)
+        progress(done)
 
 
 def _id(value: object) -> int:

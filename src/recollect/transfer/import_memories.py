@@ -72,10 +72,7 @@ class NamespaceImport:
         return next((old for old in seen if record.key is None or old.key is None), None), False
 
     def _same_time(self, one: CheckedMemory, same: Sequence[Memory]) -> Memory | None:
-        """Find the memory of the same text and time; one and what it took up are two, though they may say the same.
-
-        What was merged may have been restored here since.
-        """
+        """Find the memory of the same text and time that is merged as the file says, or was restored here since."""
         record = one.record
         matching = [old for old in same if old.created_at == record.created_at and old.key == record.key]
         alike = [old for old in matching if (old.merged_into is None) == (record.merged_into is None)]

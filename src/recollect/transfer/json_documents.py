@@ -12,22 +12,11 @@ from recollect.transfer.reading import Unreadable, items_of, labels, parsed, set
 _LISTS: Final = ("results", "memories", "records")
 _TEXTS: Final = ("category", "project", "session_id", "speaker", "title")
 _KEY: Final = 480
+_FieldsOf = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def read_service(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield a memory for each entry of an export of mcp-memory-service; raise `Unreadable` when it is none."""
-    return _memories(source, name, _of_service)
-
-
-def read_mem0(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield a memory for each entry of an export of mem0, an object or a bare list; raise `Unreadable`."""
-    return _memories(source, name, _of_mem0)
-
-
-def _memories(
-    source: BinaryIO, name: str, fields_of: Callable[[dict[str, Any]], dict[str, Any]]
-) -> Iterator[ImportItem | Problem]:
-    """Find the list of memories in whatever the export wraps it, and read each."""
+def read(source: BinaryIO, name: str, *, fields_of: _FieldsOf) -> Iterator[ImportItem | Problem]:
+    """Yield a memory, made by `fields_of`, for each entry of the list in the document; raise `Unreadable` for none."""
     found = parsed(source.read())
     while isinstance(found, dict):
         found = next((found[one] for one in _LISTS if one in found), found.get("data"))
@@ -40,7 +29,8 @@ def _memories(
     )
 
 
-def _of_service(entry: dict[str, Any]) -> dict[str, Any]:
+def of_service(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry of mcp-memory-service."""
     kind, tags = entry.get("memory_type"), labels(entry.get("tags"))
     word = kind.strip().lower() if isinstance(kind, str) else ""
     known = {"fact_type": word} if word in set(FactType) else {"type": word} if word in set(Observation) else {}
@@ -49,7 +39,8 @@ def _of_service(entry: dict[str, Any]) -> dict[str, Any]:
     return _of_metadata(entry) | {"content": entry.get("content"), "tags": tags} | known | _times(entry)
 
 
-def _of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
+def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry of mem0."""
     held = entry.get("payload") or entry.get("source_payload")
     whole = (held if isinstance(held, dict) else {}) | set_only(entry)
     content = next((whole[one] for one in ("memory", "content", "text", "data") if whole.get(one)), None)

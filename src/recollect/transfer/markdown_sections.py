@@ -1,7 +1,4 @@
-"""Takes Markdown apart: sections by heading, the front matter, and what headings say without their markup.
-
-markdown-it-py finds the blocks, so that code, comments, lists and tables are never taken for headings.
-"""
+"""Takes Markdown apart with markdown-it-py: sections by heading, the front matter, headings without markup."""
 
 from __future__ import annotations
 

@@ -41,11 +41,7 @@ class _Crashed(DaemonUnreachable):
 
 
 def running(settings: Settings) -> Client | None:
-    """Return a client of the store's daemon if one runs; wait for one that is starting or ending.
-
-    Another owner of the store counts as none. Raises `DaemonUnreachable` when a daemon holds the store but does not
-    answer.
-    """
+    """Return a client of the store's daemon, None without one; raise `DaemonUnreachable` when it does not answer."""
     end = time.monotonic() + _OWNER_TIMEOUT
     while isinstance(seen := _probe(settings.folder), _Obstacle):
         if not isinstance(seen.error, DaemonUnreachable):
@@ -87,10 +83,9 @@ def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -
 def stop(settings: Settings) -> bool:
     """Stop the daemon and wait for its end; return whether one was running."""
     client = running(settings)
-    if client is None:
-        return False
-    _shut_down(settings, client)
-    return True
+    if client is not None:
+        _shut_down(settings, client)
+    return client is not None
 
 
 def log_file(settings: Settings) -> Path:
