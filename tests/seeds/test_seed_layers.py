@@ -16,7 +16,6 @@ from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
 from recollect.ports.models import Capabilities
-from recollect.ports import Capabilities
 
 SIX = {
     "profile": "profile",

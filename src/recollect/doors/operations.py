@@ -9,8 +9,8 @@ from typing import Any
 import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
-from recollect.ports.app import App
 from recollect.operations.table import CORE, Operation
+from recollect.ports.app import App
 from recollect.settings import Settings
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch

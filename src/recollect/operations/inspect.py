@@ -8,7 +8,7 @@ from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.ports.app import App
-from recollect.ports import App, Loadable
+from recollect.ports.models import Loadable
 
 
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
