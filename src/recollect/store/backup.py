@@ -100,9 +100,9 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
 def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[], object] = lambda: None) -> Restored:
     """Put the backup `file` in the place of the store in `folder`, once it has proven whole.
 
-    With `force` a store that holds something is kept aside under another name. `free` is called once all is checked,
-    to end whoever has the store open. Raises `InvalidInput` when the backup is
-    damaged, of a newer Recollect, or the store is not empty; `StoreOwned` when another process has the store open.
+    With `force` a store that holds something is kept aside under another name. `free` is called once all is checked, to
+    end whoever has the store open. Raises `InvalidInput` when the backup is damaged, of a newer Recollect, or the store
+    is not empty; `StoreOwned` when another process has the store open.
     """
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")

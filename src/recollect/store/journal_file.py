@@ -102,7 +102,8 @@ class JournalMirror:
             return Check(name, False, str(error), "Make the file writable, or set RECOLLECT_JOURNAL_MIRROR to another.")
         if not self._tips:
             return Check(name, True, "empty, as the journal is")
-        query, ids = select(journal.c.id, journal.c.hash), (tip.id for tip in self._tips.values())
+        query = select(journal.c.id, journal.c.hash)
+        ids = (tip.id for tip in self._tips.values())
         with self._database.reading() as connection:
             known = {row.id: row.hash for row in select_in(connection, query, journal.c.id, ids)}
         for namespace, tip in sorted(self._tips.items()):

@@ -66,10 +66,8 @@ def held(folder: Path) -> bool:
     try:
         with FileLock(folder / _LOCK, timeout=0, is_singleton=False):
             return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, Timeout)
 
 
 def owned(folder: Path) -> StoreOwned:

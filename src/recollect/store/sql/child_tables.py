@@ -13,10 +13,10 @@ from sqlalchemy import Connection, delete, select, text, update
 
 from recollect.domain.results import Entity
 from recollect.ports.storage import Chunk, Entry
-from recollect.store.sql.filters import ENTITIES
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in
 from recollect.store.sql.tables import label, memory_words, outbox, vector
+from recollect.store.sql.visibility import ENTITIES
 
 _COUNT_WORD = text(
     "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :change) "
@@ -103,19 +103,11 @@ def replace_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chun
     insert_all(connection, vector, chunk_rows(memory_id, chunks))
 
 
-def chunk_rows(memory_id: int, chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
-    """Return the rows that hold the chunks of a memory."""
-    return [
-        {
-            "memory_id": memory_id,
-            "ordinal": ordinal,
-            "start": chunk.start,
-            "stop": chunk.end,
-            "embedding": chunk.vector.tobytes(),
-            "tokens": chunk.tokens or None,
-        }
-        for ordinal, chunk in enumerate(chunks)
-    ]
+def chunk_rows(memory_id: int, chunks: Iterable[Chunk]) -> Iterator[dict[str, Any]]:
+    """Yield the rows that hold the chunks of a memory."""
+    for ordinal, chunk in enumerate(chunks):
+        place = {"memory_id": memory_id, "ordinal": ordinal, "start": chunk.start, "stop": chunk.end}
+        yield place | {"embedding": chunk.vector.tobytes(), "tokens": chunk.tokens or None}
 
 
 def _entities(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:

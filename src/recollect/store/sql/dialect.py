@@ -52,8 +52,10 @@ class Dialect(ABC):
 
 
 class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
-    """A text without its letter case, whatever its alphabet."""
+    """A text without its letter case, whatever its alphabet; written `lower`."""
 
+    name = "lower"
+    identifier = "folded"
     type = Text()
     inherit_cache = True
 
@@ -63,11 +65,6 @@ class unindexed(GenericFunction[int]):  # noqa: N801 - a function of SQL
 
     type = Integer()
     inherit_cache = True
-
-
-@compiles(folded)
-def _lower(element: folded, compiler: SQLCompiler, **options: Any) -> str:
-    return f"lower({compiler.process(element.clauses, **options)})"
 
 
 @compiles(unindexed)

@@ -11,7 +11,7 @@ from recollect.domain.results import Fact, JournalEntry, Memory
 from recollect.domain.search import View
 from recollect.store.sql import facts, mapping, store_metadata
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import count, in_batches
+from recollect.store.sql.statements import count
 from recollect.store.sql.tables import fact, journal, memory
 from recollect.store.sql.visibility import inside, of_levels, unexpired
 
@@ -31,9 +31,8 @@ class SqlExportReader:
         """Return the next memories that may leave in the order of their ids, hidden ones too, expired ones not."""
         with self._database.reading() as connection:
             wanted = _exported(view) & inside(connection, view.namespaces) & (memory.c.id > after)
-            ids = connection.execute(select(memory.c.id).where(wanted).order_by(memory.c.id).limit(limit)).scalars()
-            pages = (mapping.load(connection, memory.c.id.in_(batch)) for batch in in_batches(ids))
-            return sorted((one for page in pages for one in page), key=lambda one: one.id)
+            page = select(memory.c.id).where(wanted).order_by(memory.c.id).limit(limit)
+            return sorted(mapping.load(connection, memory.c.id.in_(page)), key=lambda one: one.id)
 
     def facts(self, view: View, after: int, limit: int) -> list[Fact]:
         """Return the next facts that may leave in the order of their ids, also those that hold no longer."""
@@ -49,12 +48,9 @@ class SqlExportReader:
     def counts(self, view: View) -> dict[str, int]:
         """Count what may leave."""
         with self._database.reading() as connection:
-            conditions = {
-                "memories": (memory, _exported(view) & inside(connection, view.namespaces)),
-                "facts": (fact, _facts(connection, view)),
-                "journal": (journal, _lines(view)),
-            }
-            return {name: count(connection, table, wanted) for name, (table, wanted) in conditions.items()}
+            memories = count(connection, memory, _exported(view), inside(connection, view.namespaces))
+            triples = count(connection, fact, _facts(connection, view))
+            return {"memories": memories, "facts": triples, "journal": count(connection, journal, _lines(view))}
 
 
 def _exported(view: View) -> ColumnElement[bool]:

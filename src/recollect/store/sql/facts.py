@@ -31,10 +31,7 @@ class SqlFacts:
     _database: Database
 
     def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
-        """Return one page of the facts that `view` may see and `query` asks for, and how many there are.
-
-        What held last comes first.
-        """
+        """Return one page of what `view` may see and `query` asks for, what held last first, and how many there are."""
         with self._database.reading() as connection:
             wanted = and_(visible(connection, view), *_asked(query, view))
             page = mapping.FACTS.where(wanted).order_by(fact.c.valid_from.desc(), fact.c.id.desc())

@@ -22,16 +22,14 @@ from recollect.store.sql.visibility import alive, inside, namespace_ids, of_leve
 _STEP: Final = timedelta(days=1)  # a shorter gain is not worth a line in the journal
 _memory = tables.memory.c
 
+_UPDATED = (_memory.updated_at.desc(), _memory.id.desc())
+_used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
 _ORDERS: dict[Order, tuple[ColumnElement[Any], ...]] = {
     Order.NEWEST: (_memory.created_at.desc(), _memory.id.desc()),
     Order.OLDEST: (_memory.created_at, _memory.id),
-    Order.UPDATED: (_memory.updated_at.desc(), _memory.id.desc()),
-    Order.USED: (
-        (func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)).desc(),
-        _memory.updated_at.desc(),
-        _memory.id.desc(),
-    ),
-    Order.IMPORTANT: (_memory.importance.desc(), _memory.updated_at.desc(), _memory.id.desc()),
+    Order.UPDATED: _UPDATED,
+    Order.USED: (_used.desc(), *_UPDATED),
+    Order.IMPORTANT: (_memory.importance.desc(), *_UPDATED),
 }
 
 

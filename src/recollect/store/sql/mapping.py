@@ -7,7 +7,7 @@ So a new field of a memory is a field of `Draft` and of `Memory` and, unless it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -57,8 +57,8 @@ def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]
     """Read every memory that meets `condition`, with its labels and usage."""
     query = select(*_MEMORY).join(namespace, namespace.c.id == memory.c.namespace_id)
     rows = connection.execute(query.outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)).all()
-    labels = _labels(connection, [row.id for row in rows])
-    return [Memory(**row._mapping, scope=scope_of(row.namespace), **_listed(labels[row.id])) for row in rows]
+    lists = dict(_lists(connection, [row.id for row in rows]))
+    return [Memory(**row._mapping, scope=scope_of(row.namespace), **lists[row.id]) for row in rows]
 
 
 def ranking_rows(connection: Connection, condition: ColumnElement[bool]) -> list[RankingRow]:
@@ -98,14 +98,11 @@ def scope_of(name: str) -> Scope:
     return _SCOPES[name.partition(":")[0]]
 
 
-def _labels(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, tuple[str, ...]]]:
-    found: dict[int, dict[str, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+def _lists(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield for each memory its fields that hold several values."""
+    labels: dict[tuple[int, str], tuple[str, ...]] = defaultdict(tuple)
     for row in select_in(connection, select(label).order_by(label.c.position), label.c.memory_id, ids):
-        found[row.memory_id][row.kind] += (row.value,)
-    return found
-
-
-def _listed(labels: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the fields of a memory that hold several values."""
-    entities = tuple(Entity(name, one) for one in EntityType for name in labels[f"{ENTITY}{one}"])
-    return {name: labels[name] for name in LISTS} | {"entities": entities}
+        labels[row.memory_id, row.kind] += (row.value,)
+    for one in ids:
+        entities = tuple(Entity(name, kind) for kind in EntityType for name in labels[one, f"{ENTITY}{kind}"])
+        yield one, {name: labels[one, name] for name in LISTS} | {"entities": entities}

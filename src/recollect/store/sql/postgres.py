@@ -74,8 +74,6 @@ class Postgres(Dialect):
         return [next(fresh) if one is None else one for one in kept]
 
     def _next_ids(self, connection: Connection, table: Table, count: int) -> list[int]:
-        if not count:
-            return []
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())
 
 

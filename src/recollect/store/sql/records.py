@@ -204,14 +204,8 @@ class SqlRecords(SqlListQueries, SqlFacts):
     def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
         """Return memories, of `namespaces` or of all, that were written before the model was ready, oldest first."""
         queued = tables.outbox.c.memory_id
-        waiting = (
-            select(queued)
-            .join(memory, memory.c.id == queued)
-            .where(tables.outbox.c.embedded.is_(False))
-            .group_by(queued)
-            .order_by(queued)
-            .limit(limit)
-        )
+        waiting = select(queued).join(memory, memory.c.id == queued).where(tables.outbox.c.embedded.is_(False))
+        waiting = waiting.group_by(queued).order_by(queued).limit(limit)
         with self._database.reading() as connection:
             if not store_metadata.embeds(connection, self._model):
                 return []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, select
 
 from recollect.store.sql import tables
+from recollect.store.sql.statements import insert_all
 
 MODEL = ("model", "revision", "dimensions")
 GENERATION = "generation"
@@ -22,9 +23,7 @@ def read(connection: Connection) -> dict[str, str]:
 def write(connection: Connection, values: Mapping[str, str]) -> None:
     """Write several stamps, over those of the same names."""
     erase(connection, values)
-    connection.execute(
-        insert(tables.store_metadata), [{"name": name, "value": value} for name, value in values.items()]
-    )
+    insert_all(connection, tables.store_metadata, ({"name": name, "value": value} for name, value in values.items()))
 
 
 def erase(connection: Connection, names: Iterable[str]) -> None:

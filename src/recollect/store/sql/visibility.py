@@ -1,4 +1,8 @@
-"""Which rows a view may see. `visible` is the one home of scope, sensitivity, expiry and deletion for every read."""
+"""Which rows a view may see. `visible` is the one home of scope, sensitivity, expiry and deletion for every read.
+
+Its filters compare labels as functions of their value. An index on the plain value would tempt SQLite to walk
+everything that carries a label once for each memory it checks.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, literal, or_, select
 
+from recollect.domain.enums import EntityType
 from recollect.domain.search import View
-from recollect.store.sql import filters
-from recollect.store.sql.dialect import unindexed
+from recollect.store.sql.dialect import folded, unindexed
 from recollect.store.sql.tables import label, memory, namespace
+
+_EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
+_FILES = ("files_read", "files_modified")
+ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 QUARANTINED = "quarantined"
 """The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
@@ -63,7 +71,7 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 def _visible(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
     here = unindexed(memory.c.namespace_id).in_(namespaces)
     current = [] if view.superseded else [memory.c.superseded_by.is_(None)]
-    return and_(here, of_levels(memory.c.sensitivity, view), alive(view.now), *current, *filters.asked(view))
+    return and_(here, of_levels(memory.c.sensitivity, view), alive(view.now), *current, *_asked(view))
 
 
 def inside(
@@ -75,8 +83,44 @@ def inside(
 
 def passing(connection: Connection, view: View) -> Select[int]:
     """Select the id of everything that `view` may see; the look-up begins with the rarest label it asks for."""
-    seen, rarest = visible(connection, view), filters.rarest(view)
+    seen = visible(connection, view)
+    rarest = next(iter(_labelled(view)), None)
     if rarest is None:
         return select(memory.c.id).where(seen, inside(connection, view.namespaces))
     labelled = select(memory.c.id).join(label, label.c.memory_id == memory.c.id)
     return labelled.where(rarest, seen).distinct()
+
+
+def _asked(view: View) -> list[ColumnElement[bool]]:
+    """Return a condition on a row of `memory` for each filter of the view."""
+    conditions = [memory.c[name] == str(value) for name in _EQUAL if (value := getattr(view, name)) is not None]
+    happened_at = func.coalesce(memory.c.observed_at, memory.c.created_at)
+    if view.since is not None:
+        conditions.append(happened_at >= view.since)
+    if view.until is not None:
+        conditions.append(happened_at <= view.until)
+    mine = label.c.memory_id == memory.c.id
+    return [*conditions, *(exists().where(mine, one).correlate(memory) for one in _labelled(view))]
+
+
+def _labelled(view: View) -> list[ColumnElement[bool]]:
+    """Return the conditions on `label`; the one that the fewest memories are likely to meet comes first."""
+    tags = [_carries(("tags",), tag) for tag in view.tags]
+    files = [] if view.file is None else [label.c.kind.in_(_FILES) & _is_at(view.file)]
+    entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
+    return [*tags, *entities, *files, *(_carries(("concepts",), str(concept)) for concept in view.concepts)]
+
+
+def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
+    fold = func.lower if name.isascii() else folded
+    return and_(label.c.kind.in_(kinds), fold(label.c.value) == fold(literal(name)))
+
+
+def _is_at(path: str) -> ColumnElement[bool]:
+    """Select labels that are `path`, lie below it, or end in it where a name begins; most fail at its last name."""
+    stored = func.replace(label.c.value, "\\", "/")
+    folder = path if path.endswith("/") else f"{path}/"
+    below = [func.substr(stored, 1, len(start)) == start for start in (folder, f"./{folder}")]
+    tail = f"/{path}"
+    ends = func.substr(stored, func.length(stored) - len(tail) + 1) == tail
+    return label.c.value.contains(path.rpartition("/")[2], autoescape=True) & or_(stored == path, *below, ends)

@@ -39,14 +39,9 @@ class SqlWriting(FactWriting):
         What is no number names nothing, now or later; it may be any text, even a secret, and is not kept.
         """
         if request_id and outcome.id.isdecimal():
-            values = {
-                "request_id": self._own(request_id),
-                "status": str(outcome.status),
-                "memory_id": outcome.id,
-                "at": self._now,
-                "notes": json.dumps(outcome.notes),
-            }
-            self._connection.execute(insert(request_outcome).values(**values))
+            kept = {"request_id": self._own(request_id), "status": str(outcome.status), "memory_id": outcome.id}
+            dated = {"at": self._now, "notes": json.dumps(outcome.notes)}
+            self._connection.execute(insert(request_outcome).values(**kept, **dated))
 
     def _own(self, request_id: str) -> str:
         """Return the id as this actor's own: nobody else's request can have been this one."""
@@ -239,10 +234,7 @@ class SqlWriting(FactWriting):
         return next(iter(self._find(condition)), None)
 
     def _insert(self, pairs: Sequence[tuple[Entry, MemoryState]], merged_into: int | None = _LINKED_LATER) -> list[int]:
-        """Write new memories with all that hangs on them; the journal is the caller's.
-
-        Those in sight are queued for the vector index.
-        """
+        """Write new memories with all that hangs on them, and queue those in sight; the journal is the caller's."""
         connection, number = self._connection, self._namespace_id
         ids = self._claim_ids(memory, [state.id for _, state in pairs])
         new = [(one, entry, state) for one, (entry, state) in zip(ids, pairs, strict=True)]

@@ -9,6 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
@@ -78,7 +79,7 @@ class SqliteText(SqlVocabulary):
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
-        grams = _trigrams(piece)
+        grams = dict.fromkeys(piece[start : start + 3] for start in range(len(piece) - 2))
         if not grams:
             return []
         like = "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"
@@ -129,12 +130,12 @@ class SqliteText(SqlVocabulary):
             return bool(connection.exec_driver_sql("SELECT total_changes()").scalar_one() - before > 1)
 
 
+@dataclass(frozen=True, slots=True)
 class _StoredWords:
     """The `StoredWords` of some namespaces: looked up, never scanned for, so the cost hardly depends on the store."""
 
-    def __init__(self, connection: Connection, numbers: list[int]) -> None:
-        self._connection = connection
-        self._numbers = numbers
+    connection: Connection
+    numbers: list[int]
 
     def among(self, spellings: Iterable[str]) -> dict[str, int]:
         """Find the stored words that are one of these."""
@@ -149,17 +150,13 @@ class _StoredWords:
         return self._found(_HOLDING, piece=quoted(piece), shortest=shortest, longest=longest)
 
     def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
-        rows = self._connection.execute(query, values | {"numbers": self._numbers})
+        rows = self.connection.execute(query, values | {"numbers": self.numbers})
         return {row.text: row.uses for row in rows}
 
 
 def quoted(phrase: str) -> str:
     """Make any text one FTS5 string: inside the quotes nothing is syntax."""
     return '"' + phrase.replace('"', '""') + '"'
-
-
-def _trigrams(piece: str) -> list[str]:
-    return list(dict.fromkeys(piece[start : start + 3] for start in range(len(piece) - 2)))
 
 
 def _json(texts: Iterable[str]) -> str:

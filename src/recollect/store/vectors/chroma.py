@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_CONFIGURATION: Any = {"hnsw": {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}}
+_GRAPH = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
+_OPTIONS: Any = {"configuration": {"hnsw": _GRAPH}, "embedding_function": None}
 _BATCH = 5_000
 _ID = re.compile(r"(\d+)\.\d+")
 
@@ -158,16 +159,12 @@ class ChromaIndex:
         return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
 
     def _collection(self, namespace: str) -> Collection:
-        if (known := self._collections.get(namespace)) is not None:
-            return known
-        client = self.open()
-        collection = _guarded(
-            lambda: client.get_or_create_collection(
-                self._name(namespace), configuration=_CONFIGURATION, embedding_function=None
-            )
-        )
-        self._collections[namespace] = collection
-        return collection
+        known = self._collections.get(namespace)
+        if known is None:
+            client, name = self.open(), self._name(namespace)
+            known = _guarded(lambda: client.get_or_create_collection(name, **_OPTIONS))
+            self._collections[namespace] = known
+        return known
 
 
 def chunk_id(memory_id: int, ordinal: int) -> str:

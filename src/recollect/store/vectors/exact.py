@@ -1,7 +1,4 @@
-"""How near memories are to a query by the vectors in SQL: exact cosines, then late interaction over the nearest chunks.
-
-Late interaction reads many chunks of the memories nearest by cosine, and one of each of the others.
-"""
+"""How near memories are to a query by the vectors in SQL: exact cosines, then late interaction over the best chunks."""
 
 from __future__ import annotations
 

@@ -65,7 +65,12 @@ class Outbox:
 
     def doubtful(self) -> list[str]:
         """Return the namespaces whose collection holds another number of vectors than SQL, or finds none of them."""
-        expected = self._expected().items()
+        counted = select(tables.namespace.c.name, func.count(tables.vector.c.memory_id)).select_from(tables.namespace)
+        inside = (tables.memory.c.namespace_id == tables.namespace.c.id) & shown()
+        held = counted.outerjoin(tables.memory, inside)
+        query = held.outerjoin(tables.vector, tables.vector.c.memory_id == tables.memory.c.id)
+        with self._database.reading() as connection:
+            expected = connection.execute(query.group_by(tables.namespace.c.name)).all()
         return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
 
     def differing(self) -> list[str]:
@@ -93,13 +98,10 @@ class Outbox:
                 connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
 
     def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
-        query = (
-            select(tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
-            .join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
-            .where(tables.outbox.c.embedded.is_(True) if wanted is None else wanted)
-            .order_by(tables.outbox.c.id)
-            .limit(_BATCH)
-        )
+        columns = (tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
+        query = select(*columns).join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
+        query = query.where(tables.outbox.c.embedded.is_(True) if wanted is None else wanted)
+        query = query.order_by(tables.outbox.c.id).limit(_BATCH)
         with self._database.reading() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
@@ -120,17 +122,6 @@ class Outbox:
             ids = [chunk_id(memory_id, ordinal) for memory_id, held in stored.items() for ordinal in range(len(held))]
             if ids:
                 self._index.put(namespace, ids, [one for held in stored.values() for one in held])
-
-    def _expected(self) -> dict[str, int]:
-        query = (
-            select(tables.namespace.c.name, func.count(tables.vector.c.memory_id))
-            .select_from(tables.namespace)
-            .outerjoin(tables.memory, (tables.memory.c.namespace_id == tables.namespace.c.id) & shown())
-            .outerjoin(tables.vector, tables.vector.c.memory_id == tables.memory.c.id)
-            .group_by(tables.namespace.c.name)
-        )
-        with self._database.reading() as connection:
-            return {name: int(held) for name, held in connection.execute(query)}
 
 
 def put_pages(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import Connection, Select, select
 
 from recollect.domain.search import View
 from recollect.store.sql import store_metadata, tables
@@ -78,13 +78,11 @@ class SqlChromaVectors(SqlVectors):
         with self._syncing, self._distrusting("cannot be built again, SQL answers"):
             if not self._serves():
                 return
-            try:
+            with self._distrusting("failed and is built again"):
                 self._catch_up()
-            except IndexBroken as error:
-                log.warning("the vector index failed and is built again: %s", error)
-                self._broken |= self._everything()
-                self._index.discard()
-                self._catch_up()
+                return
+            self._index.discard()
+            self._catch_up()
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it."""
@@ -100,7 +98,8 @@ class SqlChromaVectors(SqlVectors):
             yield
         except IndexBroken as error:
             log.warning("the vector index %s: %s", outcome, error)
-            self._broken |= self._everything()
+            with self._database.reading() as connection:
+                self._broken |= set(connection.execute(select(tables.namespace.c.name)).scalars())
 
     @property
     def state(self) -> str:
@@ -156,7 +155,8 @@ class SqlChromaVectors(SqlVectors):
         self, connection: Connection, vector: Vector, view: View, limit: int, growth: Sequence[int] = (1,)
     ) -> dict[int, float] | None:
         """Ask the index for ever more, until `limit` of what it finds may be seen; None when it cannot serve."""
-        numbers, known = namespace_ids(connection, view.namespaces), store_metadata.read(connection)
+        numbers = namespace_ids(connection, view.namespaces)
+        known = store_metadata.read(connection)
         if self.state == "opening" or self._broken & set(numbers):
             return None
         if self._model is not None and store_metadata.generation_of(known) != self._index.generation:
@@ -166,12 +166,13 @@ class SqlChromaVectors(SqlVectors):
         pending = select(tables.outbox.c.memory_id).where(queued)  # the index knows what only waits for the model
         waiting = select(tables.memory.c.id).where(seen, tables.memory.c.id.in_(pending))
         fresh = scan(connection, vector, [tables.vector.c.memory_id.in_(waiting)], limit)
+        allowing = select(tables.memory.c.id).where(seen)
         near: dict[int, float] = {}
         for times in growth:
             found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
             if found is None:
                 return None
-            allowed = _allowed(connection, seen, found)
+            allowed = {row.id for row in select_in(connection, allowing, tables.memory.c.id, found)}
             near = {one: cosine for one, cosine in found.items() if one in allowed} | fresh
             if len(near) >= limit:
                 break
@@ -188,17 +189,8 @@ class SqlChromaVectors(SqlVectors):
                 return None
         return found
 
-    def _everything(self) -> set[str]:
-        with self._database.reading() as connection:
-            return set(connection.execute(select(tables.namespace.c.name)).scalars())
-
 
 def _few(connection: Connection, candidates: Select[int]) -> list[int] | None:
     """Return the candidates where that is so little that looking at all of it is quick."""
     ids = list(connection.execute(candidates.limit(_SCANNED + 1)).scalars())
     return ids if len(ids) <= _SCANNED else None
-
-
-def _allowed(connection: Connection, seen: ColumnElement[bool], ids: Iterable[int]) -> set[int]:
-    query = select(tables.memory.c.id).where(seen)
-    return {row.id for row in select_in(connection, query, tables.memory.c.id, ids)}
