@@ -25,6 +25,7 @@ FOREIGN = 40
 KEPT = 0.97
 FLOORS = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 EVERY, MEAN = "all", "mean"
+ANSWERED = "answered"
 Asked = tuple[str, str]  # group, text of a question
 
 
@@ -52,6 +53,14 @@ class Sample:
     best: list[float] = field(default_factory=list)
     foreign_matches: list[float] = field(default_factory=list)
     foreign_best: list[float] = field(default_factory=list)
+    silent: dict[str, list[bool]] = field(default_factory=dict)
+
+    def unanswered(self, app: App, one: Set) -> None:
+        """Ask, as users do, what the set says its store cannot answer, and what it can."""
+        for question in track([*one.questions, *one.unanswered], f"{self.name}: asking as users do", console=err):
+            hits = recollect.recall(app, Query(query=question.text[:20_000]), caller_of(one.name, question.group)).hits
+            kind = ANSWERED if question.answers else question.category
+            self.silent.setdefault(kind, []).append(not hits)
 
     def answerable(
         self, app: App, caller: Caller, one: Question, hits: Sequence[Hit], behind: dict[str, list[str]]
@@ -185,6 +194,14 @@ def suggested(samples: Sequence[Sample]) -> dict[str, float]:
         if kept and sum(kept) / len(kept) >= KEPT:
             best["mean"] = floor
     return best
+
+
+def show_silent(sample: Sample) -> None:
+    """Print how often recall said nothing, by category of the questions that have no answer."""
+    table = Table("set", "questions", "n", "silent, in percent")
+    for kind, found in sorted(sample.silent.items()):
+        table.add_row(sample.name, kind, str(len(found)), f"{100 * np.mean(found):.1f}")
+    Console(width=120).print(table)
 
 
 def show(report: dict[str, Any]) -> None:

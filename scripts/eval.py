@@ -18,18 +18,16 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+import aged
 import calibration
 import plot
 import recollect
+from gathering import by_vectors_alone, by_words_alone
 from recollect import App, Caller, Query, Settings
 from recollect.domain.results import Hit
-from recollect.domain.search import View
 from recollect.errors import InvalidInput, RecollectError
-from recollect.operations.query.parse import parse
-from recollect.ports.search import Term
-from sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, load, measures
+from sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, fuse, load, measures
 
-FETCH = 50
 ROUNDS = 1000
 CLUSTERS = 5
 SYSTEMS = ("recollect", "fts", "dense", "rrf")
@@ -57,12 +55,8 @@ def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, tuple[l
     """Return each system's best memories and its milliseconds, and the hits of the real recall."""
     query = Query(query=one.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
     recalled, taken = timed(lambda: recollect.recall(app, query, caller))
-    view = View(namespaces=caller.namespaces(), now=app.clock())
-    words = [Term(word) for word in parse(one.text).words]
-    lexical, by_words = timed(lambda: ordered(app.text.search(words, view, FETCH)) if words else [])
-    near, by_meaning = timed(
-        lambda: ordered(app.vectors.nearest(app.embedder.read([one.text], "query")[0].vector, view, FETCH))
-    )
+    lexical, by_words = timed(lambda: by_words_alone(app, one.text, caller))
+    near, by_meaning = timed(lambda: by_vectors_alone(app, one.text, caller))
     fused, fusing = timed(lambda: fuse(lexical, near))
     found = {
         "recollect": ([hit.memory.id for hit in recalled.hits], taken),
@@ -71,19 +65,6 @@ def rankings(app: App, one: Question, caller: Caller) -> tuple[dict[str, tuple[l
         "rrf": (fused, by_words + by_meaning + fusing),
     }
     return found, recalled.hits
-
-
-def fuse(*rankings: list[int]) -> list[int]:
-    """Return the reciprocal rank fusion (k = 60) of rankings."""
-    scores: dict[int, float] = defaultdict(float)
-    for ranking in rankings:
-        for place, memory in enumerate(ranking):
-            scores[memory] += 1.0 / (60 + place + 1)
-    return ordered(scores)
-
-
-def ordered(scores: dict[int, float]) -> list[int]:
-    return sorted(scores, key=lambda memory: (-scores[memory], memory))
 
 
 def evaluate(app: App, one: Set, foreign: list[calibration.Asked] | None) -> tuple[list[dict[str, Any]], Any]:
@@ -110,6 +91,7 @@ def evaluate(app: App, one: Set, foreign: list[calibration.Asked] | None) -> tup
                 tally.groups.append(question.group)
         if foreign is not None and question.category != "adversarial":
             sample.answerable(app, caller, question, hits, behind)
+    sample.unanswered(app, one)
     if foreign is not None:
         sample.refusable(app, foreign)
     return [row(one.name, *about, tally) for about, tally in sorted(tallies.items())], sample
@@ -181,7 +163,9 @@ def settings_of(home: Path, one: Set) -> Settings:
     return Settings(user="eval", team="eval", project="eval", **changes)
 
 
-def run(folders: list[Path], json_file: Path | None, plot_file: Path | None, calibration_file: Path | None) -> None:
+def run(
+    folders: list[Path], json_file: Path | None, plot_file: Path | None, calibration_file: Path | None, at_age: bool
+) -> None:
     for path in filter(None, (json_file, plot_file, calibration_file)):
         if not path.resolve().parent.is_dir():
             raise InvalidInput("file", f"{path} cannot be written: its folder does not exist.")
@@ -191,6 +175,9 @@ def run(folders: list[Path], json_file: Path | None, plot_file: Path | None, cal
     rows: list[dict[str, Any]] = []
     samples = []
     with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
+        if at_age:
+            aged.show([aged.measured(one, settings_of(Path(home), one)) for one in sets])
+            return
         for one in sets:
             foreign = calibration.foreign(one, sets) if calibration_file else None
             with recollect.open_app(settings_of(Path(home), one)) as app:
@@ -198,9 +185,10 @@ def run(folders: list[Path], json_file: Path | None, plot_file: Path | None, cal
                 floor = app.embedder.card.floor
             rows += found
             samples.append(sample)
-    show(rows)
-    if json_file is not None:
-        json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+            show(found)
+            calibration.show_silent(sample)
+            if json_file is not None:
+                json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     if calibration_file is not None:
         report = calibration.report(samples, floor)
         calibration.show(report)
@@ -221,10 +209,16 @@ def main(
             "that here, as JSON.",
         ),
     ] = None,
+    at_age: Annotated[
+        bool,
+        typer.Option(
+            "--aged", help="Instead store each memory at its own date, and ask at once, 60 and 700 days later."
+        ),
+    ] = False,
 ) -> None:
     """Store each set in a new store, ask its questions, and print what came back beside full text, vectors and RRF."""
     try:
-        run(folders, json_file, plot_file, calibration_file)
+        run(folders, json_file, plot_file, calibration_file, at_age)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

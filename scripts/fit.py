@@ -1,4 +1,4 @@
-"""Fit the learned fusion on evaluation sets and write its coefficients, after a cross-validation over conversations.
+"""Fit the learned fusion on evaluation sets, each left out once to judge by, and write its coefficients.
 
 Everything it learns from comes out of the real store through the same code that recall runs.
 """
@@ -6,190 +6,310 @@ Everything it learns from comes out of the real store through the same code that
 from __future__ import annotations
 
 import json
-import pickle
-import random
-import tempfile
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, TypeAlias
 
 import numpy as np
+import torch
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-import recollect
-from recollect import App, Query, Settings
-from recollect.engines.fusion import Network, features
+import curves
+import plot
+import silence
+import training
+from gathering import FOREIGN, Example, Limits, examples_of
+from recollect.engines.fusion import Network, Part
 from recollect.errors import InvalidInput, RecollectError
-from recollect.operations.query.features import gather
-from recollect.operations.visibility import view_of
-from sets import DEPTH, Question, Set, caller_of, err, fill, load, measures
-from training import FOLDS, ROUNDS, SEEDS, Example, averaged, calibrated, fit, plain, smaller
+from sets import DEPTH, err, load, measures
+from training import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "recollect" / "engines" / "fusion.json"
-WORDS = (
-    "bm25 bm25_of_best bm25_near bm25_around bm25_before bm25_after held held_around passage phrase "
-    "speaker_named speaker_not_named date_match time_match length in_session questions questions_before number_match "
-    "words unknown rarest best_bm25 best_held"
-).split()
-MEANING = (
-    "cosine cosine_outstanding cosine_to_best cosine_near cosine_before cosine_after late late_rare late_near "
-    "late_to_best late_rare_to_best late_outstanding usual_cosine best_cosine best_late"
-).split()
-FOREIGN = 30
-ASIDE = "adversarial"  # such questions name the wrong speaker: their answers are not what was asked for
-out = Console(width=160)
+TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "engines" / "fusion.json"
+ASIDE: Final = ("adversarial", FOREIGN)  # adversarial ones name the wrong speaker: their answers are not what was asked
+PARENTS: Final = ("words", "vectors", "rrf")
+KEPT: Final = 0.975  # of the questions that have an answer, by the floor, on the mean over the sets
+FLOORS: Final = (0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15)
+Orders: TypeAlias = list[np.ndarray]
+Order: TypeAlias = tuple[Part, Part]
+Matches: TypeAlias = dict[str, list[tuple[np.ndarray, np.ndarray]]]  # by set and question: the best ones, and whether
+out = Console(width=200)
 
 
-def examples_of(app: App, one: Set, others: Sequence[Question], folds: dict[str, int]) -> list[Example]:
-    """Gather the evidence for every question of a set, and for some whose answer is not in the store."""
-    behind = fill(app, one.name, one.folder)
-    groups = sorted({question.group for question in one.questions})
-    found: list[Example] = []
-    for question in track(one.questions, f"{one.name}: asking", console=err):
-        found.append(_example(app, one, question, question.group, behind, folds))
-    for group in groups:
-        strange = [other for other in (*one.questions, *others) if other.group != group or other in others]
-        some = random.Random(group).sample(strange, min(FOREIGN, len(strange)))
-        found += [
-            replace(_example(app, one, replace(other, answers=frozenset()), group, behind, folds), category="foreign")
-            for other in some
-        ]
+@dataclass(frozen=True)
+class Compiled:
+    """A set as a network sees it: its questions, and these with their copies in other words and in small stores."""
+
+    asked: list[Question]
+    copies: list[Question]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What networks that were fitted without a set give its questions and their copies, in the mean and by seed."""
+
+    asked: Orders
+    copies: Orders
+    seeds: list[Orders]
+
+
+def ordered(one: Order, questions: Sequence[Question]) -> Orders:
+    """Return the scores of each question's candidates."""
+    network = Network(*one, training.nothing(), 1.0)
+    return [network.order(question.known) for question in questions]
+
+
+def fitted(sets: Mapping[str, Compiled], inputs: Inputs, seeds: int, rounds: int) -> list[Order]:
+    """Fit a network for each seed on the sets, each counting alike."""
+    return [training.fit([one.copies for one in sets.values()], inputs, seed, rounds) for seed in range(seeds)]
+
+
+def mean(orders: Sequence[Order]) -> Order:
+    """Return the mean of several networks."""
+    return averaged([own for own, _ in orders]), averaged([talk for _, talk in orders])
+
+
+def leave_out(sets: Mapping[str, Compiled], inputs: Inputs, seeds: int, rounds: int, title: str) -> dict[str, LeftOut]:
+    """Return for each set what networks give it that were fitted on all the others."""
+    found: dict[str, LeftOut] = {}
+    for name in track(list(sets), f"{title}: each set left out", console=err):
+        networks = fitted({other: one for other, one in sets.items() if other != name}, inputs, seeds, rounds)
+        together, asked = mean(networks), sets[name].asked
+        by_seed = [ordered(one, asked) for one in networks]
+        found[name] = LeftOut(ordered(together, asked), ordered(together, sets[name].copies), by_seed)
     return found
 
 
-def _example(
-    app: App, one: Set, question: Question, group: str, behind: dict[str, list[str]], folds: dict[str, int]
-) -> Example:
-    query = Query(query=question.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
-    candidates = gather(app, query, view_of(app, query, caller_of(one.name, group)))
-    relevant = [bool(question.answers & set(behind[str(number)])) for number in candidates.signals]
-    return Example(
-        set=one.name,
-        group=group,
-        category=question.category,
-        query=candidates.query,
-        found=tuple(candidates.signals.values()),
-        relevant=tuple(relevant),
-        answers=len(question.answers),
-        fold=folds.get(group, folds[question.id]),
-    )
-
-
-def folds_of(sets: Sequence[Set]) -> dict[str, int]:
-    """Deal conversations to folds, the same one in whatever set it stands; a set of one group is dealt by question."""
-    groups = sorted({q.group for one in sets for q in one.questions if len({r.group for r in one.questions}) > 1})
-    dealt = {group: number % FOLDS for number, group in enumerate(groups)}
-    for one in sets:
-        dealt |= {question.id: number % FOLDS for number, question in enumerate(one.questions)}
-    return dealt
-
-
-def weighted(examples: Sequence[Example]) -> list[Example]:
-    """Let small sets count for more than their number of questions, and questions put aside for less."""
-    count: dict[str, int] = defaultdict(int)
-    for one in examples:
-        count[one.set] += 1
-    aside = {ASIDE: 0.1, "foreign": 0.5}
-    return [replace(one, weight=count[one.set] ** -0.5 * aside.get(one.category, 1.0)) for one in examples if one.found]
-
-
-def trained(examples: Sequence[Example], names: Sequence[str], rounds: int) -> Network:
-    """Fit several networks on the examples and on smaller versions of them, and return their mean."""
-    dice = random.Random(5)
-    more = [*examples, *(less for one in examples if (less := smaller(one, dice)).found)]
-    return averaged([fit(more, names, seed, rounds) for seed in range(SEEDS)])
-
-
-def validated(examples: Sequence[Example], names: Sequence[str], title: str, rounds: int) -> list[np.ndarray]:
-    """Return for each example the scores of a network that was fitted without its conversation."""
-    scores: list[np.ndarray] = [np.zeros(0)] * len(examples)
-    for fold in track(sorted({one.fold for one in examples}), f"{title}: cross-validation", console=err):
-        network = trained([one for one in examples if one.fold != fold], names, rounds)
-        for number, one in enumerate(examples):
-            if one.fold == fold:
-                scores[number] = network.scores(features(one.found, one.query, names))
-    return scores
-
-
-def show(examples: Sequence[Example], scores: Sequence[np.ndarray], title: str) -> None:
-    """Print what the cross-validated scores bring back, set by set."""
-    found: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for one, given in zip(examples, scores, strict=True):
-        if one.category in (ASIDE, "foreign"):
+def reached(questions: Sequence[Question], rankings: Sequence[Sequence[bool]], apart: bool) -> np.ndarray:
+    """Return the means of nDCG@10, recall@10 and any@5 in points; `apart` asks for questions of no shared word only."""
+    found = []
+    for one, hits in zip(questions, rankings, strict=True):
+        if not ordinary(one.example) or (apart and not shares_nothing(one)):
             continue
-        order = np.argsort(-given, kind="stable")[:DEPTH]
-        names = [f"{number}" for number in range(one.answers)]
-        ranking = [names[sum(one.relevant[:place])] if one.relevant[place] else "-" for place in order]
-        found[one.set].append(measures(ranking, frozenset(names)))
-    shown = ("recall@1", "recall@5", "recall@10", "any@5", "any@10", "ndcg@10", "mrr")
-    table = Table("set", "n", *shown, title=f"{title}, cross-validated over conversations, without {ASIDE} ones")
-    for name, some in found.items():
-        table.add_row(
-            name, str(len(some)), *(f"{100 * np.mean([one[metric] for one in some]):.1f}" for metric in shown)
-        )
+        names = [str(number) for number in range(one.example.answers)]
+        ranking = [names[sum(hits[:place])] if hit else "-" for place, hit in enumerate(hits[:DEPTH])]
+        given = measures(ranking, frozenset(names))
+        found.append([given[metric] for metric in ("ndcg@10", "recall@10", "any@5")])
+    return 100 * np.mean(found, axis=0) if found else np.full(3, np.nan)
+
+
+def ordinary(one: Example) -> bool:
+    """Say whether a question has an answer, and is not put aside."""
+    return one.answers > 0 and one.category not in ASIDE
+
+
+def shares_nothing(one: Question) -> bool:
+    """Say whether no answer that was found holds any word of the question, in whatever form or spelling."""
+    return bool(one.relevant.any()) and float(one.known["held"][one.relevant].max()) == 0.0
+
+
+def ranked(questions: Sequence[Question], orders: Orders) -> list[list[bool]]:
+    """Return of each question's candidates, best first, whether they answer it."""
+    return [
+        one.relevant[np.argsort(-order, kind="stable")].tolist() for one, order in zip(questions, orders, strict=True)
+    ]
+
+
+def convex(questions: Sequence[Question], share: float) -> Orders:
+    """Return the scores of a plain mix: so much (0–1) of the cosine, where there is one, and bm25 for the rest."""
+    return [share * one.known.get("cosine", np.float32(0)) + (1 - share) * one.known["bm25"] for one in questions]
+
+
+def best_mix(sets: Mapping[str, Compiled]) -> float:
+    """Return the share of the cosine that is best on the mean over the sets."""
+    shares = [step / 20 for step in range(21)]
+    means = [
+        np.mean([reached(one.asked, ranked(one.asked, convex(one.asked, share)), False)[0] for one in sets.values()])
+        for share in shares
+    ]
+    return shares[int(np.argmax(means))]
+
+
+def show(sets: Mapping[str, Compiled], found: Mapping[str, LeftOut], title: str, mixes: Mapping[str, float]) -> None:
+    """Print what each set's questions bring back beside the parents, and those alone that share no word."""
+    columns = ("set", "n", *PARENTS, "mix", "network", "± seeds", "any@5", "no word shared", "vectors", "network")
+    table = Table(*columns, title=f"{title}: nDCG@10 / recall@10")
+    for name, one in sets.items():
+        rows = [reached(one.asked, [q.example.parents[place] for q in one.asked], False) for place in range(3)]
+        rows.append(reached(one.asked, ranked(one.asked, convex(one.asked, mixes[name])), False))
+        network = reached(one.asked, ranked(one.asked, found[name].asked), False)
+        seeds = np.array([reached(one.asked, ranked(one.asked, some), False) for some in found[name].seeds])
+        spread = (seeds.max(0) - seeds.min(0)) / 2
+        apart = [question for question in one.asked if ordinary(question.example) and shares_nothing(question)]
+        near = reached(one.asked, [q.example.parents[1] for q in one.asked], True)
+        own = reached(one.asked, ranked(one.asked, found[name].asked), True)
+        figures = [*map(pair, rows), f"[bold]{pair(network)}[/bold]", pair(spread), f"{network[2]:.1f}"]
+        count = str(sum(ordinary(question.example) for question in one.asked))
+        table.add_row(name, count, *figures, str(len(apart)), pair(near), pair(own))
     out.print(table)
 
 
-def finished(examples: Sequence[Example], names: Sequence[str], title: str, rounds: int) -> Network:
-    """Return the network fitted on everything, calibrated on what the cross-validation gave."""
-    scores = validated(examples, names, title, rounds)
-    show(examples, scores, title)
-    honest = [(one, given) for one, given in zip(examples, scores, strict=True) if one.category != ASIDE]
-    weights = [one.weight for one, given in honest for _ in given]
-    answers = [answer for one, _ in honest for answer in one.relevant]
-    return calibrated(
-        trained(examples, names, rounds), np.concatenate([given for _, given in honest]), answers, weights
-    )
+def pair(figures: np.ndarray) -> str:
+    """Return nDCG@10 and recall@10 as they are printed."""
+    return "–" if np.isnan(figures[0]) else f"{figures[0]:.1f} / {figures[1]:.1f}"
 
 
-def run(folders: list[Path], evidence: Path | None, target: Path, rounds: int) -> None:
+def refusing(
+    sets: Mapping[str, Compiled], found: Mapping[str, LeftOut], inputs: Inputs, seeds: int
+) -> tuple[Part, float, Matches]:
+    """Return the part for the query, its stretch, and each question's best matches by parts fitted without its set."""
+    copies = {
+        name: [silence.judged(q, order) for q, order in zip(one.copies, found[name].copies, strict=True)]
+        for name, one in sets.items()
+    }
+    best = {}
+    for name, one in sets.items():
+        part, stretch = silence.fit([some for other, some in copies.items() if other != name], inputs, 1)
+        asked = [silence.judged(q, order) for q, order in zip(one.asked, found[name].asked, strict=True)]
+        best[name] = [(sigmoid(stretch * two.orders + part(two.known)[0]), two.relevant) for two in asked]
+    part, stretch = silence.fit(list(copies.values()), inputs, seeds)
+    return part, stretch, best
+
+
+def sigmoid(odds: np.ndarray) -> np.ndarray:
+    """Return the probability of each log-odds."""
+    return 1 / (1 + np.exp(-odds.astype(float)))
+
+
+def show_silence(sets: Mapping[str, Compiled], best: Matches, title: str) -> None:
+    """Print how often each floor is silent, by set and category, and which floor keeps enough on the mean."""
+    odds = {name: np.array([matches[0] for matches, _ in found]) for name, found in best.items()}
+    kept = {
+        name: np.sort([odd for odd, q in zip(odds[name], one.asked, strict=True) if ordinary(q.example)])
+        for name, one in sets.items()
+    }
+    steps = [step / 1000 for step in range(1, 500)]
+    shown = [np.mean([(found >= step).mean() for found in kept.values() if len(found)]) for step in steps]
+    floor = max((step for step, share in zip(steps, shown, strict=True) if share >= KEPT), default=steps[0])
+    floors = sorted({*FLOORS, floor})
+    table = Table("set", "questions", "n", *(f"{one:g}" for one in floors), title=f"{title}: silent, in percent")
+    for name, one in sets.items():
+        kinds: dict[str, list[float]] = {}
+        for odd, question in zip(odds[name], one.asked, strict=True):
+            kind = "answered" if ordinary(question.example) else question.example.category
+            kinds.setdefault(kind, []).append(odd)
+        for kind, some in sorted(kinds.items()):
+            shares = [f"{100 * np.mean(np.array(some) < step):.0f}" for step in floors]
+            table.add_row(name, kind, str(len(some)), *shares, end_section=kind == max(kinds))
+    out.print(table, f"Highest floor that shows {100 * KEPT:.1f} % of the answered, on the mean: {floor:.3f}")
+
+
+def show_reliability(sets: Mapping[str, Compiled], best: Matches, title: str) -> None:
+    """Print of each tenth of `match` which share of the hits is relevant, and how far that is from `match`."""
+    table = Table("set", *(f"{step / 10:.1f}" for step in range(10)), "error", title=f"{title}: relevant, in percent")
+    for name in [*sets, curves.EVERY]:
+        some = [name] if name in sets else list(sets)
+        rows = curves.reliability([(sets[one].asked, best[one]) for one in some])
+        shares = [f"{100 * row.relevant:.0f}" if row.weight else "" for row in rows]
+        table.add_row(name, *shares, f"{100 * curves.error(rows):.1f}")
+    out.print(table)
+
+
+def finished(sets: Mapping[str, Compiled], inputs: Inputs, given: Given, title: str) -> Network | None:
+    """Judge each set left out, and return the network that is fitted on all; None where only the judging is wanted."""
+    found = leave_out(sets, inputs, given.seeds, given.rounds, title)
+    mixes = {name: best_mix({other: sets[other] for other in sets if other != name}) for name in sets}
+    show(sets, found, f"{title}, each set left out", mixes)
+    part, stretch, best = refusing(sets, found, inputs, given.seeds)
+    show_silence(sets, best, f"{title}, each set left out")
+    show_reliability(sets, best, f"{title}, each set left out")
+    if given.plots is not None and inputs is FUSED:
+        curves.draw({name: (one.asked, best[name]) for name, one in sets.items()}, given.plots)
+    if given.leave_out:
+        return None
+    return Network(*mean(fitted(sets, inputs, given.seeds, given.rounds)), part, stretch)
+
+
+def judge(network: Network, sets: Mapping[str, Compiled], mix: float) -> None:
+    """Print what the finished network brings back of sets that it was not fitted on."""
+    if not sets:
+        return
+    orders = {name: ordered((network.own, network.talk), one.asked) for name, one in sets.items()}
+    found = {name: LeftOut(some, [], [some]) for name, some in orders.items()}
+    show(sets, found, "only for judging", dict.fromkeys(sets, mix))
+    best = {name: [top(network, question) for question in one.asked] for name, one in sets.items()}
+    show_silence(sets, best, "only for judging")
+    show_reliability(sets, best, "only for judging")
+
+
+def top(network: Network, question: Question) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best matches of a question, and whether they answer it."""
+    scores = network.scores_of(question.known, question.example.query)
+    best = np.argsort(-scores, kind="stable")[:DEPTH]
+    return sigmoid(scores[best]), question.relevant[best]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was asked for: how many networks are averaged, how long each is trained, and whether only to judge."""
+
+    seeds: int
+    rounds: int
+    leave_out: bool
+    limits: Limits
+    plots: Path | None = None
+
+
+def run(folders: list[Path], judging: list[Path], evidence: Path | None, target: Path, given: Given) -> None:
     for path in filter(None, (evidence, target)):
         if not path.resolve().parent.is_dir():
             raise InvalidInput("file", f"{path} cannot be written: its folder does not exist.")
-    if evidence is not None and evidence.is_file():
-        examples = pickle.loads(evidence.read_bytes())
-    else:
-        examples = collected(load(folders))
-        if evidence is not None:
-            evidence.write_bytes(pickle.dumps(examples))
-    ready = weighted(examples)
-    fused = finished(ready, WORDS + MEANING, "words and meaning", rounds)
-    words = finished(ready, WORDS, "words alone", rounds)
-    target.write_text(json.dumps({"fused": plain(fused), "words": plain(words)}) + "\n", encoding="utf-8")
-    out.print(f"{target.name} written: {len(ready)} questions, {sum(len(one.found) for one in ready)} candidates.")
+    if given.plots is not None:
+        plot.check()
+    if evidence is not None:
+        evidence.mkdir(exist_ok=True)
+    torch.set_num_threads(1)  # more of them wait for one another
+    sets, others = load(folders), load(judging) if judging else []
+    examples = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
+    words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
+    both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
+    fused = finished(both, FUSED, given, "words and meaning")
+    lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
+    if fused is None or lexical is None:
+        return
+    target.write_text(json.dumps({"fused": plain(fused), "words": plain(lexical)}) + "\n", encoding="utf-8")
+    judge(fused, {one.name: compiled_set(examples[one.name], True, copies=False) for one in others}, best_mix(both))
+    out.print(f"{target.name} written: {sum(len(one.asked) for one in both.values())} questions.")
 
 
-def collected(sets: Sequence[Set]) -> list[Example]:
-    """Store each set in a store of its own and gather what recall would know."""
-    folds, examples = folds_of(sets), []
-    for one in sets:
-        alone = len({question.group for question in one.questions}) == 1
-        others = [question for other in sets if alone and other is not one for question in other.questions]
-        with tempfile.TemporaryDirectory(prefix="recollect-fit-") as home:
-            settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
-            with recollect.open_app(settings) as app:
-                examples += examples_of(app, one, others, folds)
-    return examples
+def read(examples: Sequence[Example]) -> bool:
+    """Say whether the model reads the language of most of a set's questions."""
+    return sum(one.query.semantic for one in examples) > len(examples) / 2
+
+
+def compiled_set(examples: Sequence[Example], semantic: bool, *, copies: bool) -> Compiled:
+    """Return a set as a network sees it."""
+    return Compiled(compiled(examples, semantic, False), compiled(examples, semantic, True) if copies else [])
 
 
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
+    judging: Annotated[list[Path] | None, typer.Option("--judge", help="A set to judge by, never to fit on.")] = None,
     evidence: Annotated[
         Path | None,
-        typer.Option(help="Keep the evidence here, and use it when it is there: a pickle, so only one of your own."),
+        typer.Option(
+            help="A folder that keeps the evidence of each set and gives it when it is there. Pickles: only your own."
+        ),
     ] = None,
     target: Annotated[Path, typer.Option(help="Where the coefficients go.")] = TARGET,
     rounds: Annotated[int, typer.Option(min=10, help="How many steps each network is trained.")] = ROUNDS,
+    seeds: Annotated[int, typer.Option(min=1, help="How many networks are averaged.")] = SEEDS,
+    questions: Annotated[int, typer.Option(min=1, help="The most questions of a set that are asked.")] = 250,
+    plots: Annotated[
+        Path | None, typer.Option("--plots", help="Draw reliability and silence into this folder.")
+    ] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Only judge each set left out; write nothing.")
+    ] = False,
 ) -> None:
-    """Gather evidence on every set, cross-validate, fit on everything and write the coefficients."""
+    """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients."""
     try:
-        run(folders, evidence, target, rounds)
+        limits = replace(Limits(), questions=questions)
+        run(folders, judging or [], evidence, target, Given(seeds, rounds, leave_out, limits, plots))
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

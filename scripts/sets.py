@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from rich.progress import track
 
 import recollect
 from recollect import App, Caller, Draft
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, RecollectError
 
 err = Console(stderr=True)
 DEPTH = 10
@@ -37,11 +39,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Set:
-    """The folder of a set, by whose name it goes, and its questions."""
+    """The folder of a set, by whose name it goes, its questions, and those that its corpus does not answer."""
 
     name: str
     folder: Path
     questions: list[Question]
+    unanswered: list[Question] = field(default_factory=list)
+
+    def sizes(self) -> Counter[str]:
+        """Return how many memories each group has."""
+        return Counter(one.get("group") or "all" for one in rows_of(self.folder / "corpus.jsonl"))
 
 
 def caller_of(name: str, group: str) -> Caller:
@@ -77,15 +84,20 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 
 def questions(folder: Path) -> list[Question]:
-    """Return the queries that have an answer in the corpus; raises `InvalidInput` naming the file that is wrong."""
+    """Return the queries, with their answers in the corpus; raises `InvalidInput` naming the file that is wrong."""
     asked = rows_of(folder / "queries.jsonl")
     answers = _answers(
         folder / "qrels.tsv", {one["id"] for one in asked}, {one["id"] for one in rows_of(folder / "corpus.jsonl")}
     )
     return [
-        Question(one["id"], one["text"], one.get("group") or "all", one.get("category") or "all", frozenset(found))
+        Question(
+            one["id"],
+            one["text"],
+            one.get("group") or "all",
+            one.get("category") or "all",
+            frozenset(answers.get(one["id"], ())),
+        )
         for one in asked
-        if (found := answers.get(one["id"]))
     ]
 
 
@@ -108,33 +120,63 @@ def _answers(path: Path, queries: set[str], corpus: set[str]) -> dict[str, set[s
 
 def load(folders: list[Path]) -> list[Set]:
     """Read every set before anything is stored, so that whatever is wrong with one is said at once."""
-    found = [Set(folder.resolve().name, folder, questions(folder)) for folder in folders]
+    found = [_set(folder) for folder in folders]
     for one in found:
         if sum(one.name == other.name for other in found) > 1:
             raise InvalidInput("folders", f"Two folders are named {one.name}; each set needs a name of its own.")
     return found
 
 
-def fill(app: App, name: str, folder: Path) -> dict[str, list[str]]:
-    """Store the corpus as its users would; return the corpus ids behind each memory's id."""
+def _set(folder: Path) -> Set:
+    asked = questions(folder)
+    answered = [one for one in asked if one.answers]
+    return Set(folder.resolve().name, folder, answered, [one for one in asked if not one.answers])
+
+
+class Clock:
+    """A clock that stands still where it was set."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2025, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """Return the time it was set to."""
+        return self.now
+
+
+def fill(
+    app: App, name: str, folder: Path, groups: frozenset[str] | None = None, clock: Clock | None = None
+) -> dict[str, list[str]]:
+    """Store the corpus, or some groups of it, as its users would; return the corpus ids behind each memory's id.
+
+    A memory that is refused is skipped with a note. With a `clock`, each is stored at its own date.
+    """
     behind: dict[str, list[str]] = defaultdict(list)
     corpus = [one for one in rows_of(folder / "corpus.jsonl") if one["text"].strip()]
-    for one in track(corpus, f"{name}: storing", console=err):
-        given = {
-            "title": (one.get("title") or "")[:300] or None,
-            "speaker": one.get("speaker"),
-            "session_id": one.get("session"),
-            "position": one.get("pos"),
-            "observed_at": one.get("timestamp") or None,
-        }
+    some = [one for one in corpus if groups is None or (one.get("group") or "all") in groups]
+    for one in track(some, f"{name}: storing", console=err):
+        if clock is not None and one.get("timestamp"):
+            clock.now = datetime.fromisoformat(one["timestamp"]).replace(tzinfo=UTC)
         try:
-            draft = Draft(content=one["text"], **{field: value for field, value in given.items() if value is not None})
-            stored = recollect.remember(app, draft, caller_of(name, one.get("group") or "all"))
-        except InvalidInput as error:
-            raise InvalidInput("folder", f"{folder / 'corpus.jsonl'}, memory {one['id']!r}: {error}.") from error
+            stored = recollect.remember(app, _draft(one), caller_of(name, one.get("group") or "all"))
+        except RecollectError as error:
+            err.print(f"Skipped: {folder / 'corpus.jsonl'}, memory {one['id']!r}: {error}", soft_wrap=True)
+            continue
         behind[stored.id].append(one["id"])
     app.vectors.sync()
     return behind
+
+
+def _draft(one: dict[str, Any]) -> Draft:
+    given = {
+        "title": (one.get("title") or "")[:300] or None,
+        "speaker": one.get("speaker"),
+        "session_id": one.get("session"),
+        "position": one.get("pos"),
+        "observed_at": one.get("timestamp") or None,
+        "fact_type": one.get("fact_type"),
+    }
+    return Draft(content=one["text"], **{field: value for field, value in given.items() if value is not None})
 
 
 def measures(ranking: list[str], answers: frozenset[str]) -> dict[str, float]:
@@ -152,3 +194,17 @@ def measures(ranking: list[str], answers: frozenset[str]) -> dict[str, float]:
     best = sum(1 / math.log2(place + 2) for place in range(min(len(answers), DEPTH)))
     first = next((1 / (place + 1) for place, hit in enumerate(hits) if hit), 0.0)
     return {name: (found | {"ndcg@10": gain / best, "mrr": first})[name] for name in METRICS}
+
+
+def fuse(*rankings: list[int]) -> list[int]:
+    """Return the reciprocal rank fusion (k = 60) of rankings."""
+    scores: dict[int, float] = defaultdict(float)
+    for ranking in rankings:
+        for place, memory in enumerate(ranking):
+            scores[memory] += 1.0 / (60 + place + 1)
+    return ordered(scores)
+
+
+def ordered(scores: Mapping[int, float]) -> list[int]:
+    """Return memories by their scores, best first."""
+    return sorted(scores, key=lambda memory: (-scores[memory], memory))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import pickle
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +19,10 @@ import numpy as np
 import pytest
 
 from recollect.domain.search import QuerySignals, Signals
-from recollect.engines.fusion import Network, features
+from recollect.engines.fusion import Network, Part, columns
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
-QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True)
+QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
 TALKS = {
     "ann": [
         "Bea: Which instrument did you pick up?",
@@ -129,12 +130,14 @@ def fitting(cache_dir: Path, *arguments: object) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Fitted:
-    """Fit twice on the same evidence, with few rounds."""
+    """Fit twice on the same evidence, with few rounds, and judge by one of the sets."""
     home = tmp_path_factory.mktemp("fit")
     folders = talks(home / "talks"), notes(home / "notes")
-    evidence, targets = home / "evidence.pickle", [home / "first.json", home / "second.json"]
-    options = ("--evidence", evidence, "--rounds", 15)
-    runs = [fitting(cache_dir, *folders, *options, "--target", target) for target in targets]
+    evidence, targets = home / "evidence", [home / "first.json", home / "second.json"]
+    options = ("--evidence", evidence, "--rounds", 15, "--seeds", 2, "--plots", home)
+    runs = [fitting(cache_dir, *folders, "--judge", talks(home / "judge"), *options, "--target", targets[0])]
+    shutil.rmtree(home / "judge")
+    runs.append(fitting(cache_dir, *folders, "--judge", talks(home / "judge"), *options, "--target", targets[1]))
     return Fitted(runs, targets, evidence)
 
 
@@ -144,11 +147,13 @@ def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
     given = json.loads(fitted.targets[0].read_text(encoding="utf-8"))
     assert set(given) == {"fused", "words"}
     fused, words = (Network.read(given[name]) for name in ("fused", "words"))
-    assert set(words.names) < set(fused.names)
-    assert not any("cosine" in name or "late" in name for name in words.names)
+    for part in ("own", "talk", "query"):
+        less, more = set(getattr(words, part).names), set(getattr(fused, part).names)
+        assert less < more
+        assert not any("cosine" in name or "late" in name for name in less)
     found = [Signals(cosine=0.5, bm25=9.0, coverage=1.0, late=0.5, rare=0.5, length=80), Signals(cosine=0.1)]
     for network, query in ((fused, QUERY), (words, replace(QUERY, semantic=False))):
-        scores = network.scores(features(found, query, network.names))
+        scores = network.scores(found, query)
         assert scores.shape == (2,)
         assert np.isfinite(scores).all()
 
@@ -157,44 +162,51 @@ def test_fit_is_deterministic(fitted: Fitted) -> None:
     """The same evidence gives the same file, byte for byte, and is not gathered again."""
     first, second = (target.read_bytes() for target in fitted.targets)
     assert first == second
-    assert fitted.evidence.is_file()
+    assert sorted(path.name for path in fitted.evidence.iterdir()) == ["judge.pickle", "notes.pickle", "talks.pickle"]
     assert ["storing" in one.stderr for one in fitted.runs] == [True, False]
 
 
-def test_fit_prints_what_the_cross_validation_found(fitted: Fitted) -> None:
-    """Either table has a row for each set with its questions, the adversarial one and the foreign ones aside."""
+def test_fit_prints_what_each_set_left_out_gave(fitted: Fitted) -> None:
+    """Tables for words and meaning, for words alone and for the set that judges; the adversarial question is aside."""
     for run in fitted.runs:
-        assert "words and meaning, cross-validated over conversations" in run.stdout
-        assert "words alone, cross-validated over conversations" in run.stdout
-        rows = [line.replace("│", " ").split() for line in run.stdout.splitlines() if "│" in line]
-        counted = [(row[0], row[1]) for row in rows]
-        assert counted == [("talks", "9"), ("notes", "5")] * 2
-        assert all(0.0 <= float(value) <= 100.0 for row in rows for value in row[2:])
-        assert all(len(row) == 9 for row in rows)
+        for title in ("words and meaning, each set left out", "words alone, each set left out", "only for judging"):
+            for table in ("nDCG@10 / recall@10", "silent, in percent", "relevant, in percent"):
+                assert f"{title}: {table}" in run.stdout
+        rows = [line.replace("│", " ").split() for line in run.stdout.splitlines() if " / " in line and "│" in line]
+        assert [(row[0], row[1]) for row in rows] == [("talks", "9"), ("notes", "5")] * 2 + [("judge", "9")]
     assert fitted.runs[0].stdout.replace("first.json", "second.json") == fitted.runs[1].stdout
 
 
+def test_fit_draws_reliability_and_silence(fitted: Fitted) -> None:
+    """Two charts lie in the folder that was asked for."""
+    for name in ("reliability.png", "silence.png"):
+        assert (fitted.evidence.parent / name).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
 def test_foreign_questions_are_examples_without_answers(fitted: Fitted, module: Callable[[str], ModuleType]) -> None:
-    """Each group was also asked what only others answer, a single group the questions of the other sets."""
-    training = module("training")
-    examples = module("pickle").loads(fitted.evidence.read_bytes())
-    assert all(isinstance(one, training.Example) for one in examples)
+    """Each group was also asked what only other groups and other sets answer."""
+    gathering = module("gathering")
+    examples = [
+        one for name in ("talks", "notes") for one in pickle.loads((fitted.evidence / f"{name}.pickle").read_bytes())
+    ]
+    assert all(isinstance(one, gathering.Example) for one in examples)
     foreign = [one for one in examples if one.category == "foreign"]
     assert {one.group for one in foreign if one.set == "talks"} == set(TALKS)
     assert len([one for one in foreign if one.set == "notes"]) == len(QUESTIONS)
     assert not any(any(one.relevant) or one.answers for one in foreign)
-    own = [one for one in examples if one.category != "foreign"]
-    assert [one.answers for one in own] == [len(answers) for *_, answers in (*QUESTIONS, *QUERY_OF_NOTES)]
-    assert all(sum(one.relevant) == one.answers and len(one.found) == 6 for one in own)
+    own = {one.text: one for one in examples if one.category != "foreign"}
+    assert {text: one.answers for text, one in own.items()} == {
+        text: len(answers) for *_, text, answers in (*QUESTIONS, *QUERY_OF_NOTES)
+    }
+    assert all(sum(one.relevant) == one.answers and len(one.found) == 6 for one in own.values())
     assert {one.query.semantic for one in examples} == {True}
-    assert len({one.fold for one in examples if one.group == "ann"}) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"target": "absent/fusion.json"}, "its folder does not exist"),
-        ({"evidence": "absent/evidence.pickle"}, "its folder does not exist"),
+        ({"evidence": "absent/evidence"}, "its folder does not exist"),
         ({}, "queries.jsonl cannot be read"),
     ],
 )
@@ -213,74 +225,86 @@ def test_fit_looks_before_it_works(
     assert (ended.value.exit_code, printed, sentence in said, "storing" in said) == (2, "", True, False)
 
 
-def a_network(seed: int, units: int = 3) -> Network:
-    """Return a network of two features with some weights."""
+def a_part(seed: int, units: int = 3) -> Part:
+    """Return a part of two features with some weights."""
     dice = np.random.default_rng(seed)
     some = lambda *shape: dice.normal(size=shape).astype(np.float32)  # noqa: E731
     mean, scale = np.array([0.2, 0.3], dtype=np.float32), np.array([0.5, 2.0], dtype=np.float32)
     hidden, hidden_bias, out = some(2, units), some(units), some(units)
-    return Network(("bm25", "held"), mean, scale, some(2), float(dice.normal()), hidden, hidden_bias, out)
+    return Part(("bm25", "held"), mean, scale, some(2), float(dice.normal()), hidden, hidden_bias, out)
 
 
-def an_example(training: ModuleType, size: int, answers: set[int], **fields: Any) -> Any:
+def some_columns() -> dict[str, np.ndarray]:
+    """Return fifty values of two features."""
+    rows = np.random.default_rng(4).normal(size=(50, 2)).astype(np.float32)
+    return {"bm25": rows[:, 0], "held": rows[:, 1]}
+
+
+def an_example(gathering: ModuleType, size: int, answers: set[int], **fields: Any) -> Any:
     """Return a question whose answers are the candidates of highest cosine."""
     found = tuple(
-        Signals(cosine=0.6 if number in answers else 0.01 * number, bm25=float(number + 1), length=number)
+        Signals(cosine=0.6 if number in answers else 0.01 * number, bm25=float(number % 5 + 1), length=number)
         for number in range(size)
     )
     relevant = tuple(number in answers for number in range(size))
-    given = {"set": "s", "group": "g", "category": "all", "answers": len(answers), "fold": 0} | fields
-    return training.Example(query=QUERY, found=found, relevant=relevant, **given)
+    given = {"set": "s", "group": "g", "category": "all", "answers": len(answers)} | fields
+    return gathering.Example(query=QUERY, found=found, relevant=relevant, **given)
 
 
-def test_averaged_gives_the_mean_of_the_scores(module: Callable[[str], ModuleType]) -> None:
-    """One network stands for several: its score of any row is the mean of theirs."""
-    networks = [a_network(seed, units) for seed, units in ((1, 3), (2, 3), (3, 5))]
-    rows = np.random.default_rng(4).normal(size=(50, 2)).astype(np.float32)
-    together = module("training").averaged(networks)
+def test_averaged_gives_the_mean_of_the_sums(module: Callable[[str], ModuleType]) -> None:
+    """One part stands for several: its sum for any candidate is the mean of theirs."""
+    parts = [a_part(seed, units) for seed, units in ((1, 3), (2, 3), (3, 5))]
+    together = module("training").averaged(parts)
     assert together.hidden.shape == (2, 11)
-    expected = np.mean([one.scores(rows) for one in networks], axis=0)
-    assert together.scores(rows) == pytest.approx(expected, abs=1e-5)
-
-
-def test_calibrated_scores_are_log_odds(module: Callable[[str], ModuleType]) -> None:
-    """Where answers come as often as twice the score less one says, that is what is found, and no order changes."""
-    given = np.linspace(-4.0, 4.0, 81)
-    often = 1.0 / (1.0 + np.exp(1.0 - 2.0 * given))
-    scores, weights = [*given, *given], [*often, *(1.0 - often)]
-    network = a_network(1)
-    answers = [True] * len(given) + [False] * len(given)
-    after = module("training").calibrated(network, scores, answers, weights)
-    rows = np.random.default_rng(4).normal(size=(50, 2)).astype(np.float32)
-    assert after.scores(rows) == pytest.approx(2.0 * network.scores(rows) - 1.0, abs=1e-3)
+    expected = np.mean([one(some_columns()) for one in parts], axis=0)
+    assert together(some_columns()) == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_network_is_written_as_it_is_read(module: Callable[[str], ModuleType]) -> None:
-    """What JSON holds of a network scores as the network does, but for the digits left out."""
-    network = a_network(2)
-    rows = np.random.default_rng(4).normal(size=(50, 2)).astype(np.float32)
+    """What JSON holds of a network sums as the network does, but for the digits left out."""
+    network = Network(a_part(2), a_part(3, 2), a_part(4, 1), 1.25)
     again = Network.read(json.loads(json.dumps(module("training").plain(network))))
-    assert again.names == network.names
-    assert again.scores(rows) == pytest.approx(network.scores(rows), abs=1e-3)
+    assert again.stretch == network.stretch
+    for part in ("own", "talk", "query"):
+        first, second = getattr(network, part), getattr(again, part)
+        assert first.names == second.names
+        assert second(some_columns()) == pytest.approx(first(some_columns()), abs=1e-3)
 
 
 def test_fit_learns_what_answers(module: Callable[[str], ModuleType]) -> None:
     """After a few rounds the answers score highest, one seed gives one network, and another another."""
-    training = module("training")
-    examples = [an_example(training, 8, {number % 8}) for number in range(24)]
-    names = ("cosine", "bm25", "cosine_to_best")
-    network, same, other = (training.fit(examples, names, seed, 60) for seed in (1, 1, 2))
-    for one in examples:
-        scores = network.scores(features(one.found, one.query, names))
-        assert one.relevant[int(scores.argmax())]
-    assert np.array_equal(network.linear, same.linear)
-    assert not np.array_equal(network.linear, other.linear)
+    training, gathering = module("training"), module("gathering")
+    sets = [
+        training.compiled([an_example(gathering, 8, {number % 8}) for number in range(12)], True, False)
+        for _ in range(2)
+    ]
+    (own, talk), (same, _), (other, _) = (training.fit(sets, training.FUSED, seed, 60) for seed in (1, 1, 2))
+    network = Network(own, talk, training.nothing(), 1.0)
+    for one in (question for some in sets for question in some):
+        assert one.relevant[int(network.order(one.known).argmax())]
+    assert np.array_equal(own.linear, same.linear)
+    assert not np.array_equal(own.linear, other.linear)
+
+
+def test_what_must_not_lower_a_score_has_no_negative_weight(module: Callable[[str], ModuleType]) -> None:
+    """Whatever the answers look like, no rising feature gets a negative weight; one without spread gets none."""
+    training, gathering = module("training"), module("gathering")
+    against = [an_example(gathering, 8, {0, 1, 2}) for _ in range(12)]
+    against = [replace(one, relevant=tuple(not answer for answer in one.relevant)) for one in against]
+    own, _ = training.fit([training.compiled(against, True, False)], training.FUSED, 2, 60)
+    rising = [own.names.index(name) for name in training.FUSED.rising["own"]]
+    assert (own.linear[rising] >= 0).all()
+    assert (own.hidden[rising] >= 0).all()
+    assert (own.out >= 0).all()
+    flat = own.names.index("passage")
+    assert own.linear[flat] == 0
+    assert not own.hidden[flat].any()
 
 
 def test_a_smaller_store_holds_some_of_the_candidates(module: Callable[[str], ModuleType]) -> None:
     """A smaller store holds a few candidates in their order, never none, and an answer in about half of the cases."""
-    training = module("training")
-    whole = an_example(training, 30, {7, 20}, weight=2.0)
+    training, gathering = module("training"), module("gathering")
+    whole = an_example(gathering, 30, {7, 20})
     dice = random.Random(1)
     made = [training.smaller(whole, dice) for _ in range(300)]
     for one in made:
@@ -288,19 +312,18 @@ def test_a_smaller_store_holds_some_of_the_candidates(module: Callable[[str], Mo
         assert numbers == sorted({*numbers})
         assert 1 <= len(numbers) <= max(training.SMALL) + 1
         assert one.relevant == tuple(whole.relevant[number] for number in numbers)
-        assert (one.answers, one.fold, one.category) == (2, 0, "all")
-        assert 0.0 < one.weight < whole.weight
+        assert (one.answers, one.category) == (2, "all")
     assert 0.4 < np.mean([any(one.relevant) for one in made]) < 0.6
-    alone = an_example(training, 1, {0})
+    alone = an_example(gathering, 1, {0})
     assert {len(training.smaller(alone, dice).found) for _ in range(20)} == {1}
 
 
 def test_a_smaller_store_knows_fewer_words(module: Callable[[str], ModuleType]) -> None:
     """Words count for less there, all by one factor; in half of the cases none is shared, and less of the meaning."""
-    training = module("training")
+    training, gathering = module("training"), module("gathering")
     dice = random.Random(2)
     shared = {"coverage": 0.5, "fuzzy": 0.5, "passage": 0.4, "phrase": 0.3, "around": 0.6, "late": 0.5, "rare": 0.5}
-    whole = an_example(training, 20, {3})
+    whole = an_example(gathering, 20, {3})
     whole = replace(whole, found=tuple(replace(one, **shared) for one in whole.found))
     made = [training.smaller(whole, dice) for _ in range(300)]
     strange = [one for one in made if one.query == replace(QUERY, rarest=0.0, unknown=1.0)]
@@ -318,27 +341,47 @@ def test_a_smaller_store_knows_fewer_words(module: Callable[[str], ModuleType]) 
         assert found.late == found.rare <= 0.5
 
 
-def test_conversations_keep_their_fold(module: Callable[[str], ModuleType]) -> None:
-    """A conversation is in one fold in whatever set it stands; a set of one group is dealt by question."""
-    sets, fit = module("sets"), module("fit")
-    ask = lambda name, group: sets.Question(name, name, group, "all", frozenset("x"))  # noqa: E731
-    groups = [f"c{number}" for number in range(12)]
-    turns = sets.Set("turns", Path(), [ask(f"t{number}", group) for number, group in enumerate(groups * 2)])
-    days = sets.Set("days", Path(), [ask(f"d{number}", group) for number, group in enumerate(groups[::-1])])
-    alone = sets.Set("alone", Path(), [ask(f"a{number}", "all") for number in range(7)])
-    folds = fit.folds_of([turns, days, alone])
-    assert "all" not in folds
-    assert [folds[f"a{number}"] for number in range(7)] == [0, 1, 2, 3, 4, 0, 1]
-    assert {folds[group] for group in groups} == set(range(module("training").FOLDS))
-    assert {group: fit.folds_of([turns])[group] for group in groups} == {group: folds[group] for group in groups}
-    assert {group: fit.folds_of([days, turns])[group] for group in groups} == {group: folds[group] for group in groups}
+def test_other_words_leave_the_meaning(module: Callable[[str], ModuleType]) -> None:
+    """In other words no answer shares one, in half of the cases no candidate does, and every cosine stays."""
+    training, gathering = module("training"), module("gathering")
+    dice = random.Random(3)
+    whole = an_example(gathering, 10, {3, 4})
+    whole = replace(whole, found=tuple(replace(one, coverage=0.5) for one in whole.found))
+    made = [training.otherwise(whole, dice) for _ in range(100)]
+    every = [one for one in made if one.query.unknown == 1.0]
+    assert 30 < len(every) < 70
+    assert {found.coverage for one in every for found in one.found} == {0.0}
+    for one in made:
+        assert [found.cosine for found in one.found] == [found.cosine for found in whole.found]
+        assert one.relevant == whole.relevant
+        assert all(found.coverage == 0.0 for found, right in zip(one.found, one.relevant, strict=True) if right)
+    rest = [one for one in made if one not in every]
+    assert {found.coverage for one in rest for place, found in enumerate(one.found) if place not in (3, 4)} == {0.5}
 
 
-def test_small_sets_count_for_more(module: Callable[[str], ModuleType]) -> None:
-    """A question weighs by the root of its set's size, foreign and adversarial ones less; an empty one is left out."""
-    training, fit = module("training"), module("fit")
-    of = lambda name, category="all": an_example(training, 2, {0}, set=name, category=category)  # noqa: E731
-    nothing = replace(of("small"), found=(), relevant=())
-    ready = fit.weighted([of("big"), of("big", "foreign"), of("big", "adversarial"), of("big"), of("small"), nothing])
-    root = 1.0 / math.sqrt(2)
-    assert [one.weight for one in ready] == pytest.approx([0.5, 0.25, 0.05, 0.5, root])
+def test_silence_tells_whether_anything_answers(module: Callable[[str], ModuleType]) -> None:
+    """Queries whose best evidence is better get better odds, by weights of which none is negative."""
+    training, gathering, silence = module("training"), module("gathering"), module("silence")
+    known = [an_example(gathering, 8, {number % 8}) for number in range(20)]
+    foreign = [replace(one, found=one.found[:1], relevant=(False,), answers=0) for one in known]
+    questions = training.compiled([*known, *foreign], True, False)
+    orders = [question.known["cosine"] for question in questions]
+    judged = [silence.judged(question, order) for question, order in zip(questions, orders, strict=True)]
+    part, stretch = silence.fit([judged], training.FUSED, 1)
+    odds = [stretch * one.orders[0] + part(one.known)[0] for one in judged]
+    assert stretch > 0
+    assert (part.linear >= 0).all()
+    assert min(odds[:20]) > max(odds[21:])
+
+
+def test_each_set_counts_alike(module: Callable[[str], ModuleType]) -> None:
+    """The questions of a set and their copies weigh one together, however many they are; an empty one is left out."""
+    training, gathering = module("training"), module("gathering")
+    one = an_example(gathering, 6, {0})
+    for some in ([one] * 3, [one] * 30, [one, replace(one, found=(), relevant=())]):
+        questions = training.compiled(some, True, True)
+        assert sum(question.weight for question in questions) == pytest.approx(1.0)
+        assert len(questions) == 3 * len([each for each in some if each.found])
+    blind = training.compiled([one], False, True)
+    assert not any("cosine" in question.known for question in blind)
+    assert columns(one.found, one.query).keys() > blind[0].known.keys()

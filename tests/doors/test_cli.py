@@ -70,7 +70,18 @@ def test_recall_for_machines(typed: Typed, settings: Settings) -> None:
     body = typed("recall", "quokka", "--json").json
     assert body["message"] == "1 memory found."
     [hit] = body["memories"]
-    names = {"id", "content", "similarity", "score", "why", "fact_type", "scope", "confidence", "updated_at"}
+    names = {
+        "id",
+        "content",
+        "similarity",
+        "certainty",
+        "score",
+        "why",
+        "fact_type",
+        "scope",
+        "confidence",
+        "updated_at",
+    }
     assert names <= set(hit)
     assert (hit["content"], hit["key"], hit["category"]) == ("The mascot is a quokka", "mascot", "brand")
 

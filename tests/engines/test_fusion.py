@@ -17,10 +17,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
-from recollect.engines.fusion import LearnedFusion, Network, features
+from recollect.engines.fusion import LearnedFusion, Network, Part, columns, evidence
 from recollect.ports.models import Fusion
 
-QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True)
+QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200)
 UNEMBEDDED = replace(QUESTION, semantic=False)
 ALL = Signals(
     cosine=0.6,
@@ -42,53 +42,73 @@ ALL = Signals(
     questions=0.5,
     questions_before=1.0,
     length=147,
+    parts=0.7,
+    rarest=0.8,
+    identifier=0.9,
 )
 STRANGE = Signals(cosine=-0.2, before=NeighbourSignals(cosine=-0.1))
 SOME = Signals(cosine=0.3, bm25=5.0, coverage=0.25, late=0.35, passage=0.25, phrase=0.2, around=0.2)
 LEXICAL = {
-    "bm25": [0.5, 0, 0.2],
+    "bm25": [20 / 33, 0, 5 / 33],
     "bm25_of_best": [1, 0, 0.25],
-    "bm25_before": [0.2, 0, 0],
-    "bm25_after": [0.5, 0, 0],
-    "bm25_near": [0.5, 0, 0],
-    "bm25_around": [25 / 45, 0, 0],
     "held": [0.75, 0, 0.25],
-    "held_around": [0.8, 0, 0.25],
+    "held_to_best": [0, -0.75, -0.5],
     "passage": [0.45, 0, 0.25],
     "phrase": [0.3, 0, 0.2],
-    "best_bm25": [0.5, 0.5, 0.5],
-    "best_held": [0.75, 0.75, 0.75],
+    "parts": [0.75, 0, 0.25],
+    "rarest": [0.8, 0, 0],
+    "identifier": [0.9, 0, 0],
     "words": [5 / 12] * 3,
     "unknown": [0.1] * 3,
-    "rarest": [0.6] * 3,
-    "speaker_named": [1, 0, 0],
-    "speaker_not_named": [0, 1, 1],
     "date_match": [0.6, 0, 0],
     "time_match": [1, 0, 0],
     "number_match": [1, 0, 0],
+    "length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
+    "in_talk": [1, 1, 1],
+    "speaker_named": [1, 0, 0],
+    "speaker_not_named": [0, 1, 1],
+    "bm25_before": [5 / 33, 0, 0],
+    "bm25_after": [20 / 33, 0, 0],
+    "around": [0.8, 0, 0.25],
     "questions": [0.5, 0, 0],
     "questions_before": [1, 0, 0],
-    "in_session": [1, 0, 0],
-    "length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
+    "turn_length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
+    "turn_held": [0.75, 0, 0.25],
+    "turn_time": [1, 0, 0],
 }
 USUAL, USUAL_LATE = (0.3 + 47 * 0.1) / 49, (0.35 + 0.1 + 47 * 0.1) / 49
 SEMANTIC = {
     "cosine": [0.6, 0, 0.3],
     "cosine_outstanding": [0.6 - USUAL, -USUAL, 0.3 - USUAL],
     "cosine_to_best": [0, -0.6, -0.3],
-    "cosine_before": [0.3, 0, 0],
-    "cosine_after": [0.4, 0, 0],
-    "cosine_near": [0.4, 0, 0],
     "late": [0.5, 0.1, 0.35],
     "late_rare": [0.55, 0.1, 0.283],
     "late_outstanding": [0.5 - USUAL_LATE, 0.1 - USUAL_LATE, 0.35 - USUAL_LATE],
     "late_to_best": [0, -0.4, -0.15],
     "late_rare_to_best": [0, -0.45, -0.267],
+    "cosine_before": [0.3, 0, 0],
+    "cosine_after": [0.4, 0, 0],
     "late_near": [0.45, 0, 0],
-    "best_cosine": [0.6] * 3,
-    "best_late": [0.5] * 3,
-    "usual_cosine": [USUAL] * 3,
 }
+EVIDENCE = {
+    "best": 2.0,
+    "sum": math.log(math.exp(2) + math.exp(1) + 1),
+    "bm25": 20 / 33,
+    "held": 0.75,
+    "passage": 0.45,
+    "parts": 0.75,
+    "rarest": 0.8,
+    "unknown": -0.1,
+    "words": 5 / 12,
+    "top_held": 0.25,
+    "cosine": 0.6,
+    "late": 0.5,
+    "late_rare": 0.55,
+    "outstanding": 0.6 - USUAL,
+    "top_cosine": 0.3,
+    "top_late_rare": 0.283,
+}
+PARTS = ("own", "talk", "query")
 
 unit = st.floats(0.0, 1.0, width=32)
 near = st.builds(NeighbourSignals, bm25=st.floats(0.0, 100.0), cosine=st.floats(-1.0, 1.0), late=unit)
@@ -113,10 +133,19 @@ signals = st.builds(
     questions=unit,
     questions_before=unit,
     length=st.integers(0, 200_000),
+    parts=unit,
+    rarest=unit,
+    identifier=unit,
 )
 candidates = st.dictionaries(st.integers(1, 50), signals, max_size=12)
 questions = st.builds(
-    QuerySignals, words=st.integers(0, 40), rarest=st.floats(0.0, 15.0), unknown=unit, semantic=st.booleans()
+    QuerySignals,
+    words=st.integers(0, 40),
+    rarest=st.floats(0.0, 15.0),
+    unknown=unit,
+    semantic=st.booleans(),
+    weight=st.floats(0.0, 100.0),
+    size=st.integers(0, 1_000_000),
 )
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -140,8 +169,10 @@ def near_by(cosine: float, **fields: Any) -> Signals:
 
 
 def holding(share: float, bm25: float, cosine: float = 0.0) -> Signals:
-    """Return a memory that holds this share of the query's words."""
-    return near_by(cosine, coverage=share, passage=share, phrase=share, around=share, bm25=bm25)
+    """Return a memory that holds this share of the query's words, and so the tokens of these words."""
+    late = max(0.1 + 0.61 * cosine, 0.1 + 0.3 * share)
+    words = {"coverage": share, "passage": share, "phrase": share, "around": share, "parts": share}
+    return near_by(cosine, **words, bm25=bm25, late=late, rare=late)
 
 
 def crowd(size: int, cosine: float = 0.12) -> dict[int, Signals]:
@@ -152,7 +183,7 @@ def crowd(size: int, cosine: float = 0.12) -> dict[int, Signals]:
 
 def value(found: Mapping[int, Signals], name: str, number: int = 0) -> float:
     """Return one feature of one candidate, the first unless told."""
-    return float(features(list(found.values()), QUESTION, [name])[number, 0])
+    return float(columns(list(found.values()), QUESTION)[name][number])
 
 
 def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
@@ -165,25 +196,48 @@ def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
 @pytest.mark.parametrize("name", LEXICAL | SEMANTIC)
 def test_each_feature_as_by_hand(name: str) -> None:
     """For three candidates, one of which only meaning found, each feature is what its name says."""
-    rows = features([ALL, STRANGE, SOME], QUESTION, [name])
-    assert rows[:, 0].tolist() == pytest.approx((LEXICAL | SEMANTIC)[name], abs=1e-6)
+    column = columns([ALL, STRANGE, SOME], QUESTION)[name]
+    assert column.tolist() == pytest.approx((LEXICAL | SEMANTIC)[name], abs=1e-6)
 
 
-def test_features_come_in_the_order_asked_for() -> None:
-    """There is a row for each candidate and a column for each name, float32, in both their orders."""
-    names = [*SEMANTIC, *LEXICAL]
-    rows = features([ALL, SOME], QUESTION, names)
-    assert (rows.shape, rows.dtype) == ((2, len(names)), np.float32)
-    assert np.array_equal(features([SOME, ALL], QUESTION, names[::-1]), rows[::-1, ::-1])
-    assert rows[:, names.index("cosine")].tolist() == pytest.approx([0.6, 0.3])
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_a_query_has_the_best_of_its_candidates(name: str) -> None:
+    """What is known of a query is the best that any candidate has, and what the first in order has."""
+    known = columns([ALL, STRANGE, SOME], QUESTION)
+    found = evidence(known, np.array([1.0, 0.0, 2.0], dtype=np.float32), QUESTION)
+    assert found.keys() == EVIDENCE.keys()
+    assert found[name].tolist() == pytest.approx([EVIDENCE[name]], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", SEMANTIC)
-def test_words_alone_have_no_meaning(name: str) -> None:
+def test_features_come_in_the_order_of_the_candidates() -> None:
+    """Each feature has a value for each candidate, float32, in their order."""
+    forth, back = columns([ALL, SOME], QUESTION), columns([SOME, ALL], QUESTION)
+    assert forth.keys() == LEXICAL.keys() | SEMANTIC.keys()
+    for name, column in forth.items():
+        assert (column.shape, column.dtype) == ((2,), np.float32)
+        assert column.tolist() == pytest.approx(back[name][::-1].tolist())
+
+
+def test_words_alone_have_no_meaning() -> None:
     """Where meaning was not searched there are no semantic features, so that none can be mistaken for a nought."""
-    with pytest.raises(KeyError, match=name):
-        features([ALL, SOME], UNEMBEDDED, [name])
-    assert features([ALL, SOME], UNEMBEDDED, list(LEXICAL)).shape == (2, len(LEXICAL))
+    assert columns([ALL, SOME], UNEMBEDDED).keys() == LEXICAL.keys()
+
+
+def test_features_mean_the_same_in_stores_of_any_size() -> None:
+    """The bm25 of the whole query counts 1 however rare the words of a store are, and none counts more."""
+    for weight in (3.0, 15.0, 60.0):
+        query = replace(QUESTION, weight=weight)
+        assert columns([Signals(bm25=2.2 * weight)], query)["bm25"].tolist() == pytest.approx([1.0])
+        assert columns([Signals(bm25=9.9 * weight)], query)["bm25"].tolist() == pytest.approx([1.0])
+    assert columns([Signals(bm25=20.0)], replace(QUESTION, weight=0.0))["bm25"].tolist() == pytest.approx([0.5])
+
+
+def test_without_a_conversation_nothing_of_one_counts(fusion: LearnedFusion) -> None:
+    """Where no candidate stands in a session and no speaker is named, neighbours and questions change no match."""
+    found = crowd(20) | {99: replace(holding(0.5, 12.0, 0.4), in_session=False)}
+    noise = {"questions": 0.9, "questions_before": 0.8, "before": ALL.before, "after": ALL.after, "around": 1.0}
+    talking = {number: replace(one, **noise) for number, one in found.items()}
+    assert fusion.matches(talking, QUESTION) == pytest.approx(fusion.matches(found, QUESTION))
 
 
 def test_a_better_candidate_changes_what_is_relative() -> None:
@@ -191,27 +245,26 @@ def test_a_better_candidate_changes_what_is_relative() -> None:
     alone, beaten = {1: SOME}, {1: SOME, 2: replace(ALL, cosine=0.9, late=0.8, rare=0.8)}
     for name in ("bm25", "cosine", "late", "held", "length"):
         assert value(alone, name) == value(beaten, name)
-    for name in ("bm25_of_best", "cosine_to_best", "late_to_best", "late_rare_to_best"):
+    for name in ("bm25_of_best", "cosine_to_best", "late_to_best", "late_rare_to_best", "held_to_best"):
         assert value(beaten, name) < value(alone, name)
     assert value(alone, "speaker_not_named") == 0.0 < value(beaten, "speaker_not_named")
-    assert value(beaten, "best_cosine") == pytest.approx(0.9)
 
 
 def test_a_lone_memory_stands_out_as_from_unrelated_text() -> None:
     """Whoever is missing from a crowd counts as unrelated; the best one itself never counts as usual."""
-    assert value({1: near_by(0.7)}, "usual_cosine") == pytest.approx(0.1)
     assert value({1: near_by(0.7)}, "cosine_outstanding") == pytest.approx(0.6)
     two = {1: near_by(0.7), 2: near_by(0.7)}
-    assert value(two, "usual_cosine") == pytest.approx((0.7 + 48 * 0.1) / 49)
+    assert value(two, "cosine_outstanding") == pytest.approx(0.7 - (0.7 + 48 * 0.1) / 49)
 
 
 def test_a_near_crowd_is_not_all_noise() -> None:
     """What is usual rises with a crowd up to a limit, and the crowd is the nearest fifty only."""
     near_ones = {number: near_by(0.8) for number in range(60)}
-    assert value(near_ones, "usual_cosine") == pytest.approx(0.45)
+    assert value(near_ones, "cosine_outstanding") == pytest.approx(0.8 - 0.45)
     some = {number: near_by(0.3) for number in range(50)}
     far = {number: near_by(0.0) for number in range(50, 200)}
-    assert value(some | far, "usual_cosine") == pytest.approx(0.3) == value(some, "usual_cosine")
+    assert value(some | far, "cosine_outstanding") == pytest.approx(0.0, abs=1e-6)
+    assert value(some, "cosine_outstanding") == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_missing_late_interaction_is_guessed_from_the_cosine() -> None:
@@ -223,24 +276,23 @@ def test_a_missing_late_interaction_is_guessed_from_the_cosine() -> None:
     assert value({1: replace(missing, late=0.0)}, "late") == 0.0
 
 
-def test_scores_as_by_hand() -> None:
-    """A network of two features and two units gives the sum of its linear part, its units and its bias."""
+def test_a_part_as_by_hand() -> None:
+    """A part of two features and two units is the sum of its linear part, its units and its bias, inputs clipped."""
     given = {
         "names": ["bm25", "held"],
         "mean": [0.5, 0.0],
-        "scale": [0.5, 2.0],
+        "scale": [0.5, 0.2],
         "linear": [1.0, -3.0],
         "bias": 0.25,
         "hidden": [[1.0, 0.0], [0.5, 2.0]],
         "hidden_bias": [0.0, -1.0],
         "out": [2.0, -1.0],
     }
-    network = Network.read(given)
-    scores = network.scores(np.array([[0.5, 0.0], [1.0, 1.0]], dtype=np.float32))
+    some = {"bm25": np.array([0.5, 1.0, 1.0], np.float32), "held": np.array([0.0, 0.2, 2.0], np.float32)}
     first = 0.25 - math.tanh(-1.0)
-    second = 0.25 + 1.0 - 1.5 + 2 * math.tanh(1.25) - math.tanh(0.0)
-    assert (scores.dtype, network.names) == (np.float32, ("bm25", "held"))
-    assert scores.tolist() == pytest.approx([first, second], abs=1e-6)
+    second = 0.25 + 1.0 - 3.0 + 2 * math.tanh(1.5) - math.tanh(1.0)
+    third = 0.25 + 1.0 - 9.0 + 2 * math.tanh(2.5) - math.tanh(5.0)
+    assert Part.read(given)(some).tolist() == pytest.approx([first, second, third], abs=1e-6)
 
 
 @pytest.mark.parametrize(("name", "known"), [("fused", LEXICAL | SEMANTIC), ("words", LEXICAL)])
@@ -249,15 +301,19 @@ def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[flo
     given = shipped()
     assert set(given) == {"fused", "words"}
     network = Network.read(given[name])
-    width, units = len(network.names), len(network.out)
-    assert width == len(set(network.names)) > 0
-    assert set(network.names) <= set(known)
-    assert network.mean.shape == network.scale.shape == network.linear.shape == (width,)
-    assert network.hidden.shape == (width, units)
-    assert network.hidden_bias.shape == (units,)
-    arrays = (network.mean, network.scale, network.linear, network.hidden, network.hidden_bias, network.out)
-    assert all(np.isfinite(one).all() for one in (*arrays, np.array(network.bias)))
-    assert (network.scale > 0).all()
+    assert network.stretch > 0
+    for part in PARTS:
+        one = getattr(network, part)
+        width, units = len(one.names), len(one.out)
+        assert width == len(set(one.names)) > 0
+        assert set(one.names) <= set(EVIDENCE if part == "query" else known)
+        assert one.mean.shape == one.scale.shape == one.linear.shape == (width,)
+        assert one.hidden.shape == (width, units)
+        assert one.hidden_bias.shape == (units,)
+        arrays = (one.mean, one.scale, one.linear, one.hidden, one.hidden_bias, one.out)
+        assert all(np.isfinite(each).all() for each in (*arrays, np.array(one.bias)))
+        assert (one.scale > 0).all()
+        assert (one.out >= 0).all()
 
 
 @quick
@@ -292,6 +348,23 @@ def test_without_meaning_no_cosine_counts(found: dict[int, Signals], words: int)
         blind[number] = replace(one, cosine=0.9, late=None, rare=0.1, before=before, after=after)
     fusion = LearnedFusion()
     assert fusion.matches(blind, query) == fusion.matches(found, query)
+
+
+@pytest.mark.parametrize("size", [1, 20, 60])
+def test_a_memory_that_waits_for_its_vectors_is_judged_by_words(fusion: LearnedFusion, size: int) -> None:
+    """Where a memory has no vectors yet, its match is the one that words alone give."""
+    waiting = replace(holding(0.9, 25.0), cosine=0.0, late=None, rare=None)
+    found = crowd(size) | {99: waiting}
+    alone = fusion.matches(found, replace(QUESTION, semantic=False))
+    assert fusion.matches(found, QUESTION)[99] >= alone[99] * 0.999
+
+
+def test_a_name_with_digits_is_never_irrelevant(fusion: LearnedFusion, card: ModelCard) -> None:
+    """A memory that holds a rare name of the query as it is written is shown, however little else it shares."""
+    query = replace(QUESTION, words=9, unknown=0.8)
+    plain, named = near_by(0.1), near_by(0.1, identifier=0.9)
+    assert fusion.matches(crowd(30) | {99: plain}, query)[99] < card.floor
+    assert fusion.matches(crowd(30) | {99: named}, query)[99] >= card.floor
 
 
 @quick

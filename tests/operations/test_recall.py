@@ -14,7 +14,7 @@ from recollect import App, Draft, Get, Query, Recalled, Settings, get_memory, re
 from recollect.domain.enums import Profile, Scope
 from recollect.domain.results import NOTHING
 from recollect.errors import InvalidInput
-from recollect.policy.rank import PROFILES
+from recollect.policy.rank import PROFILES, grade
 from stores import open_app
 
 if TYPE_CHECKING:
@@ -127,13 +127,14 @@ def test_an_empty_store_answers(app: App) -> None:
 
 @pytest.mark.parametrize("profile", Profile)
 def test_the_explanation_sums_to_the_score(library: App, profile: Profile) -> None:
-    """In every profile a hit's parts sum to its score, the match part is its weight of the match, best comes first."""
+    """In every profile a hit's parts sum to its score, the match part weighs the graded match, best comes first."""
     hits = recall(library, Query(query="deploys of the website", profile=profile, min_score=0.0), ADA).hits
     assert hits
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     for hit in hits:
         assert hit.score == pytest.approx(sum(hit.parts.values()))
-        assert hit.parts["match"] == pytest.approx(PROFILES[profile].match * hit.match)
+        graded = grade(hit.match, library.embedder.card.floor, PROFILES[profile].match)
+        assert hit.parts["match"] == pytest.approx(PROFILES[profile].match * graded)
         assert 0.0 <= hit.match <= 1.0
 
 
@@ -163,7 +164,8 @@ def test_limits_out_of_range_are_refused(limit: object) -> None:
 def test_min_score_cuts(library: App) -> None:
     """Hits below the wanted score are left out, and with it those that hardly match; those at or above it stay."""
     every = recall(library, Query(query="deploys of the ledger", min_score=0.0), ADA).hits
-    middle, least = every[len(every) // 2].score, library.embedder.card.floor / 4
+    middle = every[len(every) // 2].score
+    least = max(library.embedder.card.floor, 0.15 * max(hit.match for hit in every))
     kept = recall(library, Query(query="deploys of the ledger", min_score=middle), ADA).hits
     assert [hit.memory.id for hit in kept] == [
         hit.memory.id for hit in every if hit.score >= middle and hit.match >= least

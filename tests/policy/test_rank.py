@@ -42,6 +42,32 @@ def test_the_parts_sum_to_the_score(match: float, importance: float, trust: floa
     assert set(parts) == {name for name, weight in asdict(weights).items() if weight}
 
 
+@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize("floor", [0.001, 0.06, 0.3, 0.9])
+def test_at_the_floor_a_memory_passes_by_its_match_alone(profile: Profile, floor: float) -> None:
+    """The grade rises with the match from 0 to 1, and at the floor it gives a score of 0.35 by itself."""
+    weight = rank.PROFILES[profile].match
+    steps = [step / 1000 for step in range(1001)]
+    grades = [rank.grade(step, floor, weight) for step in steps]
+    assert grades == sorted(grades)
+    assert (grades[0], grades[-1]) == (0.0, pytest.approx(1.0))
+    assert weight * rank.grade(floor, floor, weight) == pytest.approx(rank.PASSING)
+    assert rank.grade(floor * 0.99, floor, weight) < rank.PASSING / weight
+
+
+def test_the_grade_of_the_design() -> None:
+    """In the default profile the floor lies at 0.35 / 0.55 of the scale, and the rest is two straight lines."""
+    assert rank.grade(0.1, 0.1, 0.55) == pytest.approx(0.35 / 0.55)
+    assert rank.grade(0.55, 0.1, 0.55) == pytest.approx((1 + 0.35 / 0.55) / 2)
+    assert rank.grade(0.05, 0.1, 0.55) == pytest.approx(0.35 / 0.55 / 2)
+
+
+def test_certainty_in_words() -> None:
+    """A match is told in three words, the surer the better it is."""
+    steps = [0.0, rank.LIKELY - 0.001, rank.LIKELY, rank.STRONG - 0.001, rank.STRONG, 1.0]
+    assert [str(rank.certainty(step)) for step in steps] == ["weak", "weak", "likely", "likely", "strong", "strong"]
+
+
 @pytest.mark.parametrize("kind", FactType)
 def test_recency_halves_with_each_half_life(kind: FactType) -> None:
     """What was written now counts whole, half after one half-life of its kind, a quarter after two."""

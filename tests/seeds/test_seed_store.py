@@ -14,6 +14,7 @@ from recollect import Settings
 from recollect.domain.enums import Concept, Observation
 from recollect.domain.results import JournalEntry
 from recollect.doors.operations import TABLE
+from recollect.policy.rank import grade
 
 OBSERVED = tuple(Observation)[:6]
 FIELDS: dict[str, Any] = {
@@ -188,15 +189,17 @@ def test_the_same_content_is_one_memory(door: Door) -> None:
 
 
 PARTS = {"match": 0.55, "recency": 0.20, "importance": 0.15, "trust": 0.10}
+FLOOR = 0.03  # of the default model's card: at it the match gives 0.35
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_of_the_score_has_its_weight(door: Door, part: str) -> None:
-    """The score is 0.55 match + 0.20 recency + 0.15 importance + 0.10 trust; recency halves in 21 days."""
+    """The score is 0.55 graded match + 0.20 recency + 0.15 importance + 0.10 trust; recency halves in 21 days."""
     door.store("The mascot is a quokka", importance=0.8, trust=0.3)
     for halvings in range(4):
         [hit] = door.read("search_memories", query="which animal is the mascot?", min_score=0.0)["memories"]
-        said = {"match": hit["similarity"], "recency": 0.5**halvings, "importance": 0.8, "trust": 0.3}
+        graded = grade(hit["similarity"], FLOOR, PARTS["match"])
+        said = {"match": graded, "recency": 0.5**halvings, "importance": 0.8, "trust": 0.3}
         assert hit["why"][part] == pytest.approx(PARTS[part] * said[part], abs=0.001)
         assert hit["score"] == pytest.approx(sum(hit["why"][name] for name in PARTS), abs=0.003)
         assert set(hit["why"]) == {*PARTS, "found_by"}

@@ -149,6 +149,14 @@ class Profile(StrEnum):
     RELEVANCE = "relevance"
 
 
+class Certainty(StrEnum):
+    """How sure it is that a hit answers its query."""
+
+    STRONG = "strong"
+    LIKELY = "likely"
+    WEAK = "weak"
+
+
 IMPORTANCE_DAYS: Final = 300.0
 """Days that a memory of importance 1 is kept under `Retention.IMPORTANCE`: 30 for each of ten steps."""
 

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
-from recollect.domain.enums import EntityType, Layer, Scope, Sensitivity
+from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity
 from recollect.domain.requests import MemoryFields
 from recollect.domain.search import Signals
 
@@ -73,12 +73,18 @@ _PREVIEWED: Final = Memory.model_fields.keys() - Memory.internal - _LAYERS
 _BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
 _COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
 _MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
+_CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
 _SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
+_DAY: Final = {"type": "string"}
 _WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
 _Preview = Annotated[Any, DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING)]
 _Similar = Annotated[dict[str, Any], DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING, cosine=_COSINE)]
-_Hit = Annotated[dict[str, Any], DescribedBy(Memory, _HIT, similarity=_MATCH, score=_SCORE, why=_WHY)]
-_Detail = Annotated[dict[str, Any], DescribedBy(Memory, _LABELS | {"id"}, _LAYERS, updated_at={"type": "string"})]
+_Hit = Annotated[
+    dict[str, Any], DescribedBy(Memory, _HIT, similarity=_MATCH, certainty=_CERTAINTY, score=_SCORE, why=_WHY)
+]
+_Detail = Annotated[
+    dict[str, Any], DescribedBy(Memory, _LABELS | {"id"}, _LAYERS, certainty=_CERTAINTY, updated_at=_DAY)
+]
 MemoryPreview = Annotated[
     Memory,
     WrapSerializer(lambda one, fields, info: fields(one) if info.round_trip else one.preview(), return_type=_Preview),
@@ -87,13 +93,18 @@ MemoryPreview = Annotated[
 
 @dataclass(frozen=True, config=LAZY)
 class Hit(Answer):
-    """One recalled memory: its calibrated match and ranked score (0–1), the score's parts, and how deep it is shown."""
+    """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
+
+    `certainty` says in a word how sure the match is. `layer` is how deep the answer shows it: all of it, unless a
+    budget was given.
+    """
 
     memory: Memory
     match: float
     score: float
     parts: dict[str, float]
     signals: Signals
+    certainty: Certainty = Certainty.WEAK
     layer: Layer = Layer.CONTENT
 
     @property
@@ -113,6 +124,7 @@ class Hit(Answer):
         """Return the memory's text and labels, its scores, and why it was found."""
         fields = self.memory.model_dump(mode="json", include=set(_HIT))
         first = {"id": fields["id"], "content": fields["content"], "similarity": round(self.match, 3)}
+        first |= {"certainty": str(self.certainty)}
         scores = {"score": round(self.score, 3), "why": self.why}
         rest = {name: fields[name] for name in _HIT if name in fields and name not in first}
         return first | scores | rest | {"confidence": round(self.memory.confidence, 3)}
@@ -121,7 +133,8 @@ class Hit(Answer):
         """Return its text under the name of its layer, the labels that are not at their defaults, and its day."""
         labels = self.memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
         day = self.memory.updated_at.date().isoformat()
-        return {"id": str(self.memory.id), str(self.layer): self.text, **labels, "updated_at": day}
+        sure = str(self.certainty)
+        return {"id": str(self.memory.id), str(self.layer): self.text, "certainty": sure, **labels, "updated_at": day}
 
 
 class IndexLineJson(TypedDict):

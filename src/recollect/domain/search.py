@@ -64,6 +64,9 @@ class Signals:
     whether the query names its speaker, `date_match` (0–1) whether it was observed when the query says,
     `time_match` and `number_match` whether it tells a time or a number to a query that asks for one, `questions` and
     `questions_before` which share of it, and of what came before it, are questions. `length` is in characters.
+    `parts` is the coverage where a word also counts that stands within a longer one. `rarest` (0–1) is how rare the
+    rarest of its words is beside a word that one memory holds, `identifier` the same of a name with digits or
+    punctuation that it holds as the query writes it.
     """
 
     cosine: float = 0.0
@@ -85,6 +88,9 @@ class Signals:
     questions: float = 0.0
     questions_before: float = 0.0
     length: int = 0
+    parts: float = 0.0
+    rarest: float = 0.0
+    identifier: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +98,15 @@ class QuerySignals:
     """What ranking needs to know of a query: how many words carry meaning, the idf of the rarest stored one.
 
     `unknown` is the share (0–1) of its weight in words that nobody stored; `semantic` says whether the vectors were
-    searched.
+    searched. `weight` is the sum of the idf of its stored words, `size` how many memories the view's namespaces hold.
     """
 
     words: int
     rarest: float
     unknown: float
     semantic: bool
+    weight: float = 0.0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

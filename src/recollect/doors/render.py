@@ -175,7 +175,7 @@ def _hit(hit: results.Hit) -> None:
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
-    foot = Text(f"score {hit.score:.2f} = {parts}   found by {found or 'meaning'}", style="dim")
+    foot = Text(f"{hit.certainty}   score {hit.score:.2f} = {parts}   found by {found or 'meaning'}", style="dim")
     if out.is_terminal:
         head = f"[bold]{one.id}[/bold]  [dim]{escape(label)}[/dim]"
         body = Text.assemble(sanitized(hit.text), "\n", foot)

@@ -1,15 +1,18 @@
 """The learned fusion: a small network over what the searchers found, with coefficients from `fusion.json`.
 
-`scripts/fit` writes that file. The network is a linear model plus a few tanh units, so that it can weigh the
-searchers by the query and by how far they agree; its output is the log-odds that a memory answers the query,
-calibrated on questions it was not fitted on.
+`scripts/fit` writes that file. A network has three parts. The first scores a memory by its own words and meaning, the
+second adds what its conversation says, and is exactly 0 where there is none, and the third shifts the log-odds of all
+memories of one query alike, by how good its best evidence is: it tells whether anything answers the query at all.
+Inputs are standardised and clipped. More words or more meaning never lower a score. The sum is the log-odds that a
+memory answers the query, calibrated on questions that the network was not fitted on.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +29,12 @@ _CROWD = 50
 _UNRELATED = 0.1  # the cosine of texts that have nothing to do with each other
 _UNRELATED_LATE = 0.1
 _NEAR = 0.45
+_MOST = 2.2  # times its idf: the bm25 that one word can reach
 _HALF = 20.0  # the bm25 that counts half
+_LIGHTEST = 0.01  # the weight of a query that no idf tells of
 _NAMING = 3
+_WORDED = 0.1  # of what words alone give
+LIMIT = 3.0  # standard deviations
 
 
 class LearnedFusion:
@@ -40,22 +47,31 @@ class LearnedFusion:
     def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
         """Return for each candidate 0–1: about how often such a candidate answers such a query.
 
-        A query of at most three words that a memory holds is never called irrelevant.
+        A query of at most three words that a memory holds is never called irrelevant, nor is a memory that holds
+        a name of the query, with its digits and punctuation, which few others hold.
         """
         if not found:
             return {}
-        network = self._networks["fused" if query.semantic else "words"]
-        scores = network.scores(features(list(found.values()), query, network.names))
-        odds = 1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0)))
+        signals = list(found.values())
+        by_words = self._odds("words", signals, replace(query, semantic=False))
+        odds = self._odds("fused", signals, query) if query.semantic else by_words
         return {
-            number: max(float(match), _named(one, query, float(match)))
-            for (number, one), match in zip(found.items(), odds, strict=True)
+            number: max(float(match), _named(one, query, float(match)), _worded(one, float(words)))
+            for (number, one), match, words in zip(found.items(), odds, by_words, strict=True)
         }
+
+    def _odds(self, network: str, found: Sequence[Signals], query: QuerySignals) -> Column:
+        """Return the probability that each candidate answers the query: float32[n]."""
+        scores = self._networks[network].scores(found, query)
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0))), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """A linear model plus tanh units over standardised features: names [f], weights float32[f, h] and so on."""
+class Part:
+    """A linear model plus tanh units over standardised, clipped features: names [f], weights float32[f, h] and so on.
+
+    `names` are those of its features. A part of no units is a linear model.
+    """
 
     names: tuple[str, ...]
     mean: NDArray[np.float32]
@@ -67,92 +83,170 @@ class Network:
     out: NDArray[np.float32]
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Network:
-        """Read a network from its JSON object."""
-        arrays = ("mean", "scale", "linear", "hidden", "hidden_bias", "out")
-        return cls(
-            names=tuple(given["names"]),
-            bias=float(given["bias"]),
-            **{name: np.asarray(given[name], dtype=np.float32) for name in arrays},
-        )
+    def read(cls, given: Mapping[str, Any]) -> Part:
+        """Read a part from its JSON object."""
+        arrays = {
+            name: np.asarray(given[name], dtype=np.float32)
+            for name in ("mean", "scale", "linear", "hidden", "hidden_bias", "out")
+        }
+        arrays["hidden"] = arrays["hidden"].reshape(len(given["names"]), -1)
+        return cls(names=tuple(given["names"]), bias=float(given["bias"]), **arrays)
 
-    def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the log-odds of each row of features: float32[n]."""
-        standard = (rows - self.mean) / self.scale
+    def __call__(self, columns: Mapping[str, Column]) -> Column:
+        """Return the sum of the part for each candidate: float32[n]."""
+        standard = standardised(columns, self.names, self.mean, self.scale)
         with np.errstate(invalid="ignore"):  # BLAS also computes with what lies behind a row, and would warn of that
             units = np.tanh(standard @ self.hidden + self.hidden_bias)
             total = standard @ self.linear + units @ self.out + np.float32(self.bias)
         return np.asarray(total, dtype=np.float32)
 
 
-def features(found: Sequence[Signals], query: QuerySignals, names: Sequence[str]) -> NDArray[np.float32]:
-    """Return float32[n, f]: the features `names` of each candidate, many of them relative to the other candidates."""
-    columns = _lexical(found, query) | _surface(found) | (_semantic(found) if query.semantic else {})
-    return np.stack([columns[name] for name in names], axis=1)
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The three parts: of a memory, of its conversation, and of all that was found for the query."""
+
+    own: Part
+    talk: Part
+    query: Part
+    stretch: float
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Network:
+        """Read a network from its JSON object."""
+        parts = {name: Part.read(given[name]) for name in ("own", "talk", "query")}
+        return cls(**parts, stretch=float(given["stretch"]))
+
+    def scores(self, found: Sequence[Signals], query: QuerySignals) -> Column:
+        """Return the log-odds of each candidate: float32[n], calibrated."""
+        return self.scores_of(columns(found, query), query)
+
+    def scores_of(self, known: Mapping[str, Column], query: QuerySignals) -> Column:
+        """Return the log-odds of candidates whose features are known: float32[n], calibrated."""
+        order = self.order(known)
+        shift = self.query(evidence(known, order, query))
+        scores: Column = np.float32(self.stretch) * order + shift[0]
+        return scores
+
+    def order(self, known: Mapping[str, Column]) -> Column:
+        """Return the scores by which a query's candidates are ordered, before they are calibrated: float32[n]."""
+        scores: Column = self.own(known) + known["in_talk"] * self.talk(known)
+        return scores
+
+
+def standardised(
+    columns: Mapping[str, Column], names: Sequence[str], mean: Column, scale: Column
+) -> NDArray[np.float32]:
+    """Return float32[n, f]: the columns `names` in standard deviations from their mean, at most three."""
+    rows = np.stack([columns[name] for name in names], axis=1)
+    standard: NDArray[np.float32] = np.clip((rows - mean) / scale, -LIMIT, LIMIT)
+    return standard
+
+
+def columns(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]:
+    """Return every feature of each candidate by name, many of them relative to the other candidates."""
+    known = _lexical(found, query) | _surface(found)
+    known |= _talk(found, query, known)
+    return known | (_semantic(found) if query.semantic else {})
+
+
+def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) -> dict[str, Column]:
+    """Return the features of a query, each of one value: the best that any of its candidates has."""
+    best = float(order.max())
+    every = {
+        "best": best,
+        "sum": best + float(np.log(np.exp(np.clip(order - best, -30.0, 0.0)).sum())),
+        "bm25": float(known["bm25"].max()),
+        "held": float(known["held"].max()),
+        "passage": float(known["passage"].max()),
+        "parts": float(known["parts"].max()),
+        "rarest": float(known["rarest"].max()),
+        "unknown": -query.unknown,
+        "words": min(query.words, 12) / 12,
+        "top_held": float(known["held"][order.argmax()]),
+    }
+    if query.semantic:
+        top = int(order.argmax())
+        every |= {
+            "cosine": float(known["cosine"].max()),
+            "late": float(known["late"].max()),
+            "late_rare": float(known["late_rare"].max()),
+            "outstanding": float(known["cosine_outstanding"].max()),
+            "top_cosine": float(known["cosine"][top]),
+            "top_late_rare": float(known["late_rare"][top]),
+        }
+    return {name: np.full(1, value, dtype=np.float32) for name, value in every.items()}
 
 
 def _lexical(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]:
-    bm25 = _column(found, lambda one: one.bm25)
-    before, after = _column(found, lambda one: one.before.bm25), _column(found, lambda one: one.after.bm25)
-    held = _column(found, lambda one: max(one.coverage, one.fuzzy))
+    bm25 = _share(_column(found, lambda one: one.bm25), query)
     best = float(bm25.max())
+    held = _column(found, lambda one: max(one.coverage, one.fuzzy))
     return {
-        "bm25": _saturated(bm25),
-        "bm25_of_best": bm25 / best if best > 0 else bm25,
-        "bm25_before": _saturated(before),
-        "bm25_after": _saturated(after),
-        "bm25_near": _saturated(np.maximum(before, after)),
-        "bm25_around": _saturated(before + after),
+        "bm25": bm25,
+        "bm25_of_best": bm25 / np.float32(best) if best > 0 else bm25,
         "held": held,
-        "held_around": np.maximum(held, _column(found, lambda one: one.around)),
+        "held_to_best": held - held.max(),
         "passage": _column(found, lambda one: one.passage),
         "phrase": _column(found, lambda one: one.phrase),
-        "best_bm25": _every(found, best / (best + _HALF)),
-        "best_held": _every(found, float(held.max())),
+        "parts": np.maximum(held, _column(found, lambda one: one.parts)),
+        "rarest": _column(found, lambda one: one.rarest),
+        "identifier": _column(found, lambda one: one.identifier),
         "words": _every(found, min(query.words, 12) / 12),
         "unknown": _every(found, query.unknown),
-        "rarest": _every(found, query.rarest / 7),
     }
 
 
 def _surface(found: Sequence[Signals]) -> dict[str, Column]:
-    named = _column(found, lambda one: one.speaker_named)
     return {
-        "speaker_named": named,
-        "speaker_not_named": (1 - named) * float(named.any()),
         "date_match": _column(found, lambda one: one.date_match),
         "time_match": _column(found, lambda one: one.time_match),
         "number_match": _column(found, lambda one: one.number_match),
+        "length": _column(found, lambda one: (math.log1p(one.length) - 5) / 3),
+    }
+
+
+def _talk(found: Sequence[Signals], query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
+    """Return what a conversation says of a turn; `in_talk` is 1 where there is one, or where a speaker is named."""
+    named = _column(found, lambda one: one.speaker_named)
+    in_session = _column(found, lambda one: one.in_session)
+    before = _share(_column(found, lambda one: one.before.bm25), query)
+    after = _share(_column(found, lambda one: one.after.bm25), query)
+    around = _column(found, lambda one: one.around)
+    features = {
+        "in_talk": np.maximum(in_session, np.float32(named.any())),
+        "speaker_named": named,
+        "speaker_not_named": (1 - named) * np.float32(named.any()),
+        "bm25_before": before,
+        "bm25_after": after,
+        "around": np.maximum(around, known["held"]),
         "questions": _column(found, lambda one: one.questions),
         "questions_before": _column(found, lambda one: one.questions_before),
-        "in_session": _column(found, lambda one: one.in_session),
-        "length": (np.log1p(_column(found, lambda one: one.length)) - 5) / 3,
+        "turn_length": known["length"],
+        "turn_held": known["held"],
+        "turn_time": known["time_match"],
     }
+    if query.semantic:
+        features |= {
+            "cosine_before": np.maximum(_column(found, lambda one: one.before.cosine), 0),
+            "cosine_after": np.maximum(_column(found, lambda one: one.after.cosine), 0),
+            "late_near": _column(found, lambda one: max(one.before.late, one.after.late)),
+        }
+    return features
 
 
 def _semantic(found: Sequence[Signals]) -> dict[str, Column]:
     cosine = np.maximum(_column(found, lambda one: one.cosine), 0)
-    before = np.maximum(_column(found, lambda one: one.before.cosine), 0)
-    after = np.maximum(_column(found, lambda one: one.after.cosine), 0)
     late = _column(found, lambda one: _estimated(one) if one.late is None else one.late)
     rare = _column(found, lambda one: _estimated(one) if one.rare is None else one.rare)
-    usual = min(_usual(cosine, _UNRELATED), _NEAR)
     return {
         "cosine": cosine,
-        "cosine_outstanding": cosine - usual,
+        "cosine_outstanding": cosine - min(_usual(cosine, _UNRELATED), _NEAR),
         "cosine_to_best": cosine - cosine.max(),
-        "cosine_before": before,
-        "cosine_after": after,
-        "cosine_near": np.maximum(before, after),
         "late": late,
         "late_rare": rare,
         "late_outstanding": late - _usual(late, _UNRELATED_LATE),
         "late_to_best": late - late.max(),
         "late_rare_to_best": rare - rare.max(),
-        "late_near": _column(found, lambda one: max(one.before.late, one.after.late)),
-        "best_cosine": _every(found, float(cosine.max())),
-        "best_late": _every(found, float(late.max())),
-        "usual_cosine": _every(found, usual),
     }
 
 
@@ -173,7 +267,16 @@ def _usual(values: Column, unrelated: float) -> float:
 
 def _named(one: Signals, query: QuerySignals, match: float) -> float:
     held = max(one.coverage, one.fuzzy)
-    return held**4 * (0.5 + 0.5 * match) if query.words <= _NAMING else 0.0
+    name = held**4 * (0.5 + 0.5 * match) if query.words <= _NAMING else 0.0
+    return max(name, one.identifier * 0.5 if one.identifier > 0.5 else 0.0)
+
+
+def _worded(one: Signals, by_words: float) -> float:
+    """Return the least match of a memory that words alone give `by_words`: all of it where it has no vectors yet.
+
+    Else a tenth of it: a memory that holds nearly all the words is shown, however far its meaning seems to be.
+    """
+    return by_words if one.late is None and one.cosine == 0.0 else _WORDED * by_words
 
 
 def _column(found: Sequence[Signals], value: Callable[[Signals], float]) -> Column:
@@ -184,7 +287,9 @@ def _every(found: Sequence[Signals], value: float) -> Column:
     return np.full(len(found), value, dtype=np.float32)
 
 
-def _saturated(bm25: Column) -> Column:
-    """Bring bm25 (≥ 0, unbounded) to 0–1."""
-    found: Column = bm25 / (bm25 + np.float32(_HALF))
+def _share(bm25: Column, query: QuerySignals) -> Column:
+    """Bring bm25 (≥ 0) to 0–1: its share of what a memory that is all of the query's words could reach."""
+    if query.weight < _LIGHTEST:
+        return bm25 / (bm25 + np.float32(_HALF))
+    found: Column = np.minimum(bm25 / np.float32(_MOST * query.weight), 1)
     return found

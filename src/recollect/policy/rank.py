@@ -6,8 +6,9 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from recollect.domain.enums import POLICIES, Profile
+from recollect.domain.enums import POLICIES, Certainty, Profile
 from recollect.domain.results import Memory
 from recollect.domain.search import RankingRow
 
@@ -26,11 +27,36 @@ class Weights:
     frequency: float = 0.0
 
 
+STRONG: Final = 0.5
+"""From this match on more than half of the hits answer their query."""
+
+LIKELY: Final = 0.2
+
+PASSING: Final = 0.35
+"""The least score that is shown by default; a memory at the floor reaches it by its match alone, in every profile."""
+
 PROFILES: dict[Profile, Weights] = {
     Profile.BALANCED: Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10),
     Profile.HABIT: Weights(match=0.40, recency=0.20, importance=0.30, frequency=0.10),
     Profile.RELEVANCE: Weights(match=1.0),
 }
+
+
+def grade(match: float, floor: float, weight: float) -> float:
+    """Return how a match (0–1) enters a score: at the floor as much as passes alone, in between on two straight lines.
+
+    With a weight of 0.55 the floor lies at 0.35 / 0.55. Age, importance and trust then order what is relevant, and
+    neither hide nor admit it.
+    """
+    passing = min(PASSING / weight, 1.0)
+    if match >= floor:
+        return passing + (1.0 - passing) * (match - floor) / (1.0 - floor) if floor < 1.0 else 1.0
+    return passing * match / floor
+
+
+def certainty(match: float) -> Certainty:
+    """Return how sure a hit of a match (0–1) is, in a word."""
+    return Certainty.STRONG if match >= STRONG else Certainty.LIKELY if match >= LIKELY else Certainty.WEAK
 
 
 def saturated(bm25: float) -> float:
@@ -61,11 +87,11 @@ def frequency(memory: RankingRow | Memory) -> float:
 
 
 def weigh(
-    memory: RankingRow | Memory, matched: float, weights: Weights, now: datetime
+    memory: RankingRow | Memory, graded: float, weights: Weights, now: datetime
 ) -> tuple[float, dict[str, float]]:
-    """Return the score (0–1) and what each part gave to it; the parts sum to the score."""
+    """Return the score (0–1) and what each part gave to it, the match by its grade; the parts sum to the score."""
     parts = {
-        "match": weights.match * matched,
+        "match": weights.match * graded,
         "recency": weights.recency and weights.recency * recency(memory, now),
         "importance": weights.importance * memory.importance,
         "trust": weights.trust * memory.trust,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
+_SHORTEST_PART = 4
 _SUBSTRING = 0.9  # of a share that was found as whole words
 
 
@@ -73,6 +74,8 @@ def _query_signals(found: Found) -> QuerySignals:
         rarest=max((weights[one] for one in known), default=0.0),
         unknown=sum(weight for one, weight in weights.items() if one not in known) / found.terms.total,
         semantic=found.embedding is not None,
+        weight=sum(weights[one] for one in known),
+        size=found.terms.size,
     )
 
 
@@ -132,7 +135,37 @@ class _Measured:
             questions=text.questions,
             questions_before=text_features(self.contents.get(before or 0, "")[:_FEATURED]).questions,
             length=len(content),
+            parts=self._parts(one),
+            rarest=self._rarest(weights.keys() & stems),
+            identifier=self._identifier(one, content),
         )
+
+    def _rarest(self, held: Iterable[str]) -> float:
+        """Return how rare (0–1) the rarest of some stems is, beside a word that one memory holds."""
+        terms = self.found.terms
+        rarest = max((terms.weights.get(word, 0.0) for word in held), default=0.0)
+        return min(rarest / rank.rarity(1, max(terms.size, 2)), 1.0)
+
+    def _parts(self, one: int) -> float:
+        """Return the share (0–1) of the query that the memory holds, parts of longer words included."""
+        terms, stems = self.found.terms, self.stems[one]
+        text = " ".join(self.words.get(one, ()))
+        return (
+            sum(
+                weight
+                for word, weight in terms.weights.items()
+                if word in stems or (len(word) >= _SHORTEST_PART and word in text)
+            )
+            / terms.total
+        )
+
+    def _identifier(self, one: int, content: str) -> float:
+        """Return how rare (0–1) the rarest name with digits or punctuation is that the memory holds as it is asked."""
+        best, words = 0.0, self.words.get(one, frozenset())
+        for phrase in self.query.identifiers:
+            if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(content)):
+                best = max(best, self._rarest(map(stem, phrase.words)))
+        return best
 
     def _fuzzy(self, one: int) -> float:
         """Return the share (0–1) of the query that the memory holds, other spellings and parts of words included."""

@@ -14,6 +14,8 @@ from recollect.policy.text.speaker_names import name_words
 from recollect.policy.text.terms import LONGEST_WORD, STOP_WORDS, distinct
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
+_IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")
+_YEAR = re.compile(r"(?:19|20)\d\d(?:-\d\d){0,2}|\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _PAIR = re.compile(r"(?=\b(\w+ \w+)\b)")
 _MOST_WORDS = 400  # of scripts without spaces
 _MOST_PAIRS = 64
@@ -33,7 +35,8 @@ class ParsedQuery:
 
     `words` carry meaning; where no word does, they are all of its words. `compounds` are names with punctuation
     inside, such as paths, stretches of scripts without spaces, and emoji by name; `pairs` are any two words with one
-    space between them. A speaker may be named by any of `name_words`.
+    space between them. A speaker may be named by any of `name_words`. `identifiers` are names with digits, underscores,
+    slashes, dots or capitals inside.
     """
 
     text: str
@@ -45,6 +48,7 @@ class ParsedQuery:
     asks_time: bool
     asks_number: bool
     date: Date | None
+    identifiers: tuple[Phrase, ...] = ()
 
 
 def parse(query: str) -> ParsedQuery:
@@ -64,6 +68,9 @@ def parse(query: str) -> ParsedQuery:
         asks_time=query_features.asks_time(query),
         asks_number=query_features.asks_number(query),
         date=query_features.named_date(query),
+        identifiers=_phrases(
+            [fold(one) for one in _COMPOUND.findall(query) if _IDENTIFIER.search(one) and not _YEAR.fullmatch(one)]
+        ),
     )
 
 

@@ -14,7 +14,8 @@ from recollect.operations.query.rerank import passages, reranked
 from recollect.policy import rank
 from recollect.ports.app import App
 
-_FAR = 0.25  # of the floor
+_BESIDE = 0.15  # of the best match: what is worse beside it does not answer
+_ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
 class Ranked(NamedTuple):
@@ -43,7 +44,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     best = ranked[: query.limit]
     memories = app.records.load([one.id for one in best], view)
     hits = tuple(
-        Hit(memories[one.id], one.match, one.score, one.parts, candidates.signals[one.id])
+        Hit(memories[one.id], one.match, one.score, one.parts, candidates.signals[one.id], rank.certainty(one.match))
         for one in best
         if one.id in memories
     )
@@ -53,15 +54,21 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
     """Rank the candidates; where even the best match is below the model's floor, there is none.
 
-    An index is of all that matches, so there each must be above the floor itself; elsewhere one far below it is left
-    out, unless the query has no `min_score`: it would be there for its age and importance alone.
+    Each must be above the floor itself, and not far below the best, at whatever age, unless the query has no
+    `min_score`.
     """
-    floor = 0.0 if view.filtered and query.min_score == 0.0 else app.embedder.card.floor
-    if max(matches.values(), default=0.0) < floor:
+    floor = app.embedder.card.floor
+    unfloored = view.filtered and query.min_score == 0.0
+    best = max(matches.values(), default=0.0)
+    if not unfloored and best < floor:
         return []
-    least = floor if query.max_tokens is not None else floor * _FAR if query.min_score else 0.0
+    strict = query.min_score > 0.0 or (query.max_tokens is not None and not unfloored)
+    least = max(floor, best * _BESIDE) if strict else 0.0
     weights = rank.PROFILES[query.profile]
-    relevant = [one for one in candidates.ranking_rows if matches[one.id] >= least]
-    ranked = [Ranked(one.id, matches[one.id], *rank.weigh(one, matches[one.id], weights, view.now)) for one in relevant]
-    passing = [one for one in ranked if one.score >= query.min_score]
+    ranked = [
+        Ranked(one.id, match, *rank.weigh(one, rank.grade(match, floor, weights.match), weights, view.now))
+        for one in candidates.ranking_rows
+        if (match := matches[one.id]) >= least
+    ]
+    passing = [one for one in ranked if one.score >= query.min_score - _ROUNDING]
     return sorted(passing, key=lambda one: (-one.score, -one.match, one.id))

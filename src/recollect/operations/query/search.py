@@ -13,6 +13,7 @@ from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.operations.query.spelling_expansion import expansions
 from recollect.policy import rank
 from recollect.policy.query_features import transcript_speakers
+from recollect.policy.text.languages import is_english
 from recollect.policy.text.speaker_names import named_speakers, without_names
 from recollect.policy.text.terms import forms, stem
 from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
@@ -42,7 +43,7 @@ class SearchTerms:
 
     `known` are the stems that some memory holds. `partial` may be stored as a part of something longer: compounds of
     words that are not all stored, and unknown words of languages that write them without spaces. `corrections` are
-    sure spellings: as the query has it, and as it is stored.
+    sure spellings: as the query has it, and as it is stored. `size` is how many memories the view's namespaces hold.
     """
 
     terms: tuple[Term, ...]
@@ -51,6 +52,7 @@ class SearchTerms:
     spellings: dict[str, tuple[Term, ...]]
     partial: tuple[Phrase, ...]
     corrections: tuple[tuple[str, str], ...]
+    size: int
 
     @property
     def total(self) -> float:
@@ -136,6 +138,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         weights=weights,
         known=frozenset(stem(word) for word in rare if word in uses),
         spellings={word: one.spellings for one in reversed(expanded) for word in one.words},
+        size=size,
         partial=tuple({one.text: one for one in partial}.values()),
         corrections=tuple(
             (written, meant.text) for written, meant in corrections if meant.weight >= _SURE and _seen(app, meant, view)
@@ -211,4 +214,6 @@ def _unsearchable(app: App, query: ParsedQuery) -> str:
         return app.embedder.failure or "the embedding model is still loading."
     if not (app.embedder.card.multilingual or is_latin(query.model_text)):
         return "the model does not support this writing system."
+    if not (app.embedder.card.multilingual or is_english(query.model_text)):
+        return "the model does not support this language."
     return "the store has just switched to another embedding model." if app.vectors.state == "moved" else ""

@@ -1,0 +1,149 @@
+"""Gather what recall would know: each set in a store of its own, and for each question the signals of its candidates.
+
+The raw signals are kept, so that the network's inputs can change without asking again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from rich.progress import track
+
+import recollect
+from recollect import App, Caller, Query, Settings
+from recollect.domain.search import QuerySignals, Signals, View
+from recollect.operations.query.features import gather
+from recollect.operations.query.parse import parse
+from recollect.operations.visibility import view_of
+from recollect.ports.search import Term
+from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered
+
+FOREIGN: Final = "foreign"
+FETCH: Final = 50
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question: the signals of its candidates, which of them answer it, and how many answers there are in all.
+
+    `parents` says of the ten best memories that words, vectors and their rank fusion bring back which answer it.
+    """
+
+    set: str
+    group: str
+    category: str
+    query: QuerySignals
+    found: tuple[Signals, ...]
+    relevant: tuple[bool, ...]
+    answers: int
+    fold: int = 0
+    weight: float = 1.0
+    text: str = ""
+    parents: tuple[tuple[bool, ...], tuple[bool, ...], tuple[bool, ...]] = ((), (), ())
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a set is used: questions, foreign questions, and memories (whole groups)."""
+
+    questions: int = 250
+    foreign: int = 80
+    memories: int = 3_000
+
+
+def examples_of(one: Set, others: Sequence[Set], limits: Limits, folder: Path | None) -> list[Example]:
+    """Return the examples of a set: from its pickle in `folder` where it is there, else from a store made for it."""
+    kept = None if folder is None else folder / f"{one.name}.pickle"
+    if kept is not None and kept.is_file():
+        found: list[Example] = pickle.loads(kept.read_bytes())
+        return found
+    with tempfile.TemporaryDirectory(prefix="recollect-fit-") as home:
+        settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
+        with recollect.open_app(settings) as app:
+            found = _asked(app, one, others, limits)
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(found))
+    return found
+
+
+def _asked(app: App, one: Set, others: Sequence[Set], limits: Limits) -> list[Example]:
+    chosen = _groups(one, limits)
+    behind = fill(app, one.name, one.folder, chosen)
+    own = [question for question in (*one.questions, *one.unanswered) if question.group in chosen]
+    dice = random.Random(one.name)
+    asked = dice.sample(own, min(limits.questions, len(own)))
+    foreign = _foreign(one, others, chosen, limits.foreign, dice)
+    return [_example(app, one.name, question, behind) for question in track([*asked, *foreign], one.name, console=err)]
+
+
+def _groups(one: Set, limits: Limits) -> frozenset[str]:
+    """Return groups of the set that hold together about as many memories as are wanted; at least one."""
+    sizes = one.sizes()
+    groups = sorted({question.group for question in one.questions})
+    random.Random(one.name).shuffle(groups)
+    chosen: list[str] = []
+    for group in groups:
+        if not chosen or sum(sizes[found] for found in (*chosen, group)) <= limits.memories:
+            chosen.append(group)
+    return frozenset(chosen)
+
+
+def _foreign(one: Set, others: Sequence[Set], groups: frozenset[str], most: int, dice: random.Random) -> list[Question]:
+    """Return questions that other groups and other sets answer, each asked of some group of this set."""
+    strange = [question for other in others if other.name != one.name for question in other.questions]
+    found: list[Question] = []
+    for place, group in enumerate(sorted(groups)):
+        share = most // len(groups) + (place < most % len(groups))
+        inside = [question for question in one.questions if question.group != group]
+        near = dice.sample(inside, min(share // 2, len(inside)))
+        far = dice.sample(strange, min(share - len(near), len(strange)))
+        found += [replace(question, group=group, category=FOREIGN, answers=frozenset()) for question in (*near, *far)]
+    return found
+
+
+def _example(app: App, name: str, question: Question, behind: dict[str, list[str]]) -> Example:
+    query = Query(query=question.text[:20_000], limit=DEPTH, profile="relevance", min_score=0.0)
+    caller = caller_of(name, question.group)
+    candidates = gather(app, query, view_of(app, query, caller))
+
+    def right(memory: int) -> bool:
+        return bool(question.answers.intersection(behind.get(str(memory), ())))
+
+    words, near, fused = ([right(memory) for memory in found[:DEPTH]] for found in parents(app, question.text, caller))
+    return Example(
+        set=name,
+        group=question.group,
+        category=question.category,
+        query=candidates.query,
+        found=tuple(candidates.signals.values()),
+        relevant=tuple(right(memory) for memory in candidates.signals),
+        answers=len({memory for memory, ids in behind.items() if question.answers.intersection(ids)}),
+        text=question.text,
+        parents=(tuple(words), tuple(near), tuple(fused)),
+    )
+
+
+def parents(app: App, text: str, caller: Caller) -> tuple[list[int], list[int], list[int]]:
+    """Return the best memories by words alone, by vectors alone, and by their rank fusion."""
+    lexical, near = by_words_alone(app, text, caller), by_vectors_alone(app, text, caller)
+    return lexical, near, fuse(lexical, near)
+
+
+def by_words_alone(app: App, text: str, caller: Caller) -> list[int]:
+    """Return the best memories by bm25."""
+    words = [Term(word) for word in parse(text).words]
+    return (
+        ordered(app.text.search(words, View(namespaces=caller.namespaces(), now=app.clock()), FETCH)) if words else []
+    )
+
+
+def by_vectors_alone(app: App, text: str, caller: Caller) -> list[int]:
+    """Return the best memories by cosine."""
+    vector = app.embedder.read([text], "query")[0].vector
+    return ordered(app.vectors.nearest(vector, View(namespaces=caller.namespaces(), now=app.clock()), FETCH))
