@@ -277,7 +277,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="How many to judge at a time.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds after which a test run counts as hanging.")] = 900.0,
     least: Annotated[int, typer.Option(help="Exit with 1 when fewer percent are killed.")] = 90,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the verdicts here.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the verdicts here, as they come.")] = None,
     root: Annotated[Path, typer.Option(help="The checkout.", hidden=True)] = ROOT,
 ) -> None:
     """Change single lines of src at random, one at a time, and list which changes no test of their room notices."""
@@ -287,16 +287,19 @@ def main(
     with Progress(console=err, transient=True) as progress:
         task = progress.add_task("mutants", total=len(drawn))
 
+        judged: list[Verdict] = []
+
         def tick(verdict: Verdict) -> None:
+            judged.append(verdict)
             progress.advance(task)
-            if verdict.survived:
-                progress.console.print(f"survived: {verdict.mutant.path}:{verdict.mutant.line}")
+            place = f"{verdict.mutant.path}:{verdict.mutant.line}"
+            progress.console.print(f"{len(judged)} of {len(drawn)}: {place} {verdict.killed_by or 'survived'}")
+            if json_file is not None:
+                rows = [asdict(one.mutant) | {"killed_by": one.killed_by} for one in judged]
+                json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
         verdicts = run(root.resolve(), drawn, jobs, limit, tick)
     show(verdicts)
-    if json_file is not None:
-        rows = [asdict(verdict.mutant) | {"killed_by": verdict.killed_by} for verdict in verdicts]
-        json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     killed = sum(not verdict.survived for verdict in verdicts)
     raise typer.Exit(int(100 * killed < least * len(verdicts)))
 
