@@ -277,7 +277,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="How many to judge at a time.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds after which a test run counts as hanging.")] = 900.0,
     least: Annotated[int, typer.Option(help="Exit with 1 when fewer percent are killed.")] = 90,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the verdicts here, as they come.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write each verdict here.")] = None,
     root: Annotated[Path, typer.Option(help="The checkout.", hidden=True)] = ROOT,
 ) -> None:
     """Change single lines of src at random, one at a time, and list which changes no test of their room notices."""

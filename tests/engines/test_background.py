@@ -39,10 +39,11 @@ class Slow(LazyModel):
 
     def __init__(self, *, fails: bool = False) -> None:
         super().__init__()
-        self.go = threading.Event()
+        self.go, self.begun = threading.Event(), threading.Event()
         self._fails = fails
 
     def _load(self) -> str:
+        self.begun.set()
         assert self.go.wait(ENOUGH)
         if self._fails:
             raise ModelUnusable("There are no weights.")
@@ -145,6 +146,7 @@ def test_nobody_waits_for_a_load_that_the_end_prevents(begin: Begin) -> None:
     executor, first, second = begin(), Slow(), Slow()
     executor.load(first)
     executor.load(second)
+    assert first.begun.wait(ENOUGH)
     ending = threading.Thread(target=executor.stop)
     ending.start()
     assert executor._stopping.wait(ENOUGH)
@@ -171,6 +173,7 @@ def test_models_load_one_after_another_until_the_end(begin: Begin) -> None:
     second.go.set()
     executor.load(first)
     executor.load(second)
+    assert first.begun.wait(ENOUGH)
     ending = threading.Thread(target=executor.stop)
     ending.start()
     while executor._running:

@@ -209,7 +209,12 @@ def test_notes_leave_room_for_matches() -> None:
 def test_a_detail_names_its_layer_and_its_labels() -> None:
     """A detail has its text under the name of its layer, and labels only where they say something."""
     plain = a_hit(7, "We deploy on Fridays.")
-    assert plain.detail() == {"id": "7", "content": "We deploy on Fridays.", "updated_at": "2026-03-01"}
+    assert plain.detail() == {
+        "id": "7",
+        "content": "We deploy on Fridays.",
+        "certainty": "weak",
+        "updated_at": "2026-03-01",
+    }
     labels = {"key": "deploys", "category": "ops", "tags": ("ci", "cd")}
     rich = replace(a_hit(7, "We.", fact_type=FactType.DECISION, scope=Scope.TEAM, **labels), layer=Layer.OVERVIEW)
     assert rich.detail() == {
@@ -220,6 +225,7 @@ def test_a_detail_names_its_layer_and_its_labels() -> None:
         "key": "deploys",
         "category": "ops",
         "tags": ["ci", "cd"],
+        "certainty": "weak",
         "updated_at": "2026-03-01",
     }
 

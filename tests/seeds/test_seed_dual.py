@@ -11,6 +11,7 @@ from doorway import Door, House, ids
 
 from recollect.domain.enums import EntityType
 from recollect.policy.budget import printed
+from recollect.policy.rank import grade
 
 FOUR = ("fact", "entity", "relationship", "self")
 STORED: dict[str, Any] = {
@@ -231,7 +232,12 @@ def test_a_part_of_the_hybrid_score_has_its_weight(door: Door, part: str) -> Non
         door.memory(memory_id)
     door.time.pass_days(21)
     [hit] = door.perform("memory_recall", query="which animal is the mascot?").hits
-    said = {"match": hit.match, "importance": 0.8, "recency": 0.5, "frequency": math.log1p(5) / math.log1p(20)}
+    said = {
+        "match": grade(hit.match, door.app.embedder.card.floor, 0.40),
+        "importance": 0.8,
+        "recency": 0.5,
+        "frequency": math.log1p(5) / math.log1p(20),
+    }
     assert hit.parts[part] == pytest.approx(HABIT[part] * said[part])
     assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert set(hit.parts) == set(HABIT)

@@ -210,15 +210,15 @@ def test_results_below_the_lowest_score_are_left_out(door: Door) -> None:
     """`min_score` is 0.35 unless another is given; what is below it is not in the answer."""
     memory_id = door.store("The mascot is a quokka", importance=0.0, trust=0.0)
     door.time.pass_days(2_000)
-    query = "mascot and treasurer of the chess club"
-    [hit] = door.read("search_memories", query=query, min_score=0.0)["memories"]
-    assert 0.05 < hit["score"] < 0.35
-    assert ids(door.read("search_memories", query=query)) == []
+    query = "which animal is the mascot?"
+    [hit] = door.read("search_memories", query=query)["memories"]
+    assert 0.35 <= hit["score"] < 0.9  # what is relevant passes by its match alone, at any age
     assert ids(door.read("search_memories", query=query, min_score=hit["score"] - 0.01)) == [memory_id]
-    assert ids(door.read("search_memories", query=query, min_score=0.35)) == []
+    assert ids(door.read("search_memories", query=query, min_score=hit["score"] + 0.01)) == []
+    assert ids(door.read("search_memories", query="recipe for a sourdough bread")) == []
     important = door.store("The mascot is a quokka", importance=1.0, trust=1.0)
     assert important == memory_id
-    assert ids(door.read("search_memories", query=query)) == [memory_id]
+    assert ids(door.read("search_memories", query=query, min_score=hit["score"] + 0.01)) == [memory_id]
 
 
 def test_the_best_score_comes_first(door: Door) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
 _SHORTEST_PART = 4
+_NAME_PART = 8  # characters
 _SUBSTRING = 0.9  # of a share that was found as whole words
 
 
@@ -160,11 +161,18 @@ class _Measured:
         )
 
     def _identifier(self, one: int, content: str) -> float:
-        """Return how rare (0–1) the rarest name with digits or punctuation is that the memory holds as it is asked."""
+        """Return how rare (0–1) the rarest name is that the memory holds as it is asked for, or within a longer one.
+
+        Names have digits, punctuation or capitals inside; a long word that nobody stored is one within a longer word.
+        """
         best, words = 0.0, self.words.get(one, frozenset())
         for phrase in self.query.identifiers:
             if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(content)):
                 best = max(best, self._rarest(map(stem, phrase.words)))
+        known = self.found.terms.known
+        if parts := [word for word in self.query.words if len(word) >= _NAME_PART and stem(word) not in known]:
+            text = " ".join(words)
+            best = max(best, _SUBSTRING * self._rarest(stem(word) for word in parts if word in text))
         return best
 
     def _fuzzy(self, one: int) -> float:
