@@ -15,6 +15,8 @@ from recollect.policy import rank
 from recollect.ports.app import App
 
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
+_BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
+_FEW_WORDS = 3
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
@@ -63,7 +65,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     if not unfloored and best < floor:
         return []
     strict = query.min_score > 0.0 or (query.max_tokens is not None and not unfloored)
-    least = max(floor, best * _BESIDE) if strict else 0.0
+    beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
+    least = max(floor, best * beside) if strict else 0.0
     weights = rank.PROFILES[query.profile]
     ranked = [
         Ranked(one.id, match, *rank.weigh(one, rank.grade(match, floor, weights.match), weights, view.now))
