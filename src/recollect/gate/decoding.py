@@ -1,4 +1,4 @@
-"""Decodes what hides a secret from patterns: escaped characters, base64 and hexadecimal.
+"""Undoes what hides a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
 
 Only what decodes to plain text is scanned; an image or a digest does not.
 """
@@ -13,6 +13,7 @@ from typing import Final
 
 _ESCAPE: Final = re.compile(
     r"(?:%|\\u00|\\x)(?P<hex>[0-9A-Fa-f]{2})|&#x(?P<entity>[0-9A-Fa-f]{2});|&#(?P<number>\d{2,3});|\\\r?\n[ \t]{0,40}"
+    r"|\\{1,8}(?P<quote>[\"'/])"
 )
 _BASE64: Final = re.compile(
     r"(?<![A-Za-z0-9+/_\-=])[A-Za-z0-9+/_\-]{16,}+(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/_\-]{4,}+)*+={0,2}"
@@ -22,6 +23,54 @@ _SPACES: Final = re.compile(r"\s+")
 _SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
 _HEAD: Final = 64  # characters that tell whether the whole is worth decoding
+
+_LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕкмтвнԁԛԝһгпАВЕКМНОРСТУХІЈЅҮԚԜαογνρτικυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡʏ",
+    "aeopcyxijskmtbhdqwhrnABEKMHOPCTYXIJSYQWaoyvptikuxwABEZHIKMNOPTYXiagy",
+)
+_MIXED: Final = re.compile("[A-Za-z0-9_][Ͱ-ԯıɑɡʏ]|[Ͱ-ԯıɑɡʏ][A-Za-z0-9_]")
+_WORD: Final = re.compile(r"\w{1,256}")
+_GLUE: Final = re.compile(
+    r"[\"'`][ \t]{0,8}[+.,&\\]?[ \t]{0,8}(?:\\?\r?\n[ \t]{0,40})?[bruf]?[\"'`]|\r?\n[ \t]{0,40}(?:[-*•+]|\d{1,3}[.)])[ \t]{1,4}"
+    r"|(?<=\w),?[ ](?:and[ ])?(?:part|half|rest|second)[ ]?(?:\d|two|half)?[:=]?[ ]"
+)
+_SPACED: Final = re.compile(r"(?<!\S)\S(?:[ ]\S){11,400}(?!\S)")
+_RUN: Final = re.compile(r"[\w\-]{8,256}")
+
+
+def without_look_alikes(text: str) -> str:
+    """Return the text with Greek and Cyrillic letters as the Latin ones they resemble, in words that mix scripts."""
+    if not _MIXED.search(text):
+        return text
+    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if _MIXED.search(word[0]) else word[0], text)
+
+
+def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each token that stands in pieces, joined, and the offset that each character had.
+
+    Pieces are strings side by side, items of a list, or letters with spaces between them.
+    """
+    for spaced in _SPACED.finditer(text):
+        yield spaced[0].replace(" ", ""), list(range(spaced.start(), spaced.end(), 2))
+    last = 0
+    for glue in _GLUE.finditer(text):
+        after = _RUN.match(text, glue.end())
+        if glue.start() < last or not after or not random_piece(after[0]):
+            continue
+        first = glue.start()
+        while first > max(last, glue.start() - 256) and (text[first - 1].isalnum() or text[first - 1] in "_-"):
+            first -= 1
+        spans = [(first, glue.start()), after.span()]
+        while (more := _GLUE.match(text, spans[-1][1])) and (after := _RUN.match(text, more.end())):
+            spans.append(after.span())
+        last = spans[-1][1]
+        if first < glue.start():
+            yield "".join(text[start:end] for start, end in spans), [at for span in spans for at in range(*span)]
+
+
+def random_piece(piece: str) -> bool:
+    """Say whether a piece may be part of a token: it has digits or many capitals."""
+    return any(c.isdigit() for c in piece) or sum(c.isupper() for c in piece) > len(piece) / 4
 
 
 def unescaped(text: str) -> tuple[str, list[int]]:
@@ -57,6 +106,8 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _character(match: re.Match[str]) -> str | None:
     """Return what an escape stands for: an empty text for a continued line, None for anything but plain text."""
+    if match["quote"]:
+        return match["quote"]
     if match[0].startswith("\\") and match["hex"] is None:
         return ""
     digits = match["hex"] or match["entity"]

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
+from hashlib import sha256
 from itertools import pairwise
 from math import log2
 from typing import Final
 
+from recollect.gate.tables import table
+
 _STAND_IN: Final = re.compile(
     r"""(?ix)^(?:
-      \$[({] | \$[a-z_]\w*$ | %[a-z_]\w*%$ | %s$ | %\( | \{ | [\[()] | <[^>]*>? |
+      \$[({] | \$[a-z_]\w*(?:$|\[|->) | %\w{1,20}\( | %[a-z_]\w*%$ | %s$ | %\( | \{ | [\[()] | <[^>]*>? |
       &(?:[\[({] | mut\b | [a-z_]+$) | @?\w+\( | \\[nrt"'] |
       [\W_]*$ | \^[\[(\\.].* | [x.*_\-]+$ | \.\.\. | .*(?:x{6,}|\*{4,}|\.{3,}|…) |
+      my_?(?:secret_?)?(?:password|passwd|pass|pwd?|token|key|secret)\d{0,3}$ |
       (?:your|my|some|the|insert|replace|enter|put|paste|add)[_\- ].* | .*[_\-](?:here|goes[_\-]here|placeholder)$ |
       (?:change|replace|fill)[_\- ]?(?:me|this|it|in)\d*!?$ | .*(?:placeholder|redacted|changeme).* |
-      (?:test|foo|bar|baz|foobar|dummy|fake|example|sample|demo|mock|todo|tbd|n/a|abc|xyz)[_\-]?(?:1|12|123)?$ |
+      (?:test|foo|bar|baz|dummy|fake|example|sample|demo|mock|todo|tbd|n/a|abc|xyz)[_\-]?(?:1|12|123)?$ |
       (?:test|foo|dummy|fake|example|sample|demo|mock)[_\-].*(?:token|key|secret|passw|pwd|cred).* |
       (?:null|none|nil|true|false|undefined|empty|unset|required|optional|string|str|bytes|any|void|default)\b.*
     )"""
@@ -36,6 +41,7 @@ _REFERENCE: Final = re.compile(
 _CODE: Final = re.compile(
     r"""(?x)^(?:
       _{0,2}[A-Za-z]?[a-z]{2,}[\w.:<>?]*[(\[][^!@\#$%^&*]*$ | [A-Za-z_]{2,}\w*(?:\??\.|::|->)[A-Za-z_][^!@\#$%^&*]*$ |
+      [a-z]\.[a-z_]+[\[(].* |
       .*(?:::|->|=>|\(\)|[!=]==?[^=]|\|\||[ ]&&) |
       [A-Z]{0,8}\d{1,3}(?:[A-Z][a-z]{2,}){2,}$ |
       (?i:self|this|os|process|env|settings|config|request|response|ctx|context|args|params|options|secrets|var|local|data)
@@ -68,6 +74,13 @@ _RARE_SIGN: Final = re.compile(r"[!@#$%^*~]")
 _SYMBOL: Final = re.compile(r"[!@#$%^&*?~|+=]")
 _SIGN: Final = re.compile(r"[!@#$%^&~]")
 _CALL: Final = re.compile(r"[({\[<]|::|://|\$[A-Z_]{3,}|@\w+\.\w")
+_BUILT: Final = re.compile(r"[=(\[{<>/|,]|::|\)\.")
+_CAMEL: Final = re.compile(r"[A-Z][a-z]{2,}")
+_COMMIT: Final = re.compile(r"[a-f0-9]{7,40}")
+_LONG_HEX: Final = re.compile(r"(?i)[a-f0-9]{32,128}")
+_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_HUMAN: Final = re.compile(r"[A-Z]?[a-z]{4,20}\d{1,4}[!?]?$")
+_ENDS: Final = ".,;:!?*_`\"')]}"
 _HEX_HASH: Final = re.compile(r"(?i)^(?:[a-f0-9]+|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12})$")
 
 
@@ -127,6 +140,73 @@ def password(value: str) -> bool:
     return not made_of_words(core) and (symbols or _mixes(core) or random_letters(core))
 
 
+@cache
+def _words(name: str) -> frozenset[str]:
+    return frozenset(table("words")[name].split())
+
+
+def common(value: str) -> bool:
+    """Say whether the value is a name made of common words and short numbers, such as `db-credentials-v2`."""
+    if _RARE_SIGN.search(value):
+        return False
+    known = _words("common")
+    if value.lower().strip("0123456789_-./:") in known:
+        return True
+    parts = [part for part in _PARTS.findall(value) if not (part.isdigit() and len(part) <= 4)]
+    short = sum(len(part) for part in parts if len(part) <= 2)
+    return short * 2 <= sum(map(len, parts)) and all(len(part) <= 2 or part.lower() in known for part in parts)
+
+
+def weak(value: str) -> bool:
+    """Say whether lists of leaked passwords are full of this one."""
+    return value.strip(_ENDS).lower() in _words("weak")
+
+
+def phrase(value: str, least: int) -> bool:
+    """Say whether the value is a passphrase: so many words or more that nobody uses to speak of passwords."""
+    parts = re.split("[- ]", value.strip(_ENDS))
+    return len(parts) >= least and all(
+        3 <= len(part) <= 12 and part.isalpha() and part.isascii() and part.lower() not in _words("common")
+        for part in parts
+    )
+
+
+def given(value: str) -> bool:
+    """Say whether what stands where only a password can is one: no placeholder, no reference, no word for it."""
+    return weak(value) or (len(value) >= 4 and not (placeholder(value) or common(value)))
+
+
+def told(value: str) -> bool:
+    """Say whether what a sentence or a call gives as the password is one."""
+    return weak(value) or phrase(value, 3) or (password(value) and not common(value))
+
+
+def built(value: str) -> bool:
+    """Say whether a value is an expression or a path, as only code and links have them."""
+    return bool(_BUILT.search(value.strip(_ENDS)))
+
+
+def stands_out(value: str) -> bool:
+    """Say whether a value would be taken for a password wherever it stands in a sentence about one."""
+    core = value.strip(_ENDS)
+    if len(core) < 6 or common(core) or placeholder(core) or _COMMIT.fullmatch(core) or built(core):
+        return False
+    if made_of_words(core):
+        return phrase(core, 4)
+    digits = [c.isdigit() for c in core]
+    changes = sum(a != b for a, b in pairwise(digits)) if len(core) >= 8 and core.isalnum() else 0
+    cased = len(core) >= 10 and any(c.isupper() for c in core) and any(c.islower() for c in core)
+    mixed = cased and len(_PARTS.findall(core)) >= 5 and any(digits)
+    return changes >= 4 - cased or mixed or bool(_HUMAN.match(core)) or looks_random(value)
+
+
+def example(value: str) -> bool:
+    """Say whether documentation shows this very value again and again."""
+    known = table("tokens")["examples"]
+    spellings = (value, value.partition("=")[2], value.partition(" ")[2])
+    return "EXAMPLE" in value or any(sha256(one.encode()).hexdigest()[:16] in known for one in spellings)
+
+
 def looks_random(value: str) -> bool:
     """Say whether a value beside the word "password" looks like one by itself: letters, digits and signs mixed."""
     core = value.strip("*_").rstrip(".,;:!?)]}=")
@@ -148,7 +228,17 @@ def key(value: str) -> bool:
     core = value.strip("*_").rstrip(".,;:!?)]}=")
     if len(core) < 8 or placeholder(value) or placeholder(core) or made_of_words(core) or _NAMES_ITSELF.match(core):
         return False
+    if sum(map(len, _CAMEL.findall(core))) >= len(core) * 0.75:
+        return False
     return _mixes(core) or random_letters(core) or mixes_classes(core)
+
+
+def long_key(value: str) -> bool:
+    """Say whether a value looks like a key by itself: long, and random or hexadecimal."""
+    core = value.strip(_ENDS)
+    if len(core) < 16 or not key(core):
+        return False
+    return high_entropy(core) or bool(_LONG_HEX.fullmatch(core)) or mixes_classes(core) or random_letters(core)
 
 
 def high_entropy(value: str) -> bool:
@@ -156,7 +246,7 @@ def high_entropy(value: str) -> bool:
     body = value.rstrip("=")
     if len(body) < 20 or _HEX_HASH.match(body) or placeholder(value) or made_of_words(body):
         return False
-    if body.count("/") > 4:
+    if body.count("/") > 4 or (len(body) < 40 and max(map(len, _SEPARATORS.split(body))) < 12):
         return False
     kinds = (any(c.islower() for c in body), any(c.isupper() for c in body), sum(c.isdigit() for c in body) >= 2)
     return all(kinds) and entropy(body) > min(4.2, log2(len(body)) * 0.82)

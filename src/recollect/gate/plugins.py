@@ -15,27 +15,28 @@ from recollect.gate import heuristics
 
 # Entropy, public addresses and basic auth raise alarms on ordinary notes; OpenAI's and npm's patterns are quadratic.
 # `detectors.py` has stricter or linear ones for all of them.
+# Each plugin with the kind it finds and the literals of which one must stand in what it reads.
 _PLUGINS: Final = {
-    "artifactory.ArtifactoryDetector": "Artifactory credential",
-    "aws.AWSKeyDetector": "AWS access key",
-    "azure_storage_key.AzureStorageKeyDetector": "Azure key",
-    "cloudant.CloudantDetector": "Cloudant credential",
-    "discord.DiscordBotTokenDetector": "Discord bot token",
-    "github_token.GitHubTokenDetector": "GitHub token",
-    "gitlab_token.GitLabTokenDetector": "GitLab token",
-    "ibm_cloud_iam.IbmCloudIamDetector": "IBM Cloud key",
-    "ibm_cos_hmac.IbmCosHmacDetector": "IBM storage credential",
-    "jwt.JwtTokenDetector": "JSON web token",
-    "mailchimp.MailchimpDetector": "Mailchimp key",
-    "private_key.PrivateKeyDetector": "private key",
-    "pypi_token.PypiTokenDetector": "PyPI token",
-    "sendgrid.SendGridDetector": "SendGrid key",
-    "slack.SlackDetector": "Slack token",
-    "softlayer.SoftlayerDetector": "SoftLayer credential",
-    "square_oauth.SquareOAuthDetector": "Square secret",
-    "stripe.StripeDetector": "Stripe key",
-    "telegram_token.TelegramBotTokenDetector": "Telegram bot token",
-    "twilio.TwilioKeyDetector": "Twilio key",
+    "artifactory.ArtifactoryDetector": ("Artifactory credential", "akc ap"),
+    "aws.AWSKeyDetector": ("AWS access key", "akia asia abia acca a3t aws"),
+    "azure_storage_key.AzureStorageKeyDetector": ("Azure key", "accountkey"),
+    "cloudant.CloudantDetector": ("Cloudant credential", "cloudant clou cl_ cl- clapi clkey clp cltoken"),
+    "discord.DiscordBotTokenDetector": ("Discord bot token", "."),
+    "github_token.GitHubTokenDetector": ("GitHub token", "gh"),
+    "gitlab_token.GitLabTokenDetector": ("GitLab token", "gl gr1348941"),
+    "ibm_cloud_iam.IbmCloudIamDetector": ("IBM Cloud key", "key pwd pass token"),
+    "ibm_cos_hmac.IbmCosHmacDetector": ("IBM storage credential", "secret"),
+    "jwt.JwtTokenDetector": ("JSON web token", "eyj"),
+    "mailchimp.MailchimpDetector": ("Mailchimp key", "-us"),
+    "private_key.PrivateKeyDetector": ("private key", "begin putty private"),
+    "pypi_token.PypiTokenDetector": ("PyPI token", "pypi-"),
+    "sendgrid.SendGridDetector": ("SendGrid key", "sg."),
+    "slack.SlackDetector": ("Slack token", "xox slack"),
+    "softlayer.SoftlayerDetector": ("SoftLayer credential", "softlayer sl_ sl- slapi slkey slp sltoken"),
+    "square_oauth.SquareOAuthDetector": ("Square secret", "sq0"),
+    "stripe.StripeDetector": ("Stripe key", "k_live"),
+    "telegram_token.TelegramBotTokenDetector": ("Telegram bot token", ":"),
+    "twilio.TwilioKeyDetector": ("Twilio key", "ac sk"),
 }
 _LOOSE: Final = frozenset({"Artifactory credential", "IBM Cloud key", "Cloudant credential", "SoftLayer credential"})
 _KEYWORD: Final = "password or key"
@@ -53,11 +54,12 @@ _BEFORE_END: Final = re.compile(r"[^\w+/.~\-]")
 
 
 @cache
-def _plugins() -> tuple[tuple[str, Any], ...]:
+def _plugins() -> tuple[tuple[str, tuple[str, ...], Any], ...]:
     found = []
-    for path, kind in _PLUGINS.items():
+    for path, (kind, hints) in _PLUGINS.items():
         module, _, name = path.partition(".")
-        found.append((kind, getattr(import_module(f"detect_secrets.plugins.{module}"), name)()))
+        plugin = getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
+        found.append((kind, tuple(hints.split(" ")), plugin))
     return tuple(found)
 
 
@@ -106,7 +108,10 @@ def library(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of what the library's plugins find."""
     for offset, window in _windows(text):
         piece = _GAP.sub(lambda gap: "\0" * len(gap[0]), window)  # several patterns are cubic in a run of spaces
-        for kind, plugin in _plugins():
+        lowered = piece.lower()
+        for kind, hints, plugin in _plugins():
+            if not any(hint in lowered for hint in hints):
+                continue
             values = list(plugin.analyze_string(piece))
             if not values or (kind in _LOOSE and not any(heuristics.key(value.strip(' "=:')) for value in values)):
                 continue
@@ -131,6 +136,7 @@ def _keywords(text: str, offset: int, piece: str) -> Iterator[tuple[str, int, in
                 if (
                     place >= 0
                     and heuristics.key(value)
+                    and not heuristics.common(value)
                     and not set(value) & set(" \t,;")
                     and _SUFFIX.search(text, at, place)
                 ):

@@ -10,19 +10,23 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-from recollect.gate.decoding import encoded_texts, unescaped
-from recollect.gate.detectors import DETECTORS
-from recollect.gate.keyword_context import HINTS, labelled
+from recollect.gate import heuristics
+from recollect.gate.decoding import encoded_texts, rejoined, unescaped, without_look_alikes
+from recollect.gate.keyword_context import labelled, labels
 from recollect.gate.plugins import library
 from recollect.gate.private_keys import private_keys
+from recollect.gate.sentences import sentences
+from recollect.gate.structure import calls, clients, columns
+from recollect.gate.tables import lower
+from recollect.gate.tokens import opaque, tokens
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
 _FILLERS: Final = frozenset("ᅟᅠㅤﾠ⠀឴឵")
 _LONGEST_EXPANSION: Final = 4
-_HINTED = tuple((hint, number) for number, detector in enumerate(DETECTORS) for hint in detector.hints)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,6 +41,8 @@ class Finding:
 def scan(text: str) -> list[Finding]:
     """Return the secrets in `text`, in order; findings that overlap are one, of the most precise detector's kind."""
     found = [Finding(start, end, kind) for kind, start, end in _find(text)]
+    for piece, origin in rejoined(text):
+        found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in tokens(piece, lower(piece))]
     plain, origin = normalized(text)
     if origin:
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
@@ -45,7 +51,7 @@ def scan(text: str) -> list[Finding]:
         found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
     for first, last, inside in encoded_texts(text):
         found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
-    return _merge(found)
+    return _merge([one for one in found if not heuristics.example(text[one.start : one.end])])
 
 
 def normalized(text: str) -> tuple[str, list[int]]:
@@ -53,18 +59,26 @@ def normalized(text: str) -> tuple[str, list[int]]:
 
     The offsets are empty where the text does not change.
     """
-    if not _UNUSUAL.search(text):
+    unusual = set(_UNUSUAL.findall(text))
+    if all(_normalized_character(char) == char for char in unusual) and without_look_alikes(text) is text:
         return text, []
     pieces: list[str] = []
     origin: list[int] = []
-    for place, char in enumerate(text):
-        shown = char if char.isascii() and (char.isprintable() or char.isspace()) else _normalized_character(char)
-        pieces.append(shown)
-        origin.extend([place] * len(shown))
-    plain = "".join(pieces)
+    at = 0
+    for match in _UNUSUAL.finditer(text):
+        place = match.start()
+        shown = _normalized_character(match[0])
+        pieces += (text[at:place], shown)
+        origin += range(at, place)
+        origin += [place] * len(shown)
+        at = place + 1
+    pieces.append(text[at:])
+    origin += range(at, len(text))
+    plain = without_look_alikes("".join(pieces))
     return (text, []) if plain == text else (plain, origin)
 
 
+@cache
 def _normalized_character(char: str) -> str:
     if char.isspace():
         return " " if unicodedata.category(char) == "Zs" else char
@@ -76,17 +90,19 @@ def _normalized_character(char: str) -> str:
 
 def _find(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end; the most precise detectors come first."""
-    lowered = text.lower()
+    lowered = lower(text)
     if "private key" in lowered or "putty" in lowered:
         for start, end in private_keys(text):
             yield "private key", start, end
-    for number in sorted({number for hint, number in _HINTED if hint in lowered}):
-        detector = DETECTORS[number]
-        for match in detector.pattern.finditer(text):
-            if detector.check(match):
-                yield detector.kind, *match.span("s" if "s" in match.re.groupindex else 0)
-    if any(hint in lowered for hint in HINTS):
-        yield from labelled(text)
+    yield from tokens(text, lowered)
+    yield from opaque(text)
+    names = labels(text, lowered)
+    if names:
+        yield from labelled(text, names)
+        yield from columns(text, names)
+        yield from sentences(text, names)
+    yield from calls(text, lowered)
+    yield from clients(text, lowered)
     yield from library(text)
 
 
