@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from recollect.gate.decoding import random_piece
-from recollect.gate.keyword_context import labels
+from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, scan
 from recollect.gate.tables import lower
 from recollect.gate.tokens import tokens

@@ -11,14 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_ESCAPE: Final = re.compile(
-    r"(?:%|\\u00|\\x)(?P<hex>[0-9A-Fa-f]{2})|&#x(?P<entity>[0-9A-Fa-f]{2});|&#(?P<number>\d{2,3});|\\\r?\n[ \t]{0,40}"
-    r"|\\{1,8}(?P<quote>[\"'/])"
-)
-_BASE64: Final = re.compile(
-    r"(?<![A-Za-z0-9+/_\-=])[A-Za-z0-9+/_\-]{16,}+(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/_\-]{4,}+)*+={0,2}"
-)
-_HEX: Final = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){16,}+(?![0-9A-Za-z])")
+from recollect.gate.tables import pattern
+
 _SPACES: Final = re.compile(r"\s+")
 _SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
@@ -28,21 +22,15 @@ _LOOK_ALIKES: Final = str.maketrans(
     "аеорсухіјѕкмтвнԁԛԝһгпАВЕКМНОРСТУХІЈЅҮԚԜαογνρτικυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡʏ",
     "aeopcyxijskmtbhdqwhrnABEKMHOPCTYXIJSYQWaoyvptikuxwABEZHIKMNOPTYXiagy",
 )
-_MIXED: Final = re.compile("[A-Za-z0-9_][Ͱ-ԯıɑɡʏ]|[Ͱ-ԯıɑɡʏ][A-Za-z0-9_]")
 _WORD: Final = re.compile(r"\w{1,256}")
-_GLUE: Final = re.compile(
-    r"[\"'`][ \t]{0,8}[+.,&\\]?[ \t]{0,8}(?:\\?\r?\n[ \t]{0,40})?[bruf]?[\"'`]|\r?\n[ \t]{0,40}(?:[-*•+]|\d{1,3}[.)])[ \t]{1,4}"
-    r"|(?<=\w),?[ ](?:and[ ])?(?:part|half|rest|second)[ ]?(?:\d|two|half)?[:=]?[ ]"
-)
-_SPACED: Final = re.compile(r"(?<!\S)\S(?:[ ]\S){11,400}(?!\S)")
-_RUN: Final = re.compile(r"[\w\-]{8,256}")
 
 
 def without_look_alikes(text: str) -> str:
     """Return the text with Greek and Cyrillic letters as the Latin ones they resemble, in words that mix scripts."""
-    if not _MIXED.search(text):
+    mixed = pattern("mixed_scripts").search
+    if not mixed(text):
         return text
-    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if _MIXED.search(word[0]) else word[0], text)
+    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if mixed(word[0]) else word[0], text)
 
 
 def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
@@ -50,18 +38,20 @@ def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
 
     Pieces are strings side by side, items of a list, or letters with spaces between them.
     """
-    for spaced in _SPACED.finditer(text):
+    for spaced in pattern("spaced").finditer(text):
         yield spaced[0].replace(" ", ""), list(range(spaced.start(), spaced.end(), 2))
     last = 0
-    for glue in _GLUE.finditer(text):
-        after = _RUN.match(text, glue.end())
+    for glue in pattern("glue").finditer(text):
+        after = pattern("piece").match(text, glue.end())
         if glue.start() < last or not after or not random_piece(after[0]):
             continue
         first = glue.start()
         while first > max(last, glue.start() - 256) and (text[first - 1].isalnum() or text[first - 1] in "_-"):
             first -= 1
         spans = [(first, glue.start()), after.span()]
-        while (more := _GLUE.match(text, spans[-1][1])) and (after := _RUN.match(text, more.end())):
+        while (more := pattern("glue").match(text, spans[-1][1])) and (
+            after := pattern("piece").match(text, more.end())
+        ):
             spans.append(after.span())
         last = spans[-1][1]
         if first < glue.start():
@@ -81,7 +71,7 @@ def unescaped(text: str) -> tuple[str, list[int]]:
     pieces: list[str] = []
     origin: list[int] = []
     at = 0
-    for match in _ESCAPE.finditer(text):
+    for match in pattern("escape").finditer(text):
         char = _character(match)
         if char is None:
             continue
@@ -97,8 +87,8 @@ def unescaped(text: str) -> tuple[str, list[int]]:
 
 def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and the decoded text of each run of base64 or hexadecimal that decodes to plain text."""
-    for pattern, decoded in ((_BASE64, _of_base64), (_HEX, _of_hex)):
-        for match in pattern.finditer(text):
+    for spelling, decoded in (("base64", _of_base64), ("hexadecimal", _of_hex)):
+        for match in pattern(spelling).finditer(text):
             inside = decoded(match[0])
             if len(inside) >= _SHORTEST and _PLAIN.issuperset(inside):
                 yield match.start(), match.end(), inside.decode("ascii")

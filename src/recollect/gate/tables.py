@@ -1,4 +1,4 @@
-"""Reads the gate's tables: tokens, labels, clients and words, each a TOML file beside this module."""
+"""Reads the gate's tables, each a TOML file beside this module: tokens, labels, clients, words and patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Lowered(str):
     """A text in lower case that knows its pieces of three letters, which tell fast what cannot stand in it."""
 
     __slots__ = ("pieces",)
-    pieces: set[tuple[str, str, str]]
+    pieces: set[tuple[str, ...]]
 
 
 class Hinted(Generic[T]):
@@ -30,8 +30,7 @@ class Hinted(Generic[T]):
         for number, (hints, row) in enumerate(rows):
             self._rows.append(row)
             for hint in hints:
-                place = self._short if len(hint) < 3 else self._long.setdefault(tuple(hint[:3]), [])
-                place.append((hint, number))
+                (self._short if len(hint) < 3 else self._long.setdefault(tuple(hint[:3]), [])).append((hint, number))
 
     def within(self, lowered: Lowered) -> Iterator[T]:
         """Yield the rows of which a hint stands in the text, in the table's order."""
@@ -48,9 +47,20 @@ def table(name: str) -> dict[str, Any]:
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of a table; most are never needed, so each is compiled when its hint is first seen."""
-    return re.compile(pattern)
+def compiled(source: str) -> re.Pattern[str]:
+    """Return a pattern; most of the tables' patterns are never needed, so each is compiled at its first use."""
+    return re.compile(source)
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern of `patterns.toml`, with the words of `labels.toml` in the place of their list's name."""
+
+    def words(match: re.Match[str]) -> str:
+        group, _, name = match[1].partition(".")
+        return either(table("labels")[group][name])
+
+    return re.compile(re.sub("«([a-z.]+)»", words, re.sub(r"\n\s*", "", table("patterns")[name])))
 
 
 def lower(text: str) -> Lowered:
