@@ -1,4 +1,4 @@
-"""The gate against forms of secrets and harmless lines that were written before its rules, a third of them kept aside."""
+"""The gate against forms of secrets and harmless lines written before its rules, a third of them kept aside."""
 
 from __future__ import annotations
 

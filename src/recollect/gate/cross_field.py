@@ -87,7 +87,7 @@ def _by_name(names: Iterable[str], value: str) -> list[Finding]:
 
 
 def _pieces(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
-    """Yield both parts of a token with a known format that is cut in two: tags side by side, a title and its content."""
+    """Yield both parts of a token with a known format cut in two: tags side by side, a title and its content."""
     single = [(field, text) for field, text in texts(noun) if 4 <= len(text) <= _LONGEST and not text.split()[1:]]
     for (field, head), (other, tail) in permutations(single[:_MOST_PIECES], 2):
         if random_piece(tail) and len(tail) >= 8:
