@@ -20,7 +20,7 @@ from corpus import LETTERS, Form, chars, forms, human, ordinary
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
 from recollect.errors import SecretFound
-from recollect.gate import Cleared, Finding, clear, scan
+from recollect.gate import Cleared, Finding, clear, redaction, scan
 from recollect.gate.walk import texts
 
 FORMS = forms()
@@ -381,3 +381,13 @@ def test_a_word_said_to_be_my_password_is_one(sentence: str, word: str) -> None:
 def test_what_is_said_of_my_password_is_none(word: str) -> None:
     """A sentence about one's password is no password."""
     assert scan(f"my password is {word}") == []
+
+
+def test_what_cannot_be_covered_is_replaced_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the last attempt to mask parts, a text that still holds a secret goes as a whole, and no other does."""
+    monkeypatch.setattr(redaction, "_ROUNDS", 0)
+    form = forms()[0]
+    draft = Draft(content=f"before {form.text} after", title="A harmless title")
+    cleared = clear(draft, OnSecret.REDACT).value
+    assert (cleared.title, cleared.content.startswith("[redacted: ")) == ("A harmless title", True)
+    assert "before" not in cleared.content

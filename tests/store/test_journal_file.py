@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from recollect import Draft, Forget, Settings
 from recollect.domain.requests import Inspect
 from recollect.errors import SecretFound
 from recollect.operations.inspect import doctor
+from recollect.store.journal import chained
 from recollect.store.sql.database import open_file
 from stores import open_app
 
@@ -145,3 +147,12 @@ def test_each_namespace_has_its_own_last_line(settings: Settings) -> None:
             app.records.refuse(name, "ada", "content", ["a token"])
             assert {one.name: one.well for one in app.checks()}["journal mirror"]
     assert [line["namespace"] for line in lines(mirrored(settings))] == names
+
+
+def test_a_line_has_the_same_hash_for_ever() -> None:
+    """The hash of a line does not change between versions: the chain of an older store must still hold."""
+    changes = {"fields": ["content"]}
+    line = {"id": 1, "at": datetime(2026, 3, 1, 12, tzinfo=UTC), "action": "insert", "actor": "ada", "changes": changes}
+    first = chained("", line)
+    assert first == "187d063a3aaf05d7bec02b06ee60d989c3a1bb4bffe9f9a1449ffff316b0e633"
+    assert chained(first, line) != first
