@@ -278,8 +278,10 @@ def test_unembedded_memories_get_their_vectors(store: Any) -> None:
     store.add("Embedded")
     waiting = store.records.unembedded(2)
     assert [one.id for one in waiting] == ids[:2]
+    told = store.told
     for one in store.records.unembedded(9):
         store.records.store_vectors(one, (Chunk(0, 3, direction("a")), Chunk(3, 9, direction("b"))))
+    assert store.told == told + 3, "the vector index is not told of new vectors"
     assert store.records.unembedded(9) == []
     assert chunks_of(store, ids[2]) == [direction("a").tolist(), direction("b").tolist()]
     assert store.rows("SELECT count(*) FROM outbox WHERE embedded") == [(4,)]

@@ -183,6 +183,18 @@ def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: SqlS
     opened.close()
 
 
+def test_the_new_index_is_trusted(store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors) -> None:
+    """What was broken in the old index is not broken in the one that was just built: nothing is built twice."""
+    store.add("a memory")
+    vectors.sync()
+    vectors._broken.add(HERE)
+    assert vectors.state == "rebuilding"
+    shadow.begin(OLD)
+    fill(shadow)
+    assert shadow.switch(read)
+    assert vectors._broken == set()
+
+
 def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: SqlShadowIndex) -> None:
     """What a process of the old model writes after the switch waits for the new one; it embeds nothing itself."""
     records = type(store.records)(store.database, store.clock, lambda: None, OLD)

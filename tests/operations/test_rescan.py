@@ -118,6 +118,18 @@ def test_a_key_brings_no_secret_out_of_quarantine(app: App, settings: recollect.
     assert rescan(app, Rescan(), ADA).exposed == ()
 
 
+def test_every_row_is_read_once_whatever_the_page(exposed: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading page by page counts no row twice and leaves none out, also where the last page is full."""
+    for number in range(4):
+        recollect.remember(exposed, Draft(content=f"Pier {number} is swept on day {number}"), ADA)
+        recollect.store_fact(exposed, StoreFact(subject=f"pier {number}", predicate="has", object="a lamp"), ADA)
+    whole = rescan(exposed, Rescan(), ADA)
+    assert whole.scanned == 12
+    for page in (2, 3, 5):
+        monkeypatch.setattr("recollect.operations.rescan._PAGE", page)
+        assert rescan(exposed, Rescan(), ADA) == whole
+
+
 def test_hidden_memories_are_scanned_too(exposed: App) -> None:
     """What was softly forgotten can come back, so a secret in it counts."""
     memory_forget(exposed, SoftForget(id="2"), ADA)
