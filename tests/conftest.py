@@ -62,8 +62,9 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="session")
 def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder where the model is prepared once for the whole run."""
-    return tmp_path_factory.mktemp("model-cache")
+    """Return the folder where the model is prepared once for the whole run, by the worker that comes first."""
+    run = tmp_path_factory.getbasetemp()
+    return (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "model-cache"
 
 
 @pytest.fixture(scope="session")
