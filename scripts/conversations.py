@@ -1,0 +1,100 @@
+"""Write the conversations of this project as two sets: `talks` (turns) and `talk_facts` (distilled facts).
+
+The sources lie in the folder `conversations` beside this file; the README there describes their format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+Row: TypeAlias = dict[str, str | int]
+SOURCES: Final = Path(__file__).with_suffix("")
+SETS: Final = {"talks": "talk-*.txt", "talk_facts": "facts-*.txt"}
+CATEGORIES: Final = {"s": "single-hop", "t": "temporal", "m": "multi-hop", "o": "open-domain", "u": "unanswerable-near"}
+NAMES: Final = re.compile(r"A = (\w+), B = (\w+)")
+SESSION: Final = re.compile(r"## (\d{4}-\d\d-\d\d \d\d:\d\d)")
+TURN: Final = re.compile(r"([AB])(?: #(\w+))?: (.+)")
+QUESTION: Final = re.compile(r"\? ([stmou]) \| (?:([\w^ ]+) \| )?([^|]+)")
+
+
+class Conversation:
+    """One source: rows of turns and of queries, and lines that say which turns answer a query."""
+
+    def __init__(self, group: str) -> None:
+        self.group, self.sessions, self.place, self.at = group, 0, 0, datetime.min
+        self.names, self.labels = dict[str, str](), dict[str, str]()
+        self.turns, self.queries, self.qrels = list[Row](), list[Row](), list[str]()
+
+    def add(self, line: str) -> None:
+        """Take in one line; raise ValueError for a line of no known form."""
+        if found := NAMES.fullmatch(line):
+            self.names = {"A": found[1], "B": found[2]}
+        elif found := SESSION.fullmatch(line):
+            before, self.at = self.at, datetime.fromisoformat(found[1])
+            self.sessions, self.place = self.sessions + 1, 0
+            if self.at < before:
+                raise ValueError("the session begins before the end of the one above")
+        elif found := TURN.fullmatch(line):
+            self._turn(found[1], found[2], found[3])
+        elif found := QUESTION.fullmatch(line):
+            self._question(found[1], (found[2] or ("" if found[1] == "u" else "^")).split(), found[3])
+        elif line:
+            raise ValueError("neither names, session, turn nor question")
+
+    def _turn(self, who: str, label: str | None, text: str) -> None:
+        self.place, session = self.place + 1, f"{self.group}/s{self.sessions}"
+        if label in self.labels or not (self.names and self.sessions):
+            raise ValueError("a turn needs two names and a session above it, and a label of its own")
+        name = f"{session}:{self.place}"
+        self.labels |= dict.fromkeys(filter(None, ("^", name, label)), name)
+        row: Row = {"id": name, "text": text, "speaker": self.names[who], "group": self.group}
+        self.turns.append(row | {"timestamp": self.at.isoformat(), "session": session, "pos": self.place})
+        self.at += timedelta(seconds=20 + 3 * len(text.split()))
+
+    def _question(self, category: str, refs: list[str], text: str) -> None:
+        if (category == "u") == bool(refs) or (category == "m" and len(set(refs)) < 2):
+            raise ValueError(f"{len(refs)} turns are the wrong number for {CATEGORIES[category]}")
+        if unknown := set(refs) - self.labels.keys():
+            raise ValueError(f"no turn above has the label {min(unknown)}")
+        query: Row = {"id": f"{self.group}/q{len(self.queries) + 1}", "text": text, "group": self.group}
+        self.queries.append(query | {"category": CATEGORIES[category]})
+        self.qrels += [f"{query['id']}\t{self.labels[ref]}\t1\n" for ref in refs]
+
+
+def read(source: Path) -> Conversation:
+    """Read one source; raise ValueError that names the file and what is wrong in which line."""
+    conversation = Conversation(source.stem.partition("-")[2])
+    for number, line in enumerate(source.read_text("utf-8").splitlines(), 1):
+        try:
+            conversation.add(line.strip())
+        except ValueError as error:
+            raise ValueError(f"{source.name}, line {number}: {error}.") from error
+    return conversation
+
+
+def write(folder: Path, conversations: list[Conversation]) -> None:
+    """Write one set: corpus.jsonl, queries.jsonl and qrels.tsv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("corpus", [c.turns for c in conversations]), ("queries", [c.queries for c in conversations])):
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for some in rows for row in some]
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("".join(line for c in conversations for line in c.qrels), encoding="utf-8")
+
+
+def main(out: Annotated[Path, typer.Argument(help="The folder that gets both sets.")]) -> None:
+    """Convert every source to the sets `talks` and `talk_facts`; end with a message when a source is wrong."""
+    try:
+        for name, pattern in SETS.items():
+            write(out / name, [read(path) for path in sorted(SOURCES.glob(pattern))])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="source") from error
+
+
+if __name__ == "__main__":
+    typer.run(main)
