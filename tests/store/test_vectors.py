@@ -76,6 +76,15 @@ def test_random_changes_end_in_agreement(parts: Any) -> None:
     assert parts.checks() == {}
 
 
+def test_pairs_are_compared_by_their_best_chunks(parts: Any) -> None:
+    """Each pair of memories that have vectors gets the cosine of its nearest chunks; one without is in no pair."""
+    long, short, bare = parts.add("long", chunks=3), parts.add("short"), parts.add("bare", chunks=None)
+    found = parts.vectors.similarities([long, bare, short])
+    best = max(float(direction(f"long/{number}") @ direction("short/0")) for number in range(3))
+    assert found == {(long, short): pytest.approx(best, abs=1e-6)}
+    assert parts.vectors.similarities([]) == parts.vectors.similarities([bare]) == {}
+
+
 def test_a_kill_after_applying_changes_nothing(open_parts: Callable[[], Any]) -> None:
     """Work that was applied but stayed queued, as after a kill, is applied again to the same end."""
     parts = open_parts()

@@ -49,7 +49,8 @@ class DescribedBy:
             return body
         whole = reduced(handler.resolve_ref_schema(body), self._names)
         required = [name for name in whole["required"] if name not in self._optional]
-        return whole | {"properties": whole["properties"] | self._added, "required": [*required, *self._added]}
+        required += [name for name in self._added if name not in self._optional]
+        return whole | {"properties": whole["properties"] | self._added, "required": required}
 
 
 def reduced(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:

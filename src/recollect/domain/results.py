@@ -74,16 +74,30 @@ _BEGINNING: Final = {"type": "string", "description": "The beginning of the cont
 _COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
 _MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
 _CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
+_OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
 _SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
 _DAY: Final = {"type": "string"}
 _WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
 _Preview = Annotated[Any, DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING)]
 _Similar = Annotated[dict[str, Any], DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING, cosine=_COSINE)]
 _Hit = Annotated[
-    dict[str, Any], DescribedBy(Memory, _HIT, similarity=_MATCH, certainty=_CERTAINTY, score=_SCORE, why=_WHY)
+    dict[str, Any],
+    DescribedBy(
+        Memory,
+        _HIT,
+        {"older_than"},
+        similarity=_MATCH,
+        certainty=_CERTAINTY,
+        older_than=_OLDER,
+        score=_SCORE,
+        why=_WHY,
+    ),
 ]
 _Detail = Annotated[
-    dict[str, Any], DescribedBy(Memory, _LABELS | {"id"}, _LAYERS, certainty=_CERTAINTY, updated_at=_DAY)
+    dict[str, Any],
+    DescribedBy(
+        Memory, _LABELS | {"id"}, _LAYERS | {"older_than"}, certainty=_CERTAINTY, older_than=_OLDER, updated_at=_DAY
+    ),
 ]
 MemoryPreview = Annotated[
     Memory,
@@ -96,7 +110,7 @@ class Hit(Answer):
     """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
 
     `certainty` says in a word how sure the match is. `layer` is how deep the answer shows it: all of it, unless a
-    budget was given.
+    budget was given. `older_than` is a newer hit about the same subject.
     """
 
     memory: Memory
@@ -106,6 +120,7 @@ class Hit(Answer):
     signals: Signals
     certainty: Certainty = Certainty.WEAK
     layer: Layer = Layer.CONTENT
+    older_than: Id | None = None
 
     @property
     def text(self) -> str:
@@ -124,7 +139,7 @@ class Hit(Answer):
         """Return the memory's text and labels, its scores, and why it was found."""
         fields = self.memory.model_dump(mode="json", include=set(_HIT))
         first = {"id": fields["id"], "content": fields["content"], "similarity": round(self.match, 3)}
-        first |= {"certainty": str(self.certainty)}
+        first |= self._standing()
         scores = {"score": round(self.score, 3), "why": self.why}
         rest = {name: fields[name] for name in _HIT if name in fields and name not in first}
         return first | scores | rest | {"confidence": round(self.memory.confidence, 3)}
@@ -133,8 +148,12 @@ class Hit(Answer):
         """Return its text under the name of its layer, the labels that are not at their defaults, and its day."""
         labels = self.memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
         day = self.memory.updated_at.date().isoformat()
-        sure = str(self.certainty)
-        return {"id": str(self.memory.id), str(self.layer): self.text, "certainty": sure, **labels, "updated_at": day}
+        first = {"id": str(self.memory.id), str(self.layer): self.text, **self._standing()}
+        return {**first, **labels, "updated_at": day}
+
+    def _standing(self) -> dict[str, str]:
+        older = {"older_than": str(self.older_than)} if self.older_than is not None else {}
+        return {"certainty": str(self.certainty), **older}
 
 
 class IndexLineJson(TypedDict):

@@ -111,9 +111,10 @@ class QuerySignals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """What is known of an embedding model; `floor` is on the calibrated match, `near` and `similar` are on the cosine.
+    """What is known of an embedding model; `floor` is on the calibrated match, the other three are on the cosine.
 
-    `near` is where the answer of a write begins to name a memory, `similar` where two texts may say the same.
+    `subject` is where two answers to a query are about one subject, so that the newer comes first; `near` is where the
+    answer of a write begins to name a memory, `similar` where two texts may say the same.
     """
 
     id: str
@@ -129,5 +130,6 @@ class ModelCard:
     document_prompt: str = ""
     multilingual: bool = True
     floor: float = 0.06
+    subject: float = 0.48
     near: float = 0.55
     similar: float = 0.7

@@ -175,7 +175,9 @@ def _hit(hit: results.Hit) -> None:
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
-    foot = Text(f"{hit.certainty}   score {hit.score:.2f} = {parts}   found by {found or 'meaning'}", style="dim")
+    older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
+    sure = f"{hit.certainty}{older}   score {hit.score:.2f} = {parts}   found by {found or 'meaning'}"
+    foot = Text(sure, style="dim")
     if out.is_terminal:
         head = f"[bold]{one.id}[/bold]  [dim]{escape(label)}[/dim]"
         body = Text.assemble(sanitized(hit.text), "\n", foot)

@@ -80,6 +80,9 @@ class Vectors(Protocol):
     ) -> dict[int, LateInteraction]:
         """Return how near each memory is to a query of `tokens` float32[q, d] with `weights`, q numbers of sum 1."""
 
+    def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
+        """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
+
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where (character offsets) the best chunk of each memory lies in its content."""
 

@@ -11,22 +11,24 @@ from recollect.domain.results import Hit
 from recollect.domain.search import View
 from recollect.operations.query.features import Candidates, gather
 from recollect.operations.query.rerank import passages, reranked
-from recollect.policy import rank
+from recollect.policy import currency, rank
 from recollect.ports.app import App
 
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
 _FEW_WORDS = 3
+_COMPARED = 10  # of the best: which of them are about one subject
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
 class Ranked(NamedTuple):
-    """A candidate: its id, its match (0–1), its score, and the parts that add up to the score."""
+    """A candidate: its id, its match (0–1), its score, the parts that add up to it, and what has replaced it."""
 
     id: int
     match: float
     score: float
     parts: dict[str, float]
+    older_than: int | None = None
 
 
 class Ranking(NamedTuple):
@@ -42,11 +44,19 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     candidates = gather(app, query, view)
     matches = app.fusion.matches(candidates.signals, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
-    ranked = _ranked(app, query, view, candidates, matches)
+    ranked = _newest_first(app, query.query, candidates, _ranked(app, query, view, candidates, matches))
     best = ranked[: query.limit]
     memories = app.records.load([one.id for one in best], view)
     hits = tuple(
-        Hit(memories[one.id], one.match, one.score, one.parts, candidates.signals[one.id], rank.certainty(one.match))
+        Hit(
+            memories[one.id],
+            one.match,
+            one.score,
+            one.parts,
+            candidates.signals[one.id],
+            rank.certainty(one.match),
+            older_than=one.older_than if one.older_than in memories else None,
+        )
         for one in best
         if one.id in memories
     )
@@ -75,3 +85,22 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     ]
     passing = [one for one in ranked if one.score >= query.min_score - _ROUNDING]
     return sorted(passing, key=lambda one: (-one.score, -one.match, one.id))
+
+
+def _newest_first(app: App, text: str, candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
+    """Put the newer of two good answers about one subject before the older one, or after it where the past is asked."""
+    best = {one.id: one for one in ranked[:_COMPARED]}
+    cosines = app.vectors.similarities(list(best)) if len(best) > 1 else {}
+    pairs = currency.of_one_subject(cosines, app.embedder.card.subject)
+    if not pairs:
+        return ranked
+    rows = {one.id: one for one in candidates.ranking_rows if one.id in best}
+    newer = currency.newer_by_older(rows, {one.id: one.match for one in best.values()}, pairs)
+    scores = {one.id: one.score for one in best.values()}
+    lifted = currency.lifted(scores, newer, past=currency.asks_past(text))
+    for one in best.values():
+        gain = lifted.get(one.id, one.score) - one.score
+        parts = one.parts | {"currency": gain} if gain else one.parts
+        best[one.id] = one._replace(score=one.score + gain, parts=parts, older_than=newer.get(one.id))
+    found = [best.get(one.id, one) for one in ranked]
+    return sorted(found, key=lambda one: (-one.score, one.id not in lifted, -one.match, one.id))

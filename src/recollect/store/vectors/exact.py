@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches
-from recollect.store.vectors.outbox import as_vector
+from recollect.store.vectors.outbox import as_vector, vectors_of
 
 if TYPE_CHECKING:
     from recollect.ports.models import Matrix, Vector, Weights
@@ -54,6 +55,14 @@ class SqlVectors:
             stored = _stored(connection, near) if len(tokens) else []
         late = _late(self._similarity, tokens, weights, stored) if len(tokens) else {}
         return {one: LateInteraction(-min(found)[0], *late.get(one, (None, None))) for one, found in near.items()}
+
+    def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
+        """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
+        with self._database.reading() as connection:
+            stacked = {
+                one: np.stack(some) for one, some in vectors_of(connection, ids if self._serves() else ()).items()
+            }
+        return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
