@@ -17,15 +17,17 @@ from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelMismatch
-from recollect.operations.embed import embed_pending, stamps_of
+from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.ports.app import App
 from recollect.ports.models import Capabilities, Embedder
 from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
+from recollect.store import salvage
 from recollect.store.backup import Manifest, Restored
 from recollect.store.integrity import examine
-from recollect.store.journal_file import JournalMirror
+from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
+from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.export_reader import SqlExportReader
@@ -90,7 +92,7 @@ def open_app(
             capabilities=Capabilities(rerank=rerank),
             clock=clock,
             run_later=executor.submit if background else lambda task: task(),
-            checks=store.checks,
+            checks=partial(store.checks, embedder),
             close=undo.pop_all().close,
         )
 
@@ -105,17 +107,18 @@ class _Store:
     index: ChromaIndex
     vectors: SqlChromaVectors
     stopping: threading.Event
-    mirror: JournalMirror | None
+    journal_files: tuple[JournalTips | JournalMirror, ...]
 
     @property
     def rounds(self) -> list[Callable[[], None]]:
         """Return what follows the database in the background."""
-        return [self.vectors.sync, *([self.mirror.sync] if self.mirror else [])]
+        return [self.vectors.sync, *(one.sync for one in self.journal_files)]
 
-    def checks(self) -> list[Check]:
-        """Let the doctor look at every part."""
-        found = examine(self.database, self.vectors, self.index)
-        return [*found, *([self.mirror.check()] if self.mirror else [])]
+    def checks(self, embedder: Embedder, deep: bool = False) -> list[Check]:
+        """Let the doctor look at every part, and compare vectors where the model is ready."""
+        embed = partial(chunks_of, embedder) if embedder.ready else None
+        found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
+        return [*found, *(one.check() for one in self.journal_files)]
 
 
 def _open_store(
@@ -135,11 +138,13 @@ def _open_store(
     index = ChromaIndex(settings.folder / "chroma", _generation(database, model))
     vectors = SqlChromaVectors(database, index, stopping, similarity, model)
     undo.callback(vectors.close)
-    mirror = JournalMirror(database, settings.journal_mirror) if settings.journal_mirror else None
-    if mirror is not None:
-        undo.callback(mirror.close)
+    tips = JournalTips(database, settings.folder / TIPS)
+    mirrors = [JournalMirror(database, settings.journal_mirror)] if settings.journal_mirror else []
+    files: tuple[JournalTips | JournalMirror, ...] = (tips, *mirrors)
+    for one in files:
+        undo.callback(one.close)
     records = SqlRecords(database, clock, notify, model)
-    return _Store(database, records, SqliteText(database), index, vectors, stopping, mirror)
+    return _Store(database, records, SqliteText(database), index, vectors, stopping, files)
 
 
 def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:
@@ -156,6 +161,11 @@ def restore(
 ) -> Restored:
     """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
     return store_backup.restore((settings or Settings()).folder, file, force=force, free=free)
+
+
+def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
+    """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
+    return salvage.mend((settings or Settings()).folder, free)
 
 
 def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:

@@ -184,4 +184,4 @@ def test_the_journal_tells_where_things_came_from(
     ]
     assert [one.changes["from"] for one in lines] == ["notes.md:3", "notes.md:4", "new.md:1"]
     with database.reading() as connection:
-        assert journal.broken(connection) == {}
+        assert journal.walk(connection).broken == {}

@@ -44,7 +44,7 @@ REMOVALS = {
 def broken(store: Any) -> dict[str, int]:
     """Walk the chains; return the first line of each that was changed."""
     with store.database.reading() as connection:
-        return journal.broken(connection)
+        return journal.walk(connection).broken
 
 
 def fill(store: Any) -> None:

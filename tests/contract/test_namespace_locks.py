@@ -52,7 +52,7 @@ def write(records: SqlRecords, namespace: str, content: str) -> int:
 def chain(database: Database, namespace: str) -> list[str]:
     """Return who wrote the lines of a namespace, in their order, once the whole journal is seen to be sound."""
     with database.reading() as connection:
-        assert journal.broken(connection) == {}
+        assert journal.walk(connection).broken == {}
         query = text("SELECT actor FROM journal WHERE namespace = :name ORDER BY id")
         return list(connection.execute(query, {"name": namespace}).scalars())
 

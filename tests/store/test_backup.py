@@ -21,6 +21,7 @@ import pytest
 
 from entries import direction
 from recollect.errors import InvalidInput, StoreOwned, StoreUnusable
+from recollect.store import backup as store_backup
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
 from recollect.store.store_lock import held, own
 
@@ -82,7 +83,7 @@ def repacked(file: Path, target: Path, change: Callable[[dict[str, bytes]], None
     with zipfile.ZipFile(file) as packed:
         members = {name: packed.read(name) for name in packed.namelist()}
     change(members)
-    with zipfile.ZipFile(target, "w") as packed:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, data in members.items():
             packed.writestr(name, data)
     return target
@@ -119,6 +120,7 @@ def manifested(**changes: Any) -> Callable[[dict[str, bytes]], None]:
 def test_a_backup_says_what_it_holds(filled: Any, tmp_path: Path) -> None:
     """The manifest has the schema, the model, the counts and the hash of the database; others may not read the file."""
     file = tmp_path / "deeper" / "saved.zip"
+    file.parent.mkdir()
     manifest = backup(filled.folder, file)
     assert manifest.model == MODEL
     assert manifest.counts == {"memories": 29, "vectors": 58, "journal": 31}
@@ -304,9 +306,22 @@ BROKEN: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "another database": (edited("UPDATE memory SET title = 'x'", honest=False), "not the one that was saved"),
     "longer database": (lambda members: members.update({"memory.db": members["memory.db"] + b"x"}), "not the one"),
     "a forged journal": (
-        edited("DROP TRIGGER IF EXISTS journal_no_update; UPDATE journal SET actor = 'eve' WHERE id = 3"),
-        "tampered with",
+        edited(
+            "CREATE TEMP TABLE kept AS SELECT sql FROM sqlite_master WHERE name = 'journal_no_update';"
+            "DROP TRIGGER journal_no_update; UPDATE journal SET actor = 'eve' WHERE id = 3;"
+            "PRAGMA writable_schema=ON; INSERT INTO sqlite_master "
+            "SELECT 'trigger', 'journal_no_update', 'journal', 0, sql FROM kept"
+        ),
+        "changed or missing before: line 3",
     ),
+    "a dropped trigger": (edited("DROP TRIGGER journal_no_update"), "trigger journal_no_update is missing"),
+    "a planted trigger": (
+        edited("CREATE TRIGGER evil AFTER INSERT ON memory BEGIN UPDATE memory SET sensitivity = 'public'; END"),
+        "trigger evil is not ours",
+    ),
+    "a planted view": (edited("CREATE VIEW evil AS SELECT 1"), "view evil is not ours"),
+    "an edited memory": (edited("UPDATE memory SET trust = 1.0 WHERE id = 3"), "memory 3 was changed"),
+    "a bomb": (edited("CREATE TABLE x (y); INSERT INTO x VALUES (zeroblob(150000000))"), "would unpack to"),
     "fewer memories": (edited("DELETE FROM vector WHERE memory_id = 3"), "counts"),
     "another model": (edited("UPDATE store_metadata SET value = 'acme/other' WHERE name = 'model'"), "model"),
     "no database at all": (
@@ -319,7 +334,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
                 ).encode(),
             }
         ),
-        "cannot be read",
+        "file is not a database",
     ),
     "a newer format": (manifested(format=2), "newer Recollect"),
     "another schema": (manifested(schema="9999"), "has schema 9999"),
@@ -363,3 +378,66 @@ def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no backup"):
         restore(tmp_path / "home", tmp_path / "nothing.zip")
     assert not (tmp_path / "home").exists()
+
+
+def harm_page(file: Path, table: str) -> None:
+    """Overwrite the last page of a table or index with noise."""
+    with closing(sqlite3.connect(file)) as database:
+        (page,) = database.execute("SELECT max(pageno) FROM dbstat WHERE name = ?", (table,)).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with file.open("r+b") as stream:
+        stream.seek((page - 1) * size)
+        stream.write(random.Random(3).randbytes(size))
+
+
+@pytest.mark.parametrize("harm", ["a page", "an edited memory", "a planted trigger"])
+def test_a_damaged_store_never_replaces_a_good_backup(saved: Path, tmp_path: Path, harm: str) -> None:
+    """A store that is damaged or was edited is not backed up: the error says what to do, and the old backup stays."""
+    file, before = tmp_path / "home" / "memory.db", saved.read_bytes()
+    if harm == "a page":
+        harm_page(file, "ix_memory_namespace_id_content_hash")
+    else:
+        with closing(sqlite3.connect(file)) as database, database:
+            sql = "UPDATE memory SET trust = 1.0 WHERE id = 3"
+            database.execute(
+                sql if harm == "an edited memory" else f"CREATE TRIGGER x AFTER INSERT ON word BEGIN {sql}; END"
+            )
+    with pytest.raises(StoreUnusable, match=r"is damaged .* `recollect reindex` .* `recollect export FILE`") as failed:
+        backup(tmp_path / "home", saved, force=True)
+    assert failed.value.exit_code == StoreUnusable.exit_code
+    assert saved.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "saved.zip"}
+
+
+def test_a_backup_makes_no_folders(filled: Any, tmp_path: Path) -> None:
+    """Into a folder that is not there nothing is written, and it is not made."""
+    with pytest.raises(InvalidInput, match="no folder"):
+        backup(filled.folder, tmp_path / "no" / "such" / "folder.zip")
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("fails", ["replace", "flush"])
+def test_the_old_store_is_put_back_when_anything_fails(
+    filled: Any, saved: Path, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in the last steps of a restore leaves the store as it was, with its vector index and journal ends."""
+    (filled.folder / "journal.tips").write_text("{}", encoding="utf-8")
+    before = content(filled.folder)
+    real = Path.replace
+
+    def refuse(path: Path, *target: Path) -> Path:
+        if fails == "flush" or path.parent.name.startswith(".recollect-"):
+            raise OSError(28, "No space left on device")
+        return real(path, *target)
+
+    if fails == "replace":
+        monkeypatch.setattr(Path, "replace", refuse)
+    else:
+        flushed: list[Path] = []
+        monkeypatch.setattr(
+            store_backup, "flush", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
+        )
+    with pytest.raises(StoreUnusable, match="No space left"):
+        restore(filled.folder, saved, force=True)
+    assert content(filled.folder) == before

@@ -208,7 +208,11 @@ class Get(Request):
 
 
 class Inspect(Request):
-    """A look at the whole store."""
+    """A look at the whole store; a deep one reads everything."""
+
+    deep: bool = Field(
+        False, description="Read every journal line, row and vector, and embed every memory again to compare"
+    )
 
 
 class Listing(Filters):

@@ -25,9 +25,14 @@ from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
 from recollect.store import store_lock
+from recollect.wiring import mend
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
+_UNUSABLE = (
+    "Fix this, then run `recollect doctor`. A damaged database is built anew by `recollect reindex`, or brought back "
+    "from a backup by `recollect restore FILE --force`."
+)
 _ATTEMPTS = 6
 _PAUSE = 0.2  # seconds between two questions for the daemon's progress
 
@@ -48,13 +53,18 @@ def reindex(
     """Bring every index up to date, or move the store to another embedding model while recall goes on.
 
     With the store's own model only what is missing or damaged is built. Run it again after an interruption: it
-    continues where it stopped.
+    continues where it stopped. A database whose file or schema is damaged is built anew first, the old one is kept.
     """
     settings: Settings = ctx.obj
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
+    mended = mend(settings, free=lambda: launch.stop(settings))
     with render.progress("Embedding", hidden=as_json) as report:
         count = _reindex(wanted, report, everything=everything)
     sentences = [f"{count} memories are indexed with {wanted.model}."]
+    if mended:
+        sentences.append(
+            f"The database was damaged ({mended.damage}) and was built anew; the old file is {mended.kept}."
+        )
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
     exit_codes.show({"memories": count}, as_json, *sentences)
@@ -92,9 +102,15 @@ def restore(
 
 
 @cli.command()
-def doctor(ctx: typer.Context, as_json: Json = False) -> None:
+def doctor(
+    ctx: typer.Context,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read every journal line, row and vector, and embed all again to compare.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Check the store, the model, the indexes and the versions, and say what to do about each problem."""
-    checks = _diagnose(ctx.obj)
+    checks = _diagnose(ctx.obj, deep=deep)
     exit_codes.show(public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: render.checks(checks))
     if not all(one.well for one in checks):
         raise typer.Exit(1)
@@ -147,17 +163,17 @@ def mcp(
     door.serve(ctx.obj, toolset or ())
 
 
-def _diagnose(settings: Settings) -> list[Check]:
+def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     """Return the report, one check for each part; also when the store cannot be opened."""
     checks = [_versions(), _settings(settings)]
     try:
         with opened(settings, model=False) as run:
-            return [*checks, Check("store", True, str(settings.folder)), *run("doctor")]
+            return [*checks, Check("store", True, str(settings.folder)), *run("doctor", deep=deep)]
     except StoreOwned as error:
         advice = "Wait until that process ends, or end it; one process at a time can open the store."
         return [*checks, Check("store", False, str(error), advice)]
     except RecollectError as error:
-        return [*checks, Check("store", False, str(error), "Fix this, then run `recollect doctor`.")]
+        return [*checks, Check("store", False, str(error), _UNUSABLE)]
 
 
 def _versions() -> Check:

@@ -23,11 +23,12 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
     return app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request)))
 
 
-def doctor(app: App, _request: Inspect, _caller: Caller) -> list[Check]:
+def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
     """Check every part of the store, and whether its models can be loaded."""
     card, rerank = app.embedder.card, app.capabilities.rerank
     seen = f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens"
-    found = [*app.checks(), _loads("model", app.embedder, seen, "Until then recall searches by words only.")]
+    model = _loads("model", app.embedder, seen, "Until then recall searches by words only.")
+    found = [*app.checks(deep=request.deep), model]
     if rerank is not None:
         advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
         found.append(_loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice))

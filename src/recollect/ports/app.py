@@ -31,7 +31,7 @@ class App:
     capabilities: Capabilities
     clock: Callable[[], datetime]
     run_later: Callable[[Callable[[], None]], None]
-    checks: Callable[[], list[Check]]
+    checks: Callable[..., list[Check]]
     close: Callable[[], None]
 
     def __enter__(self) -> App:

@@ -1,8 +1,8 @@
 """Backup and restore of a local store: one zip file with the database and a manifest of what is in it.
 
 The database is copied as of one instant while others write. Chroma is derived and left out: the vectors' bytes are in
-the database, and the index is built from them after a restore. Nothing of the store is changed before a backup has
-proven whole.
+the database, and the index is built from them after a restore. A damaged store is not backed up, and nothing of a store
+is changed before a backup has proven whole; when anything fails then, the old store is put back.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sqlite3
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,8 +25,9 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.store import journal
-from recollect.store.files import flush, remove, usable
+from recollect.store.files import flush, usable
+from recollect.store.integrity import faults
+from recollect.store.journal_file import TIPS
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, revision
@@ -34,12 +35,21 @@ from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
 DATABASE = "memory.db"
+CHROMA = "chroma"
 MANIFEST = "manifest.json"
 FORMAT = 1
 """Changes when an older Recollect could no longer read a backup."""
 
 _LOGS = ("-wal", "-shm")
+_NAMED = 3
+_BLOCK = 1 << 20  # bytes
 _LARGEST_MANIFEST = 1 << 16
+_SMALL = 64 << 20  # bytes: so much is unpacked from any backup
+_RATIO = 100  # times its packed size, beyond that; a store does not even reach a quarter of it
+_ADVICE = (
+    "`recollect doctor --deep` names the damage, `recollect reindex` mends indexes and schema, and "
+    "`recollect export FILE` saves what can be read."
+)
 _COUNTED = {"memories": tables.memory, "vectors": tables.vector, "journal": tables.journal}
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError)
 
@@ -72,26 +82,30 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
     """Copy the store in `folder` into `file`, readable by nobody else, and return what the copy holds.
 
     Others may write meanwhile; the copy is of one instant. Raises `InvalidInput` when the file exists and `force` is
-    not given, or is the store's own; `StoreUnusable` when there is no store or the file cannot be written.
+    not given, is the store's own, or has no folder; `StoreUnusable` when there is no store, it is damaged, or the file
+    cannot be written. A file that is there stays as it is until the new one has been read back.
     """
     source = folder / DATABASE
     if file.resolve() in {folder.resolve() / f"{DATABASE}{end}" for end in ("", *_LOGS)}:
         raise InvalidInput("file", f"{file} is the store itself; name another file.")
-    if file.exists() and not force:
-        raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
+    _check_target(file, force=force)
     if not source.is_file():
         raise StoreUnusable(f"There is no store in {folder}.")
-    with usable(f"The backup {file} cannot be written"), _scratch(file.parent) as scratch:
-        copy = scratch / DATABASE
+    with usable(f"The backup {file} cannot be written"), scratch(file.parent) as place:
+        copy = place / DATABASE
         _copy(source, copy)
-        with _opened(copy) as database:
+        if found := faults_in(copy):
+            raise StoreUnusable(f"The store in {folder} is damaged ({found}); no backup was written. {_ADVICE}")
+        _compact(copy)
+        with opened(copy) as database:
             contents = _contents(database)
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
-        packed = scratch / "packed"
+        packed = place / "packed"
         _pack(packed, copy, manifest)
-        if file.exists() and not force:
-            raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
+        if _packed_hash(packed) != manifest.sha256:
+            raise StoreUnusable(f"The backup {file} reads back otherwise than it was written; check the disk.")
+        _check_target(file, force=force)
         packed.replace(file)
         flush(file.parent)
     return manifest
@@ -102,27 +116,64 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
 
     With `force` a store that holds something is kept aside under another name. `free` is called once all is checked, to
     end whoever has the store open. Raises `InvalidInput` when the backup is damaged, of a newer Recollect, or the store
-    is not empty; `StoreOwned` when another process has the store open.
+    is not empty; `StoreOwned` when another process has the store open. The old store is put back when anything fails.
     """
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")
-    with usable(f"The store in {folder} cannot be restored"), _scratch(folder) as scratch:
-        fresh = scratch / DATABASE
-        manifest = _unpack(file, fresh)
-        _verify(file, fresh, manifest)
-        _check_free(folder, force=force)
-        free()
-        holder = own(folder)
-        try:
-            kept = _keep(folder / DATABASE) if _check_free(folder, force=force) else None
-            remove(folder / "chroma")
-            for end in _LOGS:  # what belongs to the old database would be read into the new one
-                (folder / f"{DATABASE}{end}").unlink(missing_ok=True)
-            fresh.replace(folder / DATABASE)
-            flush(folder)
-        finally:
-            holder.release()
+    with usable(f"The store in {folder} cannot be restored"):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with scratch(folder) as place:
+            fresh = place / DATABASE
+            manifest = _unpack(file, fresh)
+            _verify(file, fresh, manifest)
+            _check_free(folder, force=force)
+            free()
+            holder = own(folder)
+            try:
+                used = _check_free(folder, force=force)
+                kept = put_in_place(folder, fresh, place, "before-restore" if used else "", (CHROMA, TIPS))
+            finally:
+                holder.release()
     return Restored(manifest, kept)
+
+
+def put_in_place(folder: Path, fresh: Path, place: Path, keep: str, derived: Iterable[str] = ()) -> Path | None:
+    """Let a database take the place of the store's, which is kept under a name with `keep` in it, unless that is empty.
+
+    What is `derived` from the old database goes. Returns where the old one lies. When anything fails, all is put back.
+    """
+    database, kept = folder / DATABASE, None
+    with ExitStack() as undo:
+        if keep:
+            kept = _second_name(database, keep)
+            undo.callback(_put_back, database, kept)
+        for name in (*(f"{DATABASE}{end}" for end in _LOGS), *derived):
+            path, aside = folder / name, place / name
+            if path.exists():  # what belongs to the old database would be read into the new one
+                if kept and name.endswith("-wal") and path.stat().st_size:
+                    aside = kept.with_name(f"{kept.name}-wal")
+                path.rename(aside)
+                undo.callback(aside.rename, path)
+        fresh.replace(database)
+        flush(folder)
+        undo.pop_all()
+    return kept
+
+
+def faults_in(copy: Path) -> str:
+    """Say what is wrong with a copy of a database that nobody else has, or return an empty string."""
+    try:
+        with opened(copy) as database:
+            return "; ".join(faults(database)[:_NAMED])
+    except (DatabaseError, StoreUnusable, ValueError) as error:
+        return str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
+
+
+def _check_target(file: Path, *, force: bool) -> None:
+    if not file.parent.is_dir():
+        raise InvalidInput("file", f"There is no folder {file.parent}; make it first, or name another file.")
+    if file.exists() and not force:
+        raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -130,6 +181,20 @@ def _copy(source: Path, target: Path) -> None:
     target.touch(mode=0o600)
     with _existing(source) as live, closing(sqlite3.connect(target)) as copy:
         live.backup(copy)
+
+
+def _compact(copy: Path) -> None:
+    """Leave out free pages: nothing of what was deleted, and no zeros that unpack to a multiple of the file."""
+    with closing(sqlite3.connect(copy, isolation_level=None)) as database:
+        database.execute("VACUUM")
+
+
+def _packed_hash(packed: Path) -> str:
+    found = hashlib.sha256()
+    with zipfile.ZipFile(packed) as archive, archive.open(DATABASE) as source:
+        while block := source.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
 
 
 def _existing(database: Path) -> closing[sqlite3.Connection]:
@@ -157,6 +222,7 @@ def _unpack(file: Path, target: Path) -> Manifest:
         with zipfile.ZipFile(file) as packed:
             manifest = _manifest(file, packed)
             same = packed.getinfo(DATABASE).file_size == manifest.size  # no more than that is unpacked
+            _check_size(file, manifest.size, target.parent)
             if same:
                 target.touch(mode=0o600)
                 with packed.open(DATABASE) as source, target.open("wb") as copy:
@@ -169,6 +235,14 @@ def _unpack(file: Path, target: Path) -> Manifest:
         raise _damaged(file, "the database in it is not the one that was saved")
     flush(target)
     return manifest
+
+
+def _check_size(file: Path, size: int, folder: Path) -> None:
+    """Refuse what unpacks to far more than a store does, or does not fit on the disk."""
+    if size > _SMALL + _RATIO * file.stat().st_size:
+        raise _damaged(file, f"it would unpack to {size / 1e6:.0f} MB, more than any store of its size")
+    if size > (free := shutil.disk_usage(folder).free):
+        raise StoreUnusable(f"The backup {file} needs {size / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB left.")
 
 
 def _manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
@@ -192,17 +266,11 @@ def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
             f"The backup {file} has schema {manifest.schema}, and this version of Recollect knows schema {HEAD} only: "
             "restore it with the version that made it.",
         )
-    try:
-        with _opened(copy) as database, database.reading() as connection:
-            verdict = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
-            if verdict != "ok":
-                raise _damaged(file, f"its database is not whole: {verdict}")
-            for name, line in journal.broken(connection).items():
-                raise _damaged(file, f"line {line} of {name} in its journal was tampered with")
-            if _contents(database) != (manifest.schema, manifest.model, manifest.counts):
-                raise _damaged(file, "its database has another schema, model or counts than its manifest says")
-    except DatabaseError as error:
-        raise _damaged(file, f"its database cannot be read: {error.orig}") from None
+    if found := faults_in(copy):
+        raise _damaged(file, found)
+    with opened(copy) as database:
+        if _contents(database) != (manifest.schema, manifest.model, manifest.counts):
+            raise _damaged(file, "its database has another schema, model or counts than its manifest says")
 
 
 def _check_free(folder: Path, *, force: bool) -> bool:
@@ -228,23 +296,25 @@ def _used(database: Path) -> bool:
     return used
 
 
-def _keep(database: Path) -> Path:
+def _second_name(database: Path, keep: str) -> Path:
     """Give the database a second name, by which it is kept when the first is taken from it."""
-    stem = f"{database.name}.before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    stem = f"{database.name}.{keep}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
     kept = next(one for name in names if not (one := database.with_name(name)).exists())
     try:
         os.link(database, kept)
     except OSError:  # a file system without links
         shutil.copy2(database, kept)
-    log = database.with_name(f"{database.name}-wal")
-    if log.exists() and log.stat().st_size:
-        log.replace(kept.with_name(f"{kept.name}-wal"))
     return kept
 
 
+def _put_back(database: Path, kept: Path) -> None:
+    kept.replace(database)
+    kept.unlink(missing_ok=True)  # two names of one file: `replace` leaves both
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[Database]:
+def opened(path: Path) -> Iterator[Database]:
     """Open a copy that nobody else has; afterwards all of it is in the one file."""
     database = open_file(path)
     try:
@@ -255,9 +325,8 @@ def _opened(path: Path) -> Iterator[Database]:
 
 
 @contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
+def scratch(folder: Path) -> Iterator[Path]:
     """Give a folder beside the target, on the same disk, that is gone afterwards."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix=".recollect-", dir=folder) as scratch:
         yield Path(scratch)
 

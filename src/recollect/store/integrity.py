@@ -1,50 +1,142 @@
-"""What a doctor sees: whether SQL, text index, vector index and journal are sound and agree."""
+"""What a doctor sees: whether SQL, text index, vector index and journal are sound and agree.
+
+A quick look reads a part of the journal and of the vectors; a deep one reads everything. A part that cannot be read is
+a finding like any other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
 from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Check
+from recollect.errors import StoreUnusable
+from recollect.ports.storage import Chunk
 from recollect.store import journal
+from recollect.store.journal_state import altered
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import memory, namespace, outbox, speaker, word
+from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
-from recollect.store.vectors.outbox import expected_ids
+from recollect.store.vectors.outbox import as_vector, chunks_after, different, expected_ids
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
-_RESTORE = "Restore the newest backup of memory.db: rows of it can no longer be read."
+Embed = Callable[[str], Sequence[Chunk]]
+"""Makes the chunks of a content with the store's model."""
+
+_LINES = 20_000  # of the journal, for a quick look
+_SAMPLE = 50  # chunks of each namespace, for a quick look
+_EMBEDDED = 5  # memories that are embedded again, for a quick look
+_PAGE = 500
+_NAMED = 5
+_AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
+
 _REINDEX = "Run `recollect reindex`."
+_RESTORE = (
+    "Bring back a backup with `recollect restore FILE --force`; "
+    "`recollect export FILE` saves what can be read until then."
+)
+_DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
+_EDITED = (
+    "Somebody changed the database by hand. Look with `recollect show ID` and `recollect history ID`; "
+    "where it is wrong, bring back a backup with `recollect restore FILE --force`."
+)
 
 
-def examine(database: Database, vectors: SqlChromaVectors, index: ChromaIndex) -> list[Check]:
-    """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts."""
-    vectors.sync()
-    with database.reading() as connection:
-        checks = [_database(connection, database), _journal(connection), _counts(connection)]
-    with database.exclusive() as connection:
-        checks += [_text(connection, database), _vocabulary(connection)]
-        waiting = set(connection.execute(select(outbox.c.memory_id)).scalars())
-        checks.append(_vectors(connection, index, waiting))
+def examine(
+    database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool = False, embed: Embed | None = None
+) -> list[Check]:
+    """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts.
+
+    With `embed` some memories are embedded again, all of them where it is `deep`, and compared with their vectors.
+    """
+    with suppress(StoreUnusable):  # the checks say why
+        vectors.sync()
+    waiting: set[int] = set()
+    looks: dict[str, Callable[[Connection], Check]] = {
+        "database": lambda connection: _database(connection, database),
+        "schema": lambda connection: _schema(connection, database),
+        "journal": lambda connection: _journal(connection, deep=deep),
+        "counts": _counts,
+    }
+    checks = [_looked(database, name, look) for name, look in looks.items()]
+    try:
+        with database.exclusive() as connection:
+            checks.append(_text(connection, database))
+            checks.append(_vocabulary(connection))
+            waiting = _waiting(connection)
+            checks.append(_vectors(connection, index, waiting))
+    except StoreUnusable as error:
+        checks.append(Check("indexes", False, str(error), _DAMAGED))
+    try:
+        checks.append(_values(database, index, deep=deep))
+    except StoreUnusable as error:
+        checks.append(Check("vector values", False, str(error), _DAMAGED))
+    if embed is not None:
+        checks.append(_looked(database, "embeddings", lambda one: _embeddings(one, embed, deep=deep)))
     advice = "Wait a moment; when it stays, run `recollect reindex`."
-    checks.append(Check("outbox", not waiting, f"{len(waiting)} memories wait for the vector index", advice))
-    return checks
+    return [*checks, Check("outbox", not waiting, f"{len(waiting)} memories wait for the vector index", advice)]
+
+
+def faults(database: Database) -> list[str]:
+    """Name everything that makes a database file no good as a backup: its schema, pages, journal, rows and references.
+
+    Nothing in the file runs before its schema is known to be ours.
+    """
+    with database.reading() as connection:
+        if found := schema_faults(connection):
+            return found
+        verdict = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+        if list(verdict) != ["ok"]:
+            return [str(one).splitlines()[0] for one in verdict]
+        if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+            return ["a row refers to one that is not there"]
+        return tampered(connection, deep=True)[1]
+
+
+def tampered(connection: Connection, *, deep: bool) -> tuple[int, list[str]]:
+    """Walk the journal and compare rows with it; return how many lines were read, and what is not as it says."""
+    walked = journal.walk(connection, None if deep else _LINES)
+    broken = [f"line {number} of {name}" for name, number in sorted(walked.broken.items())]
+    chains = [f"changed or missing before: {', '.join(broken)}"] if broken else []
+    return walked.lines, [*chains, *altered(connection, walked.signed, whole=walked.whole)]
+
+
+def _looked(database: Database, name: str, look: Callable[[Connection], Check]) -> Check:
+    """Look at one part; one that cannot be read is not well."""
+    try:
+        with database.reading() as connection:
+            return look(connection)
+    except (StoreUnusable, DatabaseError, ValueError) as error:
+        return Check(name, False, str(error).partition("\n")[0], _DAMAGED)
 
 
 def _database(connection: Connection, database: Database) -> Check:
+    damage = database.dialect.damage(connection)
+    if damage:
+        return Check("database", False, damage, _DAMAGED)
     memories, spaces = count(connection, memory), count(connection, namespace)
     size = f", {database.file.stat().st_size / 1e6:.1f} MB" if database.file else ""
-    damage = database.dialect.damage(connection)
-    return Check("database", not damage, damage or f"{memories} memories in {spaces} namespaces{size}", _RESTORE)
+    return Check("database", True, f"{memories} memories in {spaces} namespaces{size}")
 
 
-def _journal(connection: Connection) -> Check:
-    broken = [f"line {number} of {name}" for name, number in sorted(journal.broken(connection).items())]
-    seen = f"{count(connection, tables.journal)} lines, chains whole"
-    advice = "Somebody changed the database by hand; compare with a backup."
-    return Check("journal", not broken, f"changed or missing before: {', '.join(broken)}" if broken else seen, advice)
+def _schema(connection: Connection, database: Database) -> Check:
+    found = schema_faults(connection) if database.file else []
+    return Check("schema", not found, _named(found) or "tables, indexes and triggers are ours", _DAMAGED)
+
+
+def _journal(connection: Connection, *, deep: bool) -> Check:
+    lines, found = tampered(connection, deep=deep)
+    seen = f"{lines} lines, chains whole, the rows are as they say"
+    return Check("journal", not found, _named(found) or seen, _EDITED)
 
 
 def _counts(connection: Connection) -> Check:
@@ -77,3 +169,70 @@ def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> C
         return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
     held = sum(len(ids) for ids in expected.values())
     return Check("vector index", wrong == 0, f"{held} vectors, {wrong} of them in doubt", _REINDEX)
+
+
+def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:
+    """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
+    wrong: set[int] = set()
+    compared = 0
+    with database.reading() as connection:
+        names = list(connection.execute(select(namespace.c.name)).scalars())
+    try:
+        for name in names:
+            last = (0, -1)
+            while True:
+                with database.exclusive() as connection:  # nothing changes between the two looks
+                    waiting = _waiting(connection)
+                    few = None if deep else _sampled(connection, name)
+                    page = chunks_after(database, tables.vector, name, last, _PAGE, few)
+                    wrong |= {*different(index, name, page)} - waiting
+                compared += len(page)
+                if not deep or len(page) < _PAGE:
+                    break
+                last = (page[-1].memory_id, page[-1].ordinal)
+    except IndexBroken as error:
+        return Check("vector values", False, f"cannot be read: {error}", _REINDEX)
+    seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else f"{compared} vectors compared"
+    return Check("vector values", not wrong, seen, _REINDEX)
+
+
+def _sampled(connection: Connection, name: str) -> list[int]:
+    mine = select(memory.c.id).join(namespace, namespace.c.id == memory.c.namespace_id).where(namespace.c.name == name)
+    return list(connection.execute(mine.order_by(func.random()).limit(_SAMPLE)).scalars())
+
+
+def _embeddings(connection: Connection, embed: Embed, *, deep: bool) -> Check:
+    """Embed memories again and compare: their vectors may be damaged, or another text's."""
+    waiting, wrong, compared = _waiting(connection), set[int](), 0
+    looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(waiting))
+    columns = (tables.vector.c.embedding, tables.vector.c.start, tables.vector.c.stop)
+    for row in connection.execute(looked if deep else looked.order_by(func.random()).limit(_EMBEDDED)):
+        mine = select(*columns).where(tables.vector.c.memory_id == row.id).order_by(tables.vector.c.ordinal)
+        if not _same(connection.execute(mine).all(), embed(row.content)):
+            wrong.add(row.id)
+        compared += 1
+    seen = (
+        f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else f"{compared} memories compared"
+    )
+    return Check("embeddings", not wrong, seen, "Run `recollect reindex --all`.")
+
+
+def _same(stored: Sequence[Any], made: Sequence[Chunk]) -> bool:
+    if [(one.start, one.stop) for one in stored] != [(one.start, one.end) for one in made]:
+        return False
+    vectors = [(as_vector(one.embedding), two.vector) for one, two in zip(stored, made, strict=True)]
+    return all(len(one) == len(two) and float(one @ two) > _AS_EMBEDDED for one, two in vectors)
+
+
+def _waiting(connection: Connection) -> set[int]:
+    return set(connection.execute(select(outbox.c.memory_id)).scalars())
+
+
+def _ids(found: set[int]) -> str:
+    return _named([str(one) for one in sorted(found)])
+
+
+def _named(found: Sequence[str]) -> str:
+    """Name the first few of what was found, and how many more there are."""
+    more = len(found) - _NAMED
+    return "; ".join(found[:_NAMED]) + (f"; {more} more" if more > 0 else "")

@@ -1,7 +1,8 @@
 """The append-only journal: every mutation leaves a line, each carries the hash of the one before in its namespace.
 
-Lines name fields, never their values: neither a secret nor a forgotten text survives here. Whoever appends holds the
-write lock of the namespace, so that each namespace has one chain; lines without a namespace have one of their own.
+Lines name fields, never their values: neither a secret nor a forgotten text survives here. Each line also holds the
+checksum of the row it is about, so that a row changed by hand shows. Whoever appends holds the write lock of the
+namespace, so that each namespace has one chain; lines without a namespace have one of their own.
 """
 
 from __future__ import annotations
@@ -9,18 +10,43 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, Select, func, select, text
 
+from recollect.store.journal_state import Signed, Subject, states_of, subject_of
 from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import journal
 
 FIRST = "0" * 64
 """Stands for the hash of the line before the first."""
 
-_SIGNED = ("at", "actor", "namespace", "action", "memory_id", "changes")
+SIGNED = ("at", "actor", "namespace", "action", "memory_id", "changes", "state")
+"""What the hash of a line covers, besides the hash of the line before."""
+_LAST_IDS = text(
+    """WITH RECURSIVE known(namespace) AS (
+        SELECT min(namespace) FROM journal UNION ALL
+        SELECT (SELECT min(namespace) FROM journal WHERE namespace > known.namespace)
+        FROM known WHERE namespace IS NOT NULL)
+    SELECT namespace, (SELECT max(id) FROM journal WHERE journal.namespace = known.namespace) AS id
+    FROM known WHERE namespace IS NOT NULL"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What a walk along the chains found: how many lines it read, and whether that were all.
+
+    `broken` has the first line of each namespace that does not follow from the one before, or was changed; `signed`
+    what the last line of each memory and fact says.
+    """
+
+    lines: int
+    whole: bool
+    broken: dict[str, int]
+    signed: dict[Subject, Signed]
 
 
 def extend(
@@ -31,28 +57,46 @@ def extend(
     action: str,
     changes: Iterable[tuple[int | None, dict[str, Any]]],
 ) -> None:
-    """Add a line for each memory and what changed in it, inside the caller's write transaction."""
+    """Add a line for each memory and what changed in it, inside the caller's write transaction, once it is written."""
     newest = select(journal.c.hash).where(journal.c.namespace == namespace).order_by(journal.c.id.desc()).limit(1)
     previous = connection.execute(newest).scalar() or FIRST
+    wanted = [(memory_id, changed, subject_of(memory_id, changed)) for memory_id, changed in changes]
+    states = states_of(connection, (subject for *_, subject in wanted if subject is not None))
     rows = []
-    for memory_id, changed in changes:
+    for memory_id, changed, subject in wanted:
         line = {"at": at, "actor": actor, "namespace": namespace, "action": action}
-        line |= {"memory_id": memory_id, "changes": changed}
+        line |= {"memory_id": memory_id, "changes": changed, "state": states.get(subject, "") if subject else ""}
         rows.append(line | {"previous": previous, "hash": chained(previous, line)})
         previous = rows[-1]["hash"]
     insert_all(connection, journal, rows)
 
 
-def broken(connection: Connection) -> dict[str, int]:
-    """Walk every chain; return the first line that was tampered with in each namespace that has one."""
+def walk(connection: Connection, newest: int | None = None) -> Walked:
+    """Walk every chain and check each line; with `newest` only so many of the last lines of the whole journal."""
     tips: dict[str, str] = {}
     found: dict[str, int] = {}
-    for row in connection.execute(select(journal).order_by(journal.c.id)).yield_per(1000):
-        line = {name: getattr(row, name) for name in _SIGNED}
-        if row.previous != tips.get(row.namespace, FIRST) or row.hash != chained(row.previous, line):
+    signed: dict[Subject, Signed] = {}
+    lines = 0
+    query, partly = _from_newest(connection, newest)
+    for row in connection.execute(query).yield_per(1000):
+        follows = row.previous == tips.get(row.namespace, row.previous if partly else FIRST)
+        if not follows or row.hash != hash_of(row):
             found.setdefault(row.namespace, row.id)
         tips[row.namespace] = row.hash
-    return found
+        if (subject := subject_of(row.memory_id, row.changes)) is not None:
+            signed[subject] = Signed(row.state, row.memory_id)
+        lines += 1
+    return Walked(lines, not partly, found, signed)
+
+
+def last_ids(connection: Connection) -> dict[str, int]:
+    """Return the id of the last line of each namespace."""
+    return {row.namespace: row.id for row in connection.execute(_LAST_IDS)}
+
+
+def hash_of(row: Row[Any]) -> str:
+    """Return the hash that a line of the journal must have."""
+    return chained(row.previous, {name: getattr(row, name) for name in SIGNED})
 
 
 def chained(previous: str, line: dict[str, Any]) -> str:
@@ -60,3 +104,12 @@ def chained(previous: str, line: dict[str, Any]) -> str:
     dated = line | {"at": line["at"].astimezone(UTC).isoformat(timespec="microseconds")}
     canonical = json.dumps(dated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{previous}\n{canonical}".encode()).hexdigest()
+
+
+def _from_newest(connection: Connection, newest: int | None) -> tuple[Select[Any], bool]:
+    """Select the lines of a walk in their order; say whether it begins in the middle of the chains."""
+    query = select(journal).order_by(journal.c.id)
+    last = connection.execute(select(func.max(journal.c.id))).scalar() or 0
+    if newest is None or last <= newest:
+        return query, False
+    return query.where(journal.c.id > last - newest), True

@@ -1,7 +1,8 @@
-"""The journal's mirror: every line also in a file, one JSON object a line, for whoever keeps logs elsewhere.
+"""What files beside the database say of the journal, so that lines cut off its end, or a chain made anew, show.
 
-It is only ever appended to. What stands in it proves what the journal said: where lines vanish from the end of a
-namespace's chain, the file is ahead of the database, and what is written afterwards does not follow from its last line.
+The mirror has every line, one JSON object a line, for whoever keeps logs elsewhere; it is only ever appended to. The
+tips are a small file in the data folder with the last line and the count of each namespace's chain. A file that is
+ahead of the database, or says otherwise, stays as it is until somebody moves it aside.
 """
 
 from __future__ import annotations
@@ -13,33 +14,32 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Row, select, text
+from sqlalchemy import Connection, Row, select
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
 from recollect.store.files import usable
-from recollect.store.journal import FIRST
+from recollect.store.journal import FIRST, SIGNED, chained, last_ids
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import select_in
+from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import journal
+
+TIPS = "journal.tips"
+"""The name of the file of tips in a data folder."""
 
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
 _BEGINS = b'{"action": '  # as the names of a line are sorted
-_ADVICE = "Compare with a backup: lines may have been cut off. To begin anew, move the mirror aside."
-_LAST_IDS = text(
-    """WITH RECURSIVE known(namespace) AS (
-        SELECT min(namespace) FROM journal UNION ALL
-        SELECT (SELECT min(namespace) FROM journal WHERE namespace > known.namespace)
-        FROM known WHERE namespace IS NOT NULL)
-    SELECT namespace, (SELECT max(id) FROM journal WHERE journal.namespace = known.namespace) AS id
-    FROM known WHERE namespace IS NOT NULL"""
+_ADVICE = (
+    "Lines were cut off or changed by hand: bring back a backup with `recollect restore FILE --force`. "
+    "To trust the journal as it is, move {file} aside."
 )
 
 
@@ -67,15 +67,15 @@ class JournalMirror:
         self._tips: dict[str, _Line] = {}
         self._broken: dict[str, int] = {}  # the first line of a namespace that does not follow from the one before
 
-    def sync(self) -> None:
-        """Append what the journal has and the file has not.
+    def sync(self, *, verify: bool = False) -> None:
+        """Append what the journal has and the file has not; `verify` reads the file again and checks each line's hash.
 
         Raises `StoreUnusable` when the file cannot be written or holds something else, which is then left alone.
         """
         with self._lock, usable(f"The journal's mirror {self._file} cannot be written"):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             size = self._file.stat().st_size if self._file.exists() else 0
-            whole = size if size == self._size else self._read()
+            whole = size if size == self._size and not verify else self._read(verify=verify)
             with open(self._file, "ab", opener=_privately) as stream:
                 stream.truncate(whole)
                 for row in self._missing():
@@ -95,9 +95,9 @@ class JournalMirror:
 
     def check(self) -> Check:
         """Compare the last line of each namespace in the file with the journal's line of that id."""
-        name = "journal mirror"
+        name, advice = "journal mirror", _ADVICE.format(file=self._file)
         try:
-            self.sync()
+            self.sync(verify=True)
         except StoreUnusable as error:
             return Check(name, False, str(error), "Make the file writable, or set RECOLLECT_JOURNAL_MIRROR to another.")
         if not self._tips:
@@ -109,12 +109,13 @@ class JournalMirror:
         for namespace, tip in sorted(self._tips.items()):
             if known.get(tip.id) != tip.hash:
                 seen = "has lost" if tip.id not in known else "holds otherwise"
-                return Check(name, False, f"it knows line {tip.id} of {namespace}, which the journal {seen}", _ADVICE)
+                return Check(name, False, f"it knows line {tip.id} of {namespace}, which the journal {seen}", advice)
         for namespace, number in sorted(self._broken.items()):
-            return Check(name, False, f"line {number} of {namespace} does not follow from the one before", _ADVICE)
+            seen = f"line {number} of {namespace} was changed, or does not follow from the one before"
+            return Check(name, False, seen, advice)
         return Check(name, True, f"up to line {max(tip.id for tip in self._tips.values())}")
 
-    def _read(self) -> int:
+    def _read(self, *, verify: bool) -> int:
         """Read the whole file; return where its last whole line ends, behind which a crash may have left a part."""
         foreign = StoreUnusable(f"The file {self._file} is no mirror of a journal and stays as it is.")
         self._tips, self._broken, whole, part = {}, {}, 0, b""
@@ -122,9 +123,10 @@ class JournalMirror:
             for line in stream:
                 if line.endswith(b"\n"):
                     try:
-                        self._note(_LINE.validate_json(line, strict=True))
+                        known = _LINE.validate_json(line, strict=True)
                     except ValueError:
                         raise foreign from None
+                    self._note(known, honest=not verify or _hash_of(json.loads(line)) == known.hash)
                     whole += len(line)
                 else:
                     part = line[: len(_BEGINS)]
@@ -132,16 +134,16 @@ class JournalMirror:
             raise foreign
         return whole
 
-    def _note(self, line: _Line) -> None:
+    def _note(self, line: _Line, *, honest: bool = True) -> None:
         before = self._tips.get(line.namespace)
-        if line.previous != (before.hash if before else FIRST):
+        if not honest or line.previous != (before.hash if before else FIRST):
             self._broken.setdefault(line.namespace, line.id)
         self._tips[line.namespace] = line
 
     def _missing(self) -> Iterable[Row[Any]]:
         """Return the lines that the file lacks, by their ids; each namespace has its own last one."""
         with self._database.reading() as connection:
-            last = {row.namespace: row.id for row in connection.execute(_LAST_IDS)}
+            last = last_ids(connection)
         tips = {name: self._tips[name].id if name in self._tips else 0 for name in last}
         lacking = [self._after(name, tips[name]) for name, number in sorted(last.items()) if number > tips[name]]
         return heapq.merge(*lacking, key=lambda row: row.id)
@@ -159,3 +161,98 @@ class JournalMirror:
 
 def _privately(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _hash_of(fields: dict[str, Any]) -> str:
+    """Return the hash that a line of the mirror must have; an empty string for one that cannot have any."""
+    try:
+        line = {name: fields[name] for name in SIGNED} | {"at": datetime.fromisoformat(fields["at"])}
+        return chained(fields["previous"], line)
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    """The last line of a chain, and how many lines there were up to it."""
+
+    id: int
+    hash: str
+    lines: int
+
+
+_TIPS = TypeAdapter(dict[str, _Tip])
+
+
+class JournalTips:
+    """Keeps `file` up to the ends of the journal's chains."""
+
+    def __init__(self, database: Database, file: Path) -> None:
+        self._database = database
+        self._file = file
+        self._lock = threading.Lock()
+
+    def sync(self) -> None:
+        """Write down the end of each chain that goes on from where it was last seen; the others stay as they are.
+
+        Raises `StoreUnusable` when the file cannot be read or written, or holds something else.
+        """
+        with self._lock, usable(f"The file {self._file} cannot be written"):
+            known = self._read()
+            with self._database.reading() as connection:
+                wanted = {name: one for name, one in last_ids(connection).items() if known.get(name, _NONE).id != one}
+                grown = known | {
+                    name: _tip(connection, name, number, known.get(name, _NONE))
+                    for name, number in wanted.items()
+                    if not _lost(connection, name, known.get(name, _NONE))
+                }
+            if grown != known:
+                new = self._file.with_name(f"{self._file.name}.new")
+                with open(new, "wb", opener=_privately) as stream:
+                    stream.write(_TIPS.dump_json(grown))
+                new.replace(self._file)
+
+    def close(self) -> None:
+        """Write down the last ends; when that cannot be, the next owner does it."""
+        try:
+            self.sync()
+        except StoreUnusable as error:
+            log.warning("%s", error)
+
+    def check(self) -> Check:
+        """Compare what was last seen of each chain with the journal."""
+        name, advice = "journal ends", _ADVICE.format(file=self._file)
+        try:
+            with self._lock, usable(f"The file {self._file} cannot be read"):
+                known = self._read()
+        except StoreUnusable as error:
+            return Check(name, False, str(error), advice)
+        with self._database.reading() as connection:
+            lost = [one for one, tip in sorted(known.items()) if _lost(connection, one, tip)]
+        seen = f"the journal of {', '.join(lost)} was cut off or written anew since it was last seen"
+        return Check(name, not lost, seen if lost else f"{len(known)} chains go on from where they were seen", advice)
+
+    def _read(self) -> dict[str, _Tip]:
+        data = self._file.read_bytes() if self._file.exists() else b""
+        try:
+            return _TIPS.validate_json(data, strict=True) if data else {}
+        except ValueError:
+            raise StoreUnusable(f"The file {self._file} was changed by hand.") from None
+
+
+_NONE = _Tip(0, FIRST, 0)
+
+
+def _tip(connection: Connection, namespace: str, number: int, known: _Tip) -> _Tip:
+    newer = count(
+        connection, journal, journal.c.namespace == namespace, journal.c.id > known.id, journal.c.id <= number
+    )
+    last = connection.execute(select(journal.c.hash).where(journal.c.id == number)).scalar_one()
+    return _Tip(number, last, known.lines + newer)
+
+
+def _lost(connection: Connection, namespace: str, tip: _Tip) -> bool:
+    """Say whether the journal no longer has this line, or another number of lines up to it."""
+    mine = (journal.c.namespace == namespace) & (journal.c.id <= tip.id)
+    last = connection.execute(select(journal.c.hash).where(mine, journal.c.id == tip.id)).scalar()
+    return tip != _NONE and (last != tip.hash or count(connection, journal, mine) != tip.lines)

@@ -8,13 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, ProgrammingError
 
 from recollect.errors import StoreUnusable
 from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
+
+_DAMAGED = ("malformed", "not a database", "vtable constructor", "no such table", "corrupt")
+_ADVICE = (
+    " Run `recollect reindex`, which builds the file anew; where it cannot, bring back a backup with "
+    "`recollect restore FILE --force`."
+)
 
 
 class Database:
@@ -67,11 +73,14 @@ class Database:
 
 @contextmanager
 def _as_store_error() -> Iterator[None]:
-    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone."""
+    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone, the file is damaged."""
     try:
         yield
-    except OperationalError as error:
-        raise StoreUnusable(f"The database cannot be used: {error.orig}.") from None
+    except (DataError, IntegrityError, ProgrammingError):  # these are about a statement
+        raise
+    except DatabaseError as error:
+        damaged = any(word in str(error.orig) for word in _DAMAGED)
+        raise StoreUnusable(f"The database cannot be used: {error.orig}.{_ADVICE if damaged else ''}") from None
 
 
 def open_file(path: Path) -> Database:

@@ -270,7 +270,10 @@ class MemoryWordsRow(_OfMemory, table=True):
 
 
 class JournalRow(_Row, table=True):
-    """The append-only journal: triggers refuse UPDATE and DELETE; `hash` chains each line to the one before."""
+    """The append-only journal: triggers refuse UPDATE and DELETE; `hash` chains each line to the one before.
+
+    `state` is the SHA-256 of the memory or fact that the line is about, as it stood then; empty where it was gone.
+    """
 
     __table_args__ = (_index("journal", "namespace", "id"), {"sqlite_autoincrement": True})
 
@@ -281,6 +284,7 @@ class JournalRow(_Row, table=True):
     action: str = Field(max_length=20)
     memory_id: int | None = Field(default=None, index=True)
     changes: dict[str, Any] = Field(sa_type=_JSON)
+    state: str = Field(max_length=64)
     previous: str = Field(max_length=64)
     hash: str = Field(max_length=64)
 

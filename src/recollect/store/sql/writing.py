@@ -211,6 +211,7 @@ class SqlWriting(FactWriting):
             if target is not None and self._leads(one.id, target, name):
                 waiting = self._is(one.id) & (memory.c[name] == _LINKED_LATER)
                 self._connection.execute(update(memory).where(waiting).values({name: target}))
+                self._journal("update", (one.id, {name: target}))
             elif target is not None:
                 possible = False
         return possible

@@ -125,6 +125,16 @@ class ChromaIndex:
         collection = self._collection(namespace)
         return set(_guarded(lambda: collection.get(include=[]))["ids"])
 
+    def vectors(self, namespace: str, ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors of these ids, float32[d]; one that the collection lacks is absent."""
+        collection = self._collection(namespace)
+        found: dict[str, Vector] = {}
+        for start in range(0, len(ids), _BATCH):
+            some = _guarded(lambda: collection.get(list(ids[start : start + _BATCH]), include=["embeddings"]))  # noqa: B023 - called at once
+            held: Any = some["embeddings"]
+            found |= dict(zip(some["ids"], held, strict=True))
+        return found
+
     def count(self, namespace: str) -> int:
         """Return how many vectors the namespace's collection holds."""
         return _guarded(self._collection(namespace).count)

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _BATCH = 200
 _PAGE = 2_000
 _PROBED = 10
+_ROUNDED = 1e-4  # what the index may round of a number
 _SAME = 0.99  # cosine of a vector with itself, less what the index may round
 
 
@@ -74,10 +75,18 @@ class Outbox:
         return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
 
     def differing(self) -> list[str]:
-        """Return the namespaces whose collection holds other ids than SQL; each id is looked at."""
+        """Return the namespaces whose collection holds other ids or other vectors than SQL; each one is looked at."""
         with self._database.reading() as connection:
             expected = expected_ids(connection)
-        return [name for name, ids in expected.items() if self._index.ids(name) != ids]
+        return [name for name, ids in expected.items() if self._index.ids(name) != ids or self._moved(name)]
+
+    def _moved(self, namespace: str) -> bool:
+        last = (0, -1)
+        while page := chunks_after(self._database, tables.vector, namespace, last, _PAGE):
+            if different(self._index, namespace, page):
+                return True
+            last = (page[-1].memory_id, page[-1].ordinal)
+        return False
 
     def halted(self) -> AbstractContextManager[bool]:
         """Let nothing be written to the index until the block ends."""
@@ -141,9 +150,17 @@ def put_pages(
 
 
 def chunks_after(
-    database: Database, table: Table, namespace: str, last: tuple[int, int], limit: int
+    database: Database,
+    table: Table,
+    namespace: str,
+    last: tuple[int, int],
+    limit: int,
+    ids: Sequence[int] | None = None,
 ) -> Sequence[Row[Any]]:
-    """Return a namespace's next chunks in `table` after that of the memory and ordinal `last`, in their order."""
+    """Return a namespace's next chunks in `table` after that of the memory and ordinal `last`, in their order.
+
+    With `ids` only those of these memories.
+    """
     chunk = table.c
     query = (
         select(*(one for one in chunk if one is not chunk.tokens))
@@ -154,8 +171,21 @@ def chunks_after(
         .order_by(chunk.memory_id, chunk.ordinal)
         .limit(limit)
     )
+    if ids is not None:
+        query = query.where(chunk.memory_id.in_(ids))
     with database.reading() as connection:
         return connection.execute(query).all()
+
+
+def different(index: ChromaIndex, namespace: str, chunks: Sequence[Row[Any]]) -> list[int]:
+    """Return the memories of those chunks whose vector the index does not hold as SQL does."""
+    held = index.vectors(namespace, [chunk_id(one.memory_id, one.ordinal) for one in chunks])
+    found = []
+    for one in chunks:
+        known, stored = held.get(chunk_id(one.memory_id, one.ordinal)), as_vector(one.embedding)
+        if known is None or len(known) != len(stored) or not np.allclose(known, stored, atol=_ROUNDED):
+            found.append(one.memory_id)
+    return found
 
 
 def expected_ids(connection: Connection) -> dict[str, set[str]]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Connection, inspect, text
 
 from recollect.errors import StoreUnusable
 from recollect.store.sql.database import Database
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+_SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 HEAD = "1"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
@@ -23,9 +26,8 @@ def migrate(database: Database) -> None:
     """Upgrade `database` to `HEAD`; raise `StoreUnusable` when it cannot be read or has a revision unknown here."""
     try:
         found = revision(database)
-    except DatabaseError as error:
-        name = database.file or database.url.render_as_string()
-        raise StoreUnusable(f"The database {name} cannot be read: {error.orig}.") from None
+    except StoreUnusable as error:
+        raise StoreUnusable(f"{database.file or database.url.render_as_string()}: {error}") from None
     if found == HEAD:
         return
     if found is not None:  # there is one revision yet; later ones are looked up among Alembic's scripts
@@ -45,6 +47,38 @@ def revision(database: Database) -> str | None:
         if not inspect(connection).has_table("alembic_version"):
             return None
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def schema_faults(connection: Connection) -> list[str]:
+    """Say what of an SQLite database's tables, indexes, views and triggers is missing, changed or foreign."""
+    found, wanted = _schema(connection), _migrated()
+    lacking = [f"{kind} {name} is missing" for kind, name in sorted(wanted.keys() - found.keys())]
+    foreign = [f"{kind} {name} is not ours" for kind, name in sorted(found.keys() - wanted.keys())]
+    changed = [
+        f"{kind} {name} was changed"
+        for kind, name in sorted(wanted.keys() & found.keys())
+        if found[kind, name] != wanted[kind, name]
+    ]
+    return [*lacking, *foreign, *changed]
+
+
+@cache
+def _migrated() -> dict[tuple[str, str], str]:
+    """Return the schema that the migrations make."""
+    with closing(Database("sqlite://")) as empty:
+        migrate(empty)
+        with empty.reading() as connection:
+            return _schema(connection)
+
+
+def _schema(connection: Connection) -> dict[tuple[str, str], str]:
+    """Return the statement that makes each part of the schema but SQLite's own tables, by its kind and name."""
+    rows = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master")
+    return {
+        (str(row.type), str(row.name)): " ".join(f"{row.tbl_name} {row.sql}".split())
+        for row in rows
+        if not (row.type == "table" and row.name in _SQLITES_OWN)
+    }
 
 
 def configuration(database: Database) -> Config:

@@ -1,0 +1,116 @@
+"""Mend a damaged database file: a new one is made by the migrations, and every row that somebody wrote is copied.
+
+Indexes, triggers and the text index are made anew on the way. What is derived (words, vectors, the outbox) is left
+empty where it cannot be read, and `reindex` fills it. Rows that nothing else holds must all be readable, or nothing is
+done.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
+
+from recollect.errors import StoreUnusable
+from recollect.store.backup import DATABASE, put_in_place, scratch
+from recollect.store.files import usable
+from recollect.store.sql import tables
+from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
+from recollect.store.store_lock import own
+from recollect.store.text.fts5_schema import INDEXES
+
+log = logging.getLogger(__name__)
+
+_WRITTEN = (tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata)
+_DERIVED = (
+    tables.usage,
+    tables.memory_words,
+    tables.vector,
+    tables.vector_shadow,
+    tables.outbox,
+    tables.word,
+    tables.speaker,
+    tables.request_outcome,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was wrong with the database, and where the damaged file lies now."""
+
+    damage: str
+    kept: Path
+
+
+def mend(folder: Path, free: Callable[[], object] = lambda: None) -> Mended | None:
+    """Build the database in `folder` anew when its file or its schema is damaged; None when it is not.
+
+    `free` is called before, to end whoever has the store open. Raises `StoreUnusable` when rows that nothing else holds
+    cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
+    """
+    damage = damage_in(folder / DATABASE)
+    if not damage:
+        return None
+    free()
+    holder = own(folder)
+    try:
+        with usable(f"The store in {folder} cannot be mended"), scratch(folder) as place:
+            fresh = place / DATABASE
+            with closing(open_file(fresh)) as database:
+                migrate(database)
+            _copy_rows(folder / DATABASE, fresh)
+            kept = put_in_place(folder, fresh, place, "damaged")
+    finally:
+        holder.release()
+    return Mended(damage, kept) if kept else None
+
+
+def damage_in(file: Path) -> str:
+    """Say what is wrong with the pages or the schema of a store's database, or return an empty string."""
+    if not file.is_file() or not file.stat().st_size:
+        return ""
+    try:
+        with closing(Database(f"sqlite:///{file}")) as database, database.reading() as connection:
+            if revision(database) != HEAD:
+                return ""
+            found = database.dialect.damage(connection) or "; ".join(schema_faults(connection)[:3])
+            for name in () if found else INDEXES:
+                connection.execute(text(f"SELECT rowid FROM {name} LIMIT 1")).first()  # noqa: S608 - our own names
+            return found.replace("\n", " ")
+    except (DatabaseError, StoreUnusable) as error:
+        return str(getattr(error, "orig", error)).rstrip(".")
+
+
+def _copy_rows(damaged: Path, fresh: Path) -> None:
+    with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
+        database.execute("PRAGMA secure_delete=ON")
+        database.execute("ATTACH ? AS damaged", (str(damaged),))
+        database.execute("BEGIN")
+        for table in (*_WRITTEN, *_DERIVED):
+            columns = ", ".join(f'"{one.name}"' for one in table.c)
+            # The condition keeps SQLite from copying index pages as they are.
+            rows = f'SELECT {columns} FROM damaged."{table.name}" NOT INDEXED WHERE true'  # noqa: S608 - our own names
+            database.execute("SAVEPOINT one")
+            try:
+                database.execute(f'INSERT OR REPLACE INTO main."{table.name}" ({columns}) {rows}')
+            except sqlite3.DatabaseError as error:
+                if table in _WRITTEN:
+                    raise StoreUnusable(
+                        f"The table {table.name} cannot be read whole ({error}); nothing was changed. Bring back a "
+                        "backup with `recollect restore FILE --force`; `recollect export FILE` saves what can be read."
+                    ) from None
+                log.warning("the table %s cannot be read and is built anew: %s", table.name, error)
+                database.execute("ROLLBACK TO one")
+            database.execute("RELEASE one")
+        database.execute("DELETE FROM sqlite_sequence")
+        database.execute("INSERT INTO sqlite_sequence SELECT name, seq FROM damaged.sqlite_sequence WHERE true")
+        database.execute("COMMIT")
+        database.execute("DETACH damaged")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

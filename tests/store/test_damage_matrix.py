@@ -1,0 +1,216 @@
+"""What was broken, what the doctor says, and what heals: one row for each kind of damage or tampering.
+
+The store of each row is a copy of one that was filled once. `--deep` must name all of it, the quick look what is cheap.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recollect
+from callers import ADA
+from recollect import Draft, Forget, Settings, StoreFact
+from recollect.domain.requests import Inspect
+from recollect.domain.results import Check
+from recollect.operations.inspect import doctor
+from recollect.store.journal import FIRST, SIGNED, chained
+from stores import open_app
+
+HERE = "project:crew/engine"
+
+
+def by_hand(folder: Path, *statements: str) -> None:
+    """Change the database behind Recollect's back."""
+    with closing(sqlite3.connect(folder / "memory.db")) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def rechained(folder: Path) -> None:
+    """Change who wrote the first line, and make every hash of the chain anew."""
+    with closing(sqlite3.connect(folder / "memory.db")) as database, database:
+        database.row_factory = sqlite3.Row
+        triggers = [
+            row["sql"] for row in database.execute("SELECT sql FROM sqlite_master WHERE name LIKE 'journal_no%'")
+        ]
+        for name in ("update", "delete", "replace"):
+            database.execute(f"DROP TRIGGER journal_no_{name}")
+        database.execute("UPDATE journal SET actor = 'eve' WHERE id = 1")
+        tips: dict[str, str] = {}
+        for row in database.execute("SELECT * FROM journal ORDER BY id").fetchall():
+            line = {name: row[name] for name in SIGNED} | {"changes": json.loads(row["changes"])}
+            line["at"] = datetime.fromisoformat(row["at"]).replace(tzinfo=UTC)
+            previous = tips.get(row["namespace"], FIRST)
+            tips[row["namespace"]] = chained(previous, line)
+            values = (previous, tips[row["namespace"]], row["id"])
+            database.execute("UPDATE journal SET previous = ?, hash = ? WHERE id = ?", values)
+        for sql in triggers:
+            database.execute(sql)
+
+
+def cut(folder: Path) -> None:
+    """Cut the last line off the journal and put the trigger back."""
+    with closing(sqlite3.connect(folder / "memory.db")) as database, database:
+        (sql,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'journal_no_delete'").fetchone()
+        database.execute("DROP TRIGGER journal_no_delete")
+        database.execute("DELETE FROM journal WHERE id = (SELECT max(id) FROM journal)")
+        database.execute(sql)
+
+
+def edited_mirror(folder: Path) -> None:
+    """Change the actor of one line of the mirror to another name of the same length."""
+    mirror = folder / "mirror.jsonl"
+    mirror.write_text(
+        mirror.read_text(encoding="utf-8").replace('"actor": "ada"', '"actor": "eve"', 1), encoding="utf-8"
+    )
+
+
+def edited(*statements: str) -> Callable[[Path], None]:
+    """Return what runs these statements."""
+    return lambda folder: by_hand(folder, *statements)
+
+
+def other_vector(folder: Path) -> None:
+    """Give one memory the vector of nothing in particular, of the right size and length."""
+    vector = np.ones(384, dtype=np.float32) / np.sqrt(384)
+    with closing(sqlite3.connect(folder / "memory.db")) as database, database:
+        database.execute("UPDATE vector SET embedding = ? WHERE memory_id = 2", (vector.astype("<f4").tobytes(),))
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One row: what breaks the store, the check that must name it and in which words, and whether a quick look does."""
+
+    harm: Callable[[Path], None]
+    check: str
+    seen: str
+    quick: bool = True
+
+
+TAMPERED = {
+    "journal cut at the end": Damage(cut, "journal ends", "was cut off or written anew"),
+    "journal line missing": Damage(
+        edited("DROP TRIGGER journal_no_delete", "DELETE FROM journal WHERE id = 2"), "journal", "line 3 of " + HERE
+    ),
+    "journal chained anew": Damage(rechained, "journal ends", "written anew"),
+    "triggers dropped": Damage(
+        edited("DROP TRIGGER journal_no_update", "DROP TRIGGER journal_no_delete"),
+        "schema",
+        "trigger journal_no_delete is missing; trigger journal_no_update is missing",
+    ),
+    "trigger planted": Damage(
+        edited("CREATE TRIGGER evil AFTER INSERT ON memory BEGIN UPDATE memory SET sensitivity = 'public'; END"),
+        "schema",
+        "trigger evil is not ours",
+    ),
+    "mirror edited": Damage(edited_mirror, "journal mirror", "line 1 of " + HERE),
+    "content": Damage(edited("UPDATE memory SET content = 'We deploy on Mondays' WHERE id = 1"), "journal", "memory 1"),
+    "content and its hash": Damage(
+        edited("UPDATE memory SET content = '', content_hash = lower(hex(zeroblob(32))) WHERE id = 1"),
+        "journal",
+        "memory 1 was changed",
+    ),
+    "author": Damage(edited("UPDATE memory SET author = 'eve' WHERE id = 1"), "journal", "memory 1 was changed"),
+    "trust": Damage(edited("UPDATE memory SET trust = 1.0 WHERE id = 1"), "journal", "memory 1 was changed"),
+    "sensitivity": Damage(
+        edited("UPDATE memory SET sensitivity = 'private' WHERE id = 1"), "journal", "memory 1 was changed"
+    ),
+    "unknown level": Damage(
+        edited("UPDATE memory SET sensitivity = 'weird' WHERE id = 1"), "journal", "memory 1 was changed"
+    ),
+    "namespace": Damage(edited("UPDATE memory SET namespace_id = 2 WHERE id = 1"), "journal", "memory 1 was changed"),
+    "hidden": Damage(edited("UPDATE memory SET superseded_by = 2 WHERE id = 1"), "journal", "memory 1 was changed"),
+    "tag changed": Damage(
+        edited("UPDATE label SET value = 'x' WHERE kind = 'tags'"), "journal", "memory 2 was changed"
+    ),
+    "tag added": Damage(edited("INSERT INTO label VALUES (1, 'tags', 0, 'x')"), "journal", "memory 1 was changed"),
+    "fact changed": Damage(edited("UPDATE fact SET object = 'x'"), "journal", "fact 1 was changed"),
+    "fact deleted": Damage(edited("DELETE FROM fact"), "journal", "fact 1 is gone"),
+    "memory deleted": Damage(edited("DELETE FROM memory WHERE id = 3"), "journal", "memory 3 is gone"),
+    "memory added": Damage(
+        edited(
+            "CREATE TEMP TABLE one AS SELECT * FROM memory WHERE id = 1",
+            "UPDATE one SET id = 77, key = 'other'",
+            "INSERT INTO memory SELECT * FROM one",
+        ),
+        "journal",
+        "memory 77 was added",
+    ),
+    "vector": Damage(other_vector, "vector values", "memory 2"),
+    "vector, against the text": Damage(other_vector, "embeddings", "memory 2"),
+}
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Return settings of a store with a mirror in its folder."""
+    return settings.model_copy(update={"journal_mirror": settings.folder / "mirror.jsonl"})
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the filled store is kept between tests."""
+    return tmp_path_factory.mktemp("template") / "home"
+
+
+@pytest.fixture
+def filled(settings: Settings, template: Path) -> Iterator[Path]:
+    """Return the folder of a store with memories, a fact and a deleted memory in two namespaces, which is closed."""
+    if not template.exists():
+        with open_app(settings) as app:
+            for content in ("We deploy on Fridays", "The mascot is a quokka", "Lunch is at noon", "The door is red"):
+                tags = ("animals",) if "quokka" in content else ()
+                recollect.remember(app, Draft(content=content, tags=tags), ADA)
+            fact = StoreFact(subject="ada", predicate="likes", object="tea", memory_id="1")
+            recollect.store_fact(app, fact, ADA)
+            recollect.remember(app, Draft(content="Ada sits by the window", scope="personal"), ADA)
+            recollect.forget(app, Forget(id="4"), ADA)
+            app.vectors.sync()
+            assert ill(app, deep=True) == {}
+        shutil.copytree(settings.folder, template)
+        yield settings.folder
+        return
+    shutil.rmtree(settings.folder)
+    shutil.copytree(template, settings.folder)
+    yield settings.folder
+
+
+def ill(app: Any, *, deep: bool) -> dict[str, Check]:
+    """Return what the doctor finds not well, after checking that each finding says what to do."""
+    found = {one.name: one for one in doctor(app, Inspect(deep=deep), ADA) if not one.well}
+    assert all("recollect " in one.advice or "aside" in one.advice for one in found.values()), found
+    return found
+
+
+@pytest.mark.parametrize("damage", TAMPERED.values(), ids=TAMPERED.keys())
+def test_tampering_is_named(filled: Path, settings: Settings, damage: Damage) -> None:
+    """Whatever was changed by hand, the doctor names it, also in a quick look."""
+    damage.harm(filled)
+    for deep in (False, True):
+        with open_app(settings) as app:
+            found = ill(app, deep=deep)
+        assert damage.check in found, found
+        assert damage.seen in found[damage.check].seen
+
+
+def test_what_was_written_since_does_not_hide_a_cut(filled: Path, settings: Settings) -> None:
+    """The ends of the chains that were seen stay as they were when they no longer fit."""
+    cut(filled)
+    for content in ("The office is in Lisbon", "Tea is at four"):
+        with open_app(settings) as app:
+            recollect.remember(app, Draft(content=content, scope="personal"), ADA)
+            assert "journal ends" in ill(app, deep=False)
+    (filled / "journal.tips").rename(filled / "aside")
+    with open_app(settings) as app:
+        assert "journal ends" not in ill(app, deep=False)
