@@ -104,6 +104,25 @@ def test_all_matches_are_listed_best_first(zoo: App, most: int) -> None:
     assert [hit.memory.id for hit in recalled.hits] == [one for one in ranking[:3] if one in shown(recalled)]
 
 
+def test_details_keep_a_part_of_the_budget(zoo: App) -> None:
+    """However many match, lines take at most half before the best matches get their details."""
+    recalled = recall(zoo, Query(query=QUERY, max_tokens=600, limit=5), ADA)
+    assert recalled.index is not None
+    assert len(recalled.hits) >= 2
+    assert recalled.index.unlisted > 0
+    assert len(recalled.index.lines) > len(recalled.hits)
+
+
+def test_all_that_is_relevant_is_counted(app: App) -> None:
+    """The message counts every match, far beyond what the limit shows."""
+    for number in range(130):
+        remember(app, Draft(content=f"Quokka {number} was weighed by keeper {number % 9}.", key=f"k{number}"), ADA)
+    recalled = recall(app, Query(query=QUERY, max_tokens=3000, limit=2), ADA)
+    assert recalled.message == "130 memories found."
+    assert recalled.index is not None
+    assert recalled.index.unlisted + len(recalled.index.lines) == 130
+
+
 def shown(recalled: Recalled) -> set[int]:
     """Return the ids of the memories with details."""
     return {hit.memory.id for hit in recalled.hits}
@@ -154,7 +173,7 @@ def test_a_line_has_at_most_twenty_words(app: App, abstract: str) -> None:
     assert recalled.index is not None
     [line] = recalled.index.lines
     assert 0 < len(line.abstract.split()) <= 20
-    assert counter(app)(line.abstract) <= 48
+    assert counter(app)(line.abstract) <= 32
     assert "\n" not in line.abstract
     assert line.abstract.startswith(" ".join(abstract.split())[:10])
 

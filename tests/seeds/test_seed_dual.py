@@ -266,7 +266,7 @@ def test_every_match_has_a_line_of_twenty_words(library: Door) -> None:
     answer = library.read("memory_recall", query="rooms of the lighthouse", max_tokens=2_000)
     assert len(set(ids(answer))) == 12
     for line in answer["index"]:
-        assert set(line) == {"id", "score", "abstract"}
+        assert set(line) == {"id", "abstract"}
         assert len(line["abstract"].split()) <= 20
         assert tokens(library, {"abstract": line["abstract"]}) <= 40
 

@@ -160,21 +160,20 @@ class IndexLineJson(TypedDict):
     """A line of an index as doors show it."""
 
     id: str
-    score: Share
     abstract: str
 
 
 @dataclass(frozen=True, config=LAZY)
 class IndexLine(Answer):
-    """One match in the index of an answer: its abstract of at most 20 words, and its ranked score (0–1)."""
+    """One match in the index of an answer: its abstract of at most 20 words; its ranked score (0–1) is not shown."""
 
     id: Id
     abstract: str
     score: float
 
     def public(self) -> IndexLineJson:
-        """Return it with the score to two places."""
-        return {"id": str(self.id), "score": round(self.score, 2), "abstract": self.abstract}
+        """Return it without the score, which the order says: lines are to be short."""
+        return {"id": str(self.id), "abstract": self.abstract}
 
 
 @dataclass(frozen=True, config=LAZY)

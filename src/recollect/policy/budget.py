@@ -19,7 +19,7 @@ from recollect.policy.text.layers import shortened
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 
 _DEEPEST_FIRST: Final = (Layer.CONTENT, Layer.OVERVIEW, Layer.ABSTRACT)
-_LINE: Final = 48  # tokens; twenty words have about thirty, twenty words of Thai or twenty paths hundreds
+_LINE: Final = 32  # tokens; twenty words have about thirty, twenty words of Thai or twenty paths hundreds
 _WIDEST: Final = 24  # characters; hardly any token has more
 _WORD: Final = 20  # letters; what has more is no word
 _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
@@ -28,9 +28,9 @@ _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
 def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     """Return `whole` as far as its printed answer has at most `max_tokens`.
 
-    Every match gets its index line first, best first; then the hits get their details, best first, each at the
-    deepest layer that fits. A hit that does not fit at all makes room for a later, smaller one. Notes may take
-    half of what the bare answer leaves.
+    The best matches get their index lines, which take half of the room at most; then the hits get their details, best
+    first, each at the deepest layer that fits; what is left goes to the lines of further matches. A hit that does not
+    fit at all makes room for a later, smaller one. Notes may take half of what the bare answer leaves.
     """
     matches = whole.index.lines if whole.index else ()
 
@@ -41,11 +41,11 @@ def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     room = _Room(max_tokens - count(printed(cut((), (), ()).public())), count)
     reserve = room.left // 2
     notes = [note for note in whole.notes if room.take({"notes": [note]}, reserve)]
-    # Whoever is not listed is no better than who is: the first line that does not fit is the end.
-    lines = list(takewhile(lambda line: room.take(line.public()), (_brief(line, count) for line in matches)))
+    lines = _listed(matches, room, room.left // 2)
     listed = {line.id: line.abstract for line in lines}
     shown = (_deepest(hit, listed[hit.memory.id], room) for hit in whole.hits if hit.memory.id in listed)
     hits = [hit for hit in shown if hit]
+    lines += _listed(matches[len(lines) :], room, 0)
     while count(printed((answer := cut(lines, hits, notes)).public())) > max_tokens and (hits or lines or notes):
         (hits or lines or notes).pop()  # a tokenizer may find more tokens in the whole than in its pieces
     return answer
@@ -72,7 +72,7 @@ class _Room:
 
     def __init__(self, tokens: int, count: Count) -> None:
         self.left = tokens
-        self._count = count
+        self.count = count
 
     def take(self, body: Any, reserve: int = 0) -> bool:
         """Take the tokens of `body` and its comma, when that leaves the reserve; say whether it did."""
@@ -80,12 +80,18 @@ class _Room:
         text = printed(body) + ","
         beginning = text[: _WIDEST * max(most, 1)]
         whole_words = beginning.rpartition(" ")[0] or beginning
-        if len(beginning) < len(text) and self._count(whole_words) > most:
+        if len(beginning) < len(text) and self.count(whole_words) > most:
             return False  # a megabyte is not counted to its end to learn that it does not fit
-        if (cost := self._count(text)) > most:
+        if (cost := self.count(text)) > most:
             return False
         self.left -= cost
         return True
+
+
+def _listed(matches: Sequence[IndexLine], room: _Room, reserve: int) -> list[IndexLine]:
+    """Return the lines that fit without the reserve, up to the first that does not: who is listed is no worse."""
+    brief = (_brief(line, room.count) for line in matches)
+    return list(takewhile(lambda line: room.take(line.public(), reserve), brief))
 
 
 def _brief(line: IndexLine, count: Count) -> IndexLine:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
 from recollect.operations.query.parse import ParsedQuery, parse
@@ -44,7 +45,8 @@ class Candidates:
 def gather(app: App, query: Query, view: View) -> Candidates:
     """Parse the query, search for it, and measure each candidate beside its neighbours."""
     parsed = parse(query.query)
-    found = search(app, parsed, view, query.limit, newest=view.filtered and query.min_score == 0.0)
+    limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
+    found = search(app, parsed, view, limit, newest=view.filtered and query.min_score == 0.0)
     ids = list(dict.fromkeys([*found.neighbours, *(two for pair in found.neighbours.values() for two in pair)]))
     rows = {one.id: one for one in app.records.ranking_rows(ids, view)}
     words = app.text.words(list(rows))

@@ -86,7 +86,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     """
     fetch = max(_AT_LEAST, limit * _OVERFETCH)
     terms = search_terms(app, query, view)
-    bm25 = app.text.search(terms.terms, view, _DEEP) if terms.terms else {}
+    bm25 = app.text.search(terms.terms, view, max(_DEEP, fetch)) if terms.terms else {}
     substrings = _substrings(app, terms, view, fetch)
     speakers = named_speakers(query.name_words, app.records.speakers(view, query.name_words))
     text, embedding, note = _embedded(app, query, terms, speakers, bm25, view)
