@@ -174,7 +174,7 @@ def test_what_is_about_the_same(store: Any) -> None:
         assert [one.id for one in transaction.facts_about("mast", "is", store.clock())] == [past, present]
         (one,) = transaction.facts_about("mast", "is", later)
         transaction.confirm_fact(one, 0.8)
-        transaction.end_fact(one, later, by=past)
+        transaction.end_fact(one, later, past, Sensitivity.PUBLIC)
     (fact,), _ = store.records.facts(FactQuery(object="ash", history=True), store.view())
     assert (fact.id, fact.confidence, fact.valid_to, fact.updated_at) == (present, 0.8, later, store.clock())
     changes = [changes for (changes,) in store.rows("SELECT changes FROM journal WHERE actor = 'bob' ORDER BY id")]

@@ -109,7 +109,7 @@ def test_everything_is_as_one_by_one(records: SqlRecords, export_reader: SqlExpo
     counted = store.rows("SELECT namespace_id, text, uses FROM word ORDER BY namespace_id, text")
     words = [[tuple(row)[1:] for row in counted if row[0] == number] for number in (1, 2)]
     assert words[0] == words[1] != []
-    assert [row[0] for row in store.rows("SELECT memories FROM namespace")] == [1, 1]
+    assert [row[0] for row in store.rows("SELECT memories FROM held")] == [1, 1]
 
 
 def test_hidden_memories_leave_no_trace_in_the_indexes(

@@ -72,7 +72,8 @@ def test_each_action_leaves_a_line(store: Any) -> None:
         ("cy", "refresh"),
         ("dee", "delete"),
     ]
-    assert [line.changes for line in lines] == [{"fields": ["key", "tags"]}, *[{"fields": ["importance"]}] * 2, {}]
+    fields = [["key", "tags"], ["content", "importance"]]
+    assert [line.changes for line in lines] == [*({"fields": names} for names in fields), {}, {}]
     assert [(line.at - started).days for line in lines] == [0, 1, 2, 2]
     assert {(line.namespace, line.memory_id) for line in lines} == {(HERE, memory_id)}
     assert broken(store) == {}

@@ -36,7 +36,7 @@ def lines(store: Any, memory_id: int) -> list[tuple[str, Any]]:
 
 def sound(store: Any) -> bool:
     """Say whether counts, vocabulary and text index agree with the memories."""
-    kept = store.rows("SELECT sum(memories) FROM namespace")[0][0] or 0
+    kept = store.rows("SELECT sum(memories) FROM held")[0][0] or 0
     if store.sqlite:
         for name in INDEXES:
             store.by_hand(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")
@@ -222,18 +222,22 @@ def test_importance_prolongs(store: Any) -> None:
 
 
 def test_an_answer_is_one_actors_own(store: Any) -> None:
-    """The outcome of a request is found again by whoever made it, until it is dropped."""
+    """The outcome of a request is found again by whoever made it, in its place and operation, until it is dropped."""
     with within(store) as transaction:
-        transaction.record_outcome("r1", Outcome(Ended.MERGED, "7", ("a note",)))
-        transaction.record_outcome("", Outcome(Ended.STORED, "8"))
-    with within(store, THERE) as transaction:
-        assert transaction.previous_outcome("r1") == Outcome(Ended.MERGED, "7", ("a note",))
-        assert (transaction.previous_outcome(""), transaction.previous_outcome("r2")) == (None, None)
+        transaction.record_outcome("remember", "r1", Outcome(Ended.MERGED, "7", ("a note",)))
+        transaction.record_outcome("remember", "", Outcome(Ended.STORED, "8"))
+    told = Outcome(Ended.MERGED, "7", ("a note",))
+    with within(store) as transaction:
+        assert transaction.previous_outcome("remember", "r1") == told
+        assert [transaction.previous_outcome("remember", one) for one in ("", "r2")] == [None, None]
+        assert transaction.previous_outcome("restore", "r1") is None
+    assert store.records.previous_outcome([THERE, HERE], "ada", "remember", "r1") == told
+    assert store.records.previous_outcome([THERE], "ada", "remember", "r1") is None
     with store.records.writing(HERE, "bob") as transaction:
-        assert transaction.previous_outcome("r1") is None
+        assert transaction.previous_outcome("remember", "r1") is None
     store.records.drop_outcomes(store.clock() + timedelta(seconds=1))
     with within(store) as transaction:
-        assert transaction.previous_outcome("r1") is None
+        assert transaction.previous_outcome("remember", "r1") is None
 
 
 def test_a_failure_leaves_no_trace(store: Any) -> None:

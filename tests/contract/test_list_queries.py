@@ -114,6 +114,5 @@ def test_stats_count_what_is_seen(store: Any) -> None:
     assert (stats.by_fact_type, stats.by_type) == ({"general": 2, "case": 1}, {"bugfix": 1})
     assert stats.by_category == {"ops": 2}
     assert (stats.expired, stats.deleted, stats.superseded, stats.merged) == (1, 1, 1, 1)
-    assert stats.other_sensitivity == 2
     assert (stats.oldest_at, stats.newest_at) == (store.clock(), store.clock())
     assert store.records.stats(store.view("user:nobody")).memories == 0

@@ -253,13 +253,15 @@ def test_touch_counts_uses(store: Any) -> None:
 
 
 def test_locate_finds_memories_in_any_state(store: Any) -> None:
-    """An id is located in the given namespaces only, even when it is expired, deleted or secret."""
+    """An id is located in the given namespaces and levels only, even when it is expired or deleted."""
     memory_id = store.add("Hidden", expires_at=store.clock(), sensitivity="secret")
     store.by_hand("UPDATE memory SET deleted_at = created_at")
-    assert store.records.namespace_of(memory_id, [THERE, HERE]) == HERE
-    assert store.records.namespace_of(memory_id, [THERE]) is None
-    assert store.records.namespace_of(memory_id, []) is None
-    assert store.records.namespace_of(memory_id + 1, [HERE]) is None
+    levels = (Sensitivity.PUBLIC, Sensitivity.SECRET)
+    assert store.records.namespace_of(memory_id, [THERE, HERE], levels) == HERE
+    assert store.records.namespace_of(memory_id, [THERE], levels) is None
+    assert store.records.namespace_of(memory_id, [], levels) is None
+    assert store.records.namespace_of(memory_id + 1, [HERE], levels) is None
+    assert store.records.namespace_of(memory_id, [HERE], (Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
 
 
 def test_load_takes_many_ids(store: Any) -> None:

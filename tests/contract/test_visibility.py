@@ -9,6 +9,7 @@ import pytest
 
 from entries import make_entry
 from recollect.domain.enums import FactType, Sensitivity
+from recollect.errors import NotFound
 
 HERE = "project:crew/engine"
 NAMESPACES = ("user:ada", HERE, "team:crew", "user:eve", "project:crew/engine2", "project:other/engine", "team:other")
@@ -43,21 +44,38 @@ def test_an_unknown_sensitivity_is_denied(store: Any, level: str) -> None:
     everything = store.view(sensitivities=tuple(Sensitivity))
     assert store.sees(everything) == {plain}
     assert store.records.count(everything) == 1
-    assert store.records.namespace_of(odd, [HERE]) == HERE
+    assert store.records.namespace_of(odd, [HERE], tuple(Sensitivity)) is None
 
 
-def test_an_unknown_sensitivity_can_still_be_written_and_deleted(store: Any) -> None:
-    """A memory of unknown level is found by key as the strictest level, stays hidden when updated, and can go."""
+def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
+    """A memory of unknown level is found by no key, content or id, and can be neither changed, hidden nor deleted."""
     odd = store.add("Odd", key="odd")
+    old = store.one(odd)
     store.by_hand("UPDATE memory SET sensitivity = 'top-secret'")
-    with store.records.writing(HERE, "ada") as transaction:
-        old = transaction.by_key("odd")
-        assert old.sensitivity is Sensitivity.SECRET
-        transaction.update(old, make_entry("Odder"), "update")
-    assert store.rows("SELECT content, sensitivity FROM memory") == [("Odder", "top-secret")]
-    assert store.sees(store.view(sensitivities=tuple(Sensitivity))) == set()
-    with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.delete(odd)
+    before = store.rows("SELECT * FROM memory")
+    with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
+        assert (transaction.by_key("odd"), transaction.by_id(odd), transaction.by_hash(old.content_hash)) == (None,) * 3
+        assert (transaction.find(["odd"], [old.content_hash]), transaction.page(0, 9)) == ([], [])
+        assert (transaction.hide(odd), transaction.delete(odd)) == (False, False)
+        transaction.supersede(odd, by=7)
+        transaction.quarantine(odd)
+        with pytest.raises(NotFound):
+            transaction.update(old, make_entry("Odder"), "update")
+    assert store.rows("SELECT * FROM memory") == before
+
+
+@pytest.mark.parametrize("level", Sensitivity)
+def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -> None:
+    """By key, content, id, page and time a writer finds what it may see, in any state, and nothing else."""
+    at = store.clock() - timedelta(days=1)
+    ids = {one: store.add("Said", key="k", expires_at=at, sensitivity=one) for one in Sensitivity}
+    with store.records.writing(HERE, "ada", (level,)) as transaction:
+        mine = transaction.by_id(ids[level])
+        assert [transaction.by_id(one) for one in ids.values()] == [mine if one is level else None for one in ids]
+        assert (transaction.by_key("k"), transaction.by_hash(mine.content_hash)) == (mine, mine)
+        assert transaction.find(["k"], [mine.content_hash]) == transaction.page(0, 9) == [mine]
+        assert transaction.expired() == [mine.id]
+        assert transaction.evictable(0, 0) == [mine.id]
 
 
 def test_a_memory_expires_at_its_instant(store: Any) -> None:

@@ -204,10 +204,10 @@ def test_prompt(typed: Typed) -> None:
 def test_stats(typed: Typed) -> None:
     """What is stored is counted by scope, kind and state."""
     body = typed("stats", "--json").json
-    assert (body["memories"], body["facts"], body["other_sensitivity"]) == (2, 2, 1)
+    assert (body["memories"], body["facts"]) == (2, 2)
     assert body["by_category"] == {"brand": 1}
     shown = typed("stats").out
-    for part in ("memories", "general 2", "bugfix 1", "brand 1", "2, ended ones too", "1 of other sensitivity"):
+    for part in ("memories", "general 2", "bugfix 1", "brand 1", "2, ended ones too", "0 superseded"):
         assert part in shown
 
 

@@ -32,7 +32,7 @@ STORE = (
 DUAL = ("memory_store", "memory_recall", "memory_forget", "memory_remember")
 MORE = ("restore", "find_similar", "format_for_prompt", "forget_fact", "history", "stats")
 ALL = (*STORE, *DUAL, *MORE)
-MOST = {"memory": 600, "store": 4_050, "dual": 1_090, "more": 1_100}
+MOST = {"memory": 600, "store": 4_050, "dual": 1_090, "more": 1_200}
 READING = {
     *("search_memories", "list_memories", "get_memory", "search_by_file", "search_by_concept", "get_timeline"),
     *("query_facts", "memory_recall", "find_similar", "format_for_prompt", "history", "stats"),

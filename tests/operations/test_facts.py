@@ -134,7 +134,7 @@ def test_facts_stay_in_their_namespace(app: App) -> None:
 def test_a_fact_is_as_strict_as_its_memory(app: App) -> None:
     """A fact of a private memory is private, whatever it says of itself, and becomes so with its memory."""
     private = add(app, "Ada owns the release.", sensitivity="private")
-    fact(app, "Ada", memory_id=str(private), sensitivity="public")
+    fact(app, "Ada", memory_id=str(private), sensitivity="public", allow_private=True)
     public = add(app, "Grace owns the build.")
     do(app, "store_fact", subject="build", predicate="owned by", object="Grace", memory_id=str(public))
     assert found(app) == ["Grace"]

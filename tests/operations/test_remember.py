@@ -139,10 +139,10 @@ def test_the_same_content_with_a_confidence_is_taken_at_its_word(app: App) -> No
     assert stored(app, content="Ada owns the release", confidence=0.9).confidence == 0.9
 
 
-def test_changed_content_starts_again(app: App) -> None:
-    """New content under a known key is a new claim: it has the draft's confidence, not the old one's."""
+def test_changed_content_keeps_the_confidence(app: App) -> None:
+    """New content under a known key keeps the confidence, like all that was not given, unless it is given."""
     stored(app, content="port is 8080", key="port", confidence=0.9)
-    assert stored(app, content="port is 9090", key="port").confidence == 0.5
+    assert stored(app, content="port is 9090", key="port").confidence == 0.9
     assert stored(app, content="port is 7070", key="port", confidence=0.3).confidence == 0.3
 
 
@@ -227,13 +227,13 @@ def test_plurals_of_fact_types_are_taken(app: App, said: str, kind: str) -> None
 
 
 def test_the_history_tells_what_happened(app: App) -> None:
-    """Each write leaves a line: insert, refresh, update, with the fields that were given and who did it."""
+    """Each write leaves a line: insert, refresh, update, with the fields that changed and who did it."""
     memory = stored(app, content="one", key="k")
     stored(app, content="one", key="k")
     stored(app, content="two", key="k", category="c")
     lines = app.records.history(memory.id, ADA.namespaces())
     assert [line.action for line in lines] == ["insert", "refresh", "update"]
-    assert lines[2].changes == {"fields": ["category", "key"]}
+    assert [line.changes["fields"] for line in lines] == [["key"], ["confidence"], ["category", "content"]]
     assert {line.actor for line in lines} == {"ada"}
     assert app.records.history(memory.id, ["team:other"]) == []
 

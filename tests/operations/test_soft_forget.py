@@ -94,14 +94,14 @@ def test_the_same_text_is_a_new_memory_meanwhile(app: App) -> None:
     assert ill(app) == []
 
 
-def test_quarantine_ends_at_the_strictest_level(app: App, settings: Settings) -> None:
-    """A memory of a level that nobody knows is restored as secret."""
+def test_an_unknown_level_is_not_restored(app: App, settings: Settings) -> None:
+    """A memory of a level that nobody knows does not come back, whatever is let in."""
     one = add(app, "The vault is behind the clock.")
     by_hand(settings, "UPDATE memory SET sensitivity = 'cosmic' WHERE id = ?", one)
     assert listed(app, allow_private=True, allow_secret=True) == []
-    do(app, "restore", id=str(one))
-    assert listed(app) == []
-    assert listed(app, allow_secret=True) == [one]
+    let_in = {"allow_private": True, "allow_secret": True}
+    assert do(app, "restore", id=str(one), **let_in).status == "not_found"
+    assert listed(app, **let_in) == []
 
 
 def test_restoring_passes_the_gate(app: App, settings: Settings, open_store: Callable[..., App]) -> None:

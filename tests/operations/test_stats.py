@@ -37,7 +37,6 @@ def test_everything_is_counted_once(app: App, clock: Clock) -> None:
     assert stats.by_fact_type == {"general": 2, "decision": 1, "preference": 1}
     assert (stats.by_type, stats.by_category) == ({"discovery": 1}, {"ship": 1})
     assert (stats.facts, stats.expired, stats.deleted, stats.superseded, stats.merged) == (1, 1, 1, 1, 2)
-    assert stats.other_sensitivity == 1
     assert (stats.oldest_at, stats.newest_at) == (began, last)
     assert do(app, "stats", allow_private=True).memories == 5
 

@@ -94,10 +94,10 @@ def test_what_is_not_seen_cannot_be_updated(app: App, clock: Clock) -> None:
 def test_a_level_changes_only_when_it_is_named(app: App) -> None:
     """A private memory stays private through updates, until another level is given."""
     one = add(app, "Ada is moving.", sensitivity=Sensitivity.PRIVATE)
-    do(app, "update_memory", id=str(one), content="Ada is moving in May.", sensitivity="")
+    do(app, "update_memory", id=str(one), content="Ada is moving in May.", sensitivity="", allow_private=True)
     with pytest.raises(NotFound):
         do(app, "get_memory", id=str(one))
-    do(app, "update_memory", id=str(one), sensitivity="public")
+    do(app, "update_memory", id=str(one), sensitivity="public", allow_private=True)
     assert do(app, "get_memory", id=str(one)).content == "Ada is moving in May."
 
 

@@ -26,7 +26,7 @@ def closed_to(door: Door, level: str) -> str:
     """Store a memory of a level with a fact of it, and return the memory's id."""
     memory_id = door.store("The key lies under the flowerpot", sensitivity=level, **LABELS)
     fact = {"subject": "key", "predicate": "lies", "object": "flowerpot"}
-    door.reply("store_fact", memory_id=memory_id, **fact)
+    door.reply("store_fact", memory_id=memory_id, **fact, **({LEVELS[level]: True} if level in LEVELS else {}))
     return memory_id
 
 
@@ -56,7 +56,7 @@ def test_a_memory_is_read_by_id_at_its_level_only(door: Door, level: str) -> Non
     other = next(allow for name, allow in LEVELS.items() if name != level)
     for more in ({}, {other: True}):
         assert door.refused("get_memory", id=memory_id, **more) == f"Memory {memory_id} not found."
-        assert (door.read("stats", **more)["memories"], door.read("stats", **more)["other_sensitivity"]) == (0, 1)
+        assert door.read("stats", **more)["memories"] == 0
     assert door.read("get_memory", id=memory_id, **{LEVELS[level]: True})["sensitivity"] == level
     assert door.read("stats", **{LEVELS[level]: True})["memories"] == 1
 

@@ -14,8 +14,8 @@ from recollect import App, Draft, reindex, remember
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE namespace SET memories = memories + 1",
-        "UPDATE namespace SET memories = 0",
+        "UPDATE held SET memories = memories + 1",
+        "UPDATE held SET memories = 0",
         "INSERT INTO speaker (namespace_id, name, word) VALUES (1, 'Nobody', 'nobody')",
         "UPDATE memory SET speaker = 'Somebody Else'",
     ],
@@ -33,7 +33,7 @@ def test_reindexing_mends_the_counts(open_store: Callable[..., App]) -> None:
     app = open_store()
     remember(app, Draft(content="The tide turns at noon", speaker="Ada Lovelace"), ADA)
     with app.records._database.writing() as connection:
-        connection.exec_driver_sql("UPDATE namespace SET memories = 9")
+        connection.exec_driver_sql("UPDATE held SET memories = 9")
         connection.exec_driver_sql("UPDATE speaker SET name = 'Nobody'")
     assert [check.name for check in app.checks() if not check.well] == ["counts"]
     reindex(app)

@@ -44,7 +44,8 @@ class Lexicon:
             words = [name | {"word": word} for word in stored.split()]
             connection.execute(
                 text(
-                    """INSERT INTO word (namespace_id, text, uses) SELECT id, :word, 1 FROM namespace WHERE name = :name
+                    """INSERT INTO word (namespace_id, sensitivity, text, uses)
+                    SELECT id, 'public', :word, 1 FROM namespace WHERE name = :name
                     ON CONFLICT DO NOTHING"""
                 ),
                 words,
@@ -234,7 +235,8 @@ def test_the_cost_does_not_follow_the_vocabulary(parts: Any) -> None:
     steps = []
     for some in (words[:2_000], words[2_000:]):
         with parts.database.writing() as connection:
-            put = "INSERT INTO word (namespace_id, text, uses) VALUES (:number, :word, 1) ON CONFLICT DO NOTHING"
+            put = """INSERT INTO word (namespace_id, sensitivity, text, uses) VALUES (:number, 'public', :word, 1)
+                ON CONFLICT DO NOTHING"""
             connection.execute(text(put), [{"number": number, "word": word} for word in some])
         steps.append(sum(counted(parts, typed) for typed in ("straightforwrd", "intrgalactc", "stra", "rustle")))
     assert steps[1] <= 3 * steps[0]

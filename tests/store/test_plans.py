@@ -63,7 +63,7 @@ def test_counts_and_names_walk_nothing(parts: Any, planned: Any) -> None:
     view = parts.view()
     steps = planned(lambda: (parts.text.size(view), parts.text.frequencies(["turn"], view)))
     steps += planned(lambda: (parts.records.speakers(view, ["ada"]), parts.records.unembedded(1)))
-    steps += planned(lambda: parts.records.unembedded(1, view.namespaces))
+    steps += planned(lambda: parts.records.unembedded(1, view))
     assert len(steps) >= 4
     assert [step for step in steps if step.startswith("SCAN")] == []
 

@@ -108,6 +108,11 @@ class Sensitivity(StrEnum):
     SECRET = "secret"  # noqa: S105 - a level, not a password
 
 
+def strictest(*levels: Sensitivity) -> Sensitivity:
+    """Return the level that the fewest may see."""
+    return max(levels, key=list(Sensitivity).index)
+
+
 class Source(StrEnum):
     """Which way a memory came in."""
 

@@ -82,11 +82,19 @@ class MemoryFields(BaseModel):
     source: Source = Field(Source.TOOL, description="Which way it came in")
 
 
-class Draft(MemoryFields, Request):
+class Levels(Request):
+    """Which levels of sensitivity beside public a request may see; all else does not exist for it."""
+
+    allow_private: bool = Field(False, description="Also private ones")
+    allow_secret: bool = Field(False, description="Also secret ones")
+
+
+class Draft(MemoryFields, Levels):
     """A memory to be stored. Absent headings and layers are filled from the content.
 
     With `id` it is the new version of that memory; with `supersedes` it is a new memory that replaces that one. Without
-    a scope it then goes to the namespace of the other one.
+    a scope it then goes to the namespace of the other one. A key is unique in its namespace and level of sensitivity:
+    it names the memory of the level that is given, without one the strictest that the request may see.
     """
 
     id: fields.Label = Field(None, description="Memory that this text is the new version of")
@@ -101,7 +109,7 @@ class Draft(MemoryFields, Request):
 
 
 @with_optional_fields(MemoryFields, without=("scope", "source"))
-class Update(Request):
+class Update(Levels):
     """New values for fields of one memory; what is absent stays as it is."""
 
     id: fields.Id
@@ -109,16 +117,14 @@ class Update(Request):
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
-        if self.model_fields_set == {"id"}:
+        if self.model_fields_set <= {"id", *Levels.model_fields}:
             raise InvalidInput("id", "Nothing to change: Must name a field beside `id`, such as `content` or `tags`")
 
 
-class ReadAccess(Request):
-    """What a read may see beside public memories, and in which of the caller's namespaces it looks."""
+class ReadAccess(Levels):
+    """What a request may see beside public memories, and in which of the caller's namespaces it looks."""
 
     scope: fields.ReadScope = None
-    allow_private: bool = Field(False, description="Also private ones")
-    allow_secret: bool = Field(False, description="Also secret ones")
 
 
 class MemoryFilters(BaseModel):
@@ -182,11 +188,10 @@ class Query(Filters):
     min_score: fields.Unit = Field(0.35, description="Leave out hits below this score, 0–1")
 
 
-class Forget(Request):
+class Forget(ReadAccess):
     """Which memory to forget for good; without a scope, wherever among the caller's namespaces it lies."""
 
     id: fields.Id
-    scope: fields.ReadScope = None
 
 
 class SoftForget(Forget):
@@ -199,12 +204,10 @@ class Restore(Forget):
     """Which memory to bring back that was softly forgotten, merged into another, superseded or quarantined."""
 
 
-class Get(Request):
+class Get(Levels):
     """Which memory to read whole."""
 
     id: fields.Id
-    allow_private: bool = Field(False, description="Also when it is private")
-    allow_secret: bool = Field(False, description="Also when it is secret")
 
 
 class Inspect(Request):
@@ -248,7 +251,7 @@ class Timeline(Listing):
     order: Annotated[Literal[Order.NEWEST, Order.OLDEST], BeforeValidator(lower)] = Order.NEWEST
 
 
-class StoreFact(Request):
+class StoreFact(Levels):
     """A triple to store: another object of its subject and predicate ends, unless `several` may hold at once."""
 
     subject: fields.Name = Field(description="What it is about")
@@ -279,19 +282,16 @@ class FactQuery(ReadAccess):
     offset: fields.Offset = 0
 
 
-class Purge(Request):
+class Purge(ReadAccess):
     """Remove for good what has passed its time, in the namespaces of the caller or in that of one scope."""
 
-    scope: fields.ReadScope = None
 
-
-class Rescan(Request):
+class Rescan(ReadAccess):
     """Look for secrets in what is stored, with today's detectors, and what to do when there are any."""
 
     on_found: Annotated[OnFound, BeforeValidator(lower)] = Field(
         OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
     )
-    scope: fields.ReadScope = None
 
 
 class Summarize(Request):

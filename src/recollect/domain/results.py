@@ -408,7 +408,7 @@ class Prompt(Answer):
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
 class Stats(Answer):
-    """What the caller's namespaces hold: public memories that live, by several of their fields, and how much else."""
+    """What the caller's namespaces hold: memories that live, by several of their fields, and what is out of sight."""
 
     memories: int
     by_scope: dict[str, int]
@@ -420,7 +420,6 @@ class Stats(Answer):
     deleted: int
     superseded: int
     merged: int
-    other_sensitivity: int
     oldest_at: datetime | None
     newest_at: datetime | None
 

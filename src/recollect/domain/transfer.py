@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from recollect.domain.answer import LAZY, Answer
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import Count, Kind, Label, Moment, ReadScope, Request, blank_to_none
-from recollect.domain.requests import Draft, ReadAccess, StoreFact
+from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
 """How many memories and facts one request of an import may hold."""
@@ -105,11 +105,12 @@ class FileSections(Request):
     keys: frozenset[str]
 
 
-class ImportBatch(Request):
+class ImportBatch(Levels):
     """A part of a file, in its order; the `last` one ends the import.
 
     `scope` and `fact_type` win over what the file says, `category` fills in where it says nothing. `links` and
-    `sections` come once all memories are there.
+    `sections` come once all memories are there. What is stored at a level of sensitivity that neither the batch lets in
+    nor an item of it names does not exist for it.
     """
 
     items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = ()

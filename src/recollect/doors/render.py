@@ -218,8 +218,7 @@ def _stats(counted: results.Stats) -> None:
     fields |= {name: ", ".join(f"{key} {count}" for key, count in one.items()) for name, one in groups.items() if one}
     fields["facts"] = f"{counted.facts}, ended ones too"
     fields["not shown"] = (
-        f"{counted.other_sensitivity} of other sensitivity, {counted.superseded} superseded, "
-        f"{counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
+        f"{counted.superseded} superseded, {counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
     )
     print_fields(fields)
 

@@ -65,7 +65,7 @@ STORE: Final = (
         "store_memory",
         "Store something worth keeping. The same content again refreshes it; secrets are refused.",
         f"content* title subtitle {_LABELS} fact_type importance trust sensitivity ttl_days files_read files_modified "
-        "session_id project discovery_tokens observed_at* key* id* supersedes* scope",
+        f"session_id project discovery_tokens observed_at* key* id* supersedes* scope {_SEEN}",
         only=_WROTE,
     ),
     Tool(
@@ -84,10 +84,10 @@ STORE: Final = (
     Tool(
         "update_memory",
         'Change fields of a memory; absent ones stay, "" removes a label.',
-        f"id* content title subtitle {_LABELS} importance trust sensitivity ttl_days files_read files_modified",
+        f"id* content title subtitle {_LABELS} importance trust sensitivity ttl_days files_read files_modified {_SEEN}",
         only=_WROTE,
     ),
-    Tool("delete_memory", "Delete a memory for good; journalled.", "id*"),
+    Tool("delete_memory", "Delete a memory for good; journalled.", f"id* {_SEEN}"),
     Tool("search_by_file", "List what was learnt with a file read or modified.", f"file* {_PAGE} {_SEEN}"),
     Tool("search_by_concept", "List memories of one concept.", f"concept {_PAGE} {_SEEN}"),
     Tool(
@@ -98,14 +98,14 @@ STORE: Final = (
     Tool(
         "store_fact",
         "Store a triple. Another object for the same subject and predicate ends the older fact.",
-        "subject predicate object confidence memory_id* valid_from* valid_to several* sensitivity scope",
+        f"subject predicate object confidence memory_id* valid_from* valid_to several* sensitivity scope {_SEEN}",
     ),
     Tool(
         "query_facts",
         "Find facts by any part.",
         f"subject predicate object memory_id* as_of* history* {_PAGE} {_SEEN}",
     ),
-    Tool("purge_expired", "Remove expired memories for good.", "scope"),
+    Tool("purge_expired", "Remove expired memories for good.", f"scope {_SEEN}"),
     Tool(
         "summarize_old",
         "Condense old memories into one summary per category; originals are kept aside.",
@@ -133,7 +133,7 @@ DUAL: Final = (
 )
 
 MORE: Final = (
-    Tool("restore", "Bring back a memory that was hidden, merged, replaced or condensed.", "id*"),
+    Tool("restore", "Bring back a memory that was hidden, merged, replaced or condensed.", f"id* {_SEEN}"),
     Tool(
         "find_similar",
         "List what says nearly the same as a text or a memory.",
@@ -144,8 +144,8 @@ MORE: Final = (
         "The most worthwhile memories as fenced Markdown.",
         "query* max_entries* max_tokens* fact_type category scope",
     ),
-    Tool("forget_fact", "Delete a fact for good.", "id*"),
-    Tool("history", "What happened to a memory, by whom.", "id*"),
+    Tool("forget_fact", "Delete a fact for good.", f"id* {_SEEN}"),
+    Tool("history", "What happened to a memory, by whom.", f"id* {_SEEN}"),
     Tool("stats", "Count memories by scope, kind and state.", f"scope {_SEEN}"),
 )
 

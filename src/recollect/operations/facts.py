@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from recollect.domain.enums import Sensitivity
+from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
 from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
-from recollect.operations.visibility import parse_id, unfiltered
+from recollect.operations.visibility import allowed_levels, levels_with, parse_id, unfiltered
 from recollect.policy.reconcile import expired, reinforced
 from recollect.ports.app import App
 from recollect.ports.storage import FactEntry, Writing
 
 _FACT = "Fact"
+_NAME, _FORGET = "store_fact", "forget_fact"
 
 
 def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -27,14 +28,15 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
     `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends before it begins.
     """
     namespace = caller.namespace(request.scope)
-    cleared = clear_or_journal(app, request, namespace, caller)
+    cleared = clear_or_journal(app, request, namespace, caller, request.sensitivity)
     fact, now = cleared.value, app.clock()
     begins = fact.valid_from or now
     if fact.valid_to is not None and fact.valid_to <= begins:
         raise InvalidInput("valid_to", "Invalid valid_to: Must be after `valid_from`")
     notes: tuple[str, ...] = (MASKED,) if fact != request else ()
-    with app.records.writing(namespace, caller.user) as transaction:
-        if (before := transaction.previous_outcome(request_id)) is not None:
+    levels = levels_with(request, request.sensitivity)
+    with app.records.writing(namespace, caller.user, levels) as transaction:
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)
         source = _source(app, transaction, fact)
         level = _strictest(fact.sensitivity, source)
@@ -56,28 +58,28 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
             )
             new = transaction.put_fact(entry)
             ended = () if fact.several else _end_older(transaction, fact, begins, new, current)
-            notes += tuple(f"Fact {old.id} is no longer valid." for old in ended if old.sensitivity is level)
+            notes += tuple(f"Fact {old.id} is no longer valid." for old in ended)
             outcome = Outcome(WriteStatus.STORED, str(new), notes, _FACT)
-        transaction.record_outcome(request_id, outcome)
+        transaction.record_outcome(_NAME, request_id, outcome)
     return outcome
 
 
 def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
     number = parse_id(request.id)
-    namespaces = caller.namespaces(request.scope)
+    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    if (before := app.records.previous_outcome(namespaces, caller.user, _FORGET, request_id)) is not None:
+        return replace(before, what=_FACT)
     for namespace in namespaces:
-        with app.records.writing(namespace, caller.user) as transaction:
-            if (before := transaction.previous_outcome(request_id)) is not None:
-                return replace(before, what=_FACT)
+        with app.records.writing(namespace, caller.user, levels) as transaction:
             if number is not None and transaction.delete_fact(number):
                 outcome = Outcome(WriteStatus.DELETED, str(number), what=_FACT)
-                transaction.record_outcome(request_id, outcome)
+                transaction.record_outcome(_FORGET, request_id, outcome)
                 return outcome
     missing = Outcome(WriteStatus.NOT_FOUND, request.id, what=_FACT)
-    with app.records.writing(namespaces[0], caller.user) as transaction:
-        if transaction.previous_outcome(request_id) is None:
-            transaction.record_outcome(request_id, missing)
+    with app.records.writing(namespaces[0], caller.user, levels) as transaction:
+        if transaction.previous_outcome(_FORGET, request_id) is None:
+            transaction.record_outcome(_FORGET, request_id, missing)
     return missing
 
 
@@ -94,7 +96,8 @@ def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
         return None
     number = parse_id(fact.memory_id)
     source = transaction.by_id(number) if number else None
-    if source is None or expired(source, app.clock()) or source.merged_into is not None:
+    hidden = source is None or source.sensitivity not in allowed_levels(fact)
+    if source is None or hidden or expired(source, app.clock()) or source.merged_into is not None:
         raise NotFound(f"Memory {fact.memory_id} not found in scope `{fact.scope}`.")
     return source
 
@@ -119,15 +122,14 @@ def _end_older(
 ) -> Sequence[Fact]:
     """End the older facts when the new one begins, and the new one where a later one begins; return the older ones."""
     older = [old for old in current if old.valid_from <= begins]
+    stored = next(one for one in transaction.facts_about(fact.subject, fact.predicate, begins) if one.id == new)
     for old in older:
-        transaction.end_fact(old, begins, by=new)
+        transaction.end_fact(old, begins, new, stored.sensitivity)
     later = min((old for old in current if old.valid_from > begins), key=lambda old: old.valid_from, default=None)
     if later is not None and fact.valid_to is None:
-        stored = next(one for one in transaction.facts_about(fact.subject, fact.predicate, begins) if one.id == new)
-        transaction.end_fact(stored, later.valid_from, by=later.id)
+        transaction.end_fact(stored, later.valid_from, later.id, later.sensitivity)
     return older
 
 
 def _strictest(own: Sensitivity | None, source: Memory | None) -> Sensitivity:
-    levels = [level for level in (own, source.sensitivity if source else None) if level is not None]
-    return max(levels, key=list(Sensitivity).index, default=Sensitivity.PUBLIC)
+    return strictest(Sensitivity.PUBLIC, *filter(None, (own, source.sensitivity if source else None)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Outcome, WriteStatus
-from recollect.operations.visibility import parse_id
+from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.ports.app import App
 
+_NAME = "forget"
 _HIDDEN = "The memory is hidden; `restore` brings it back."
 
 
@@ -25,10 +26,12 @@ def memory_forget(app: App, request: SoftForget, caller: Caller, *, request_id: 
 
 def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
     memory_id = parse_id(request.id)
-    namespaces = caller.namespaces(request.scope)
-    namespace = app.records.namespace_of(memory_id, namespaces) if memory_id else None
-    with app.records.writing(namespace or namespaces[0], caller.user) as transaction:
-        if (before := transaction.previous_outcome(request_id)) is not None:
+    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    if (before := app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)) is not None:
+        return before
+    namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
+    with app.records.writing(namespace or namespaces[0], caller.user, levels) as transaction:
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return before
         gone = False
         if memory_id is not None and namespace is not None:
@@ -36,7 +39,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
         outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
         if gone:
             outcome = Outcome(WriteStatus.DELETED, str(memory_id), () if hard else (_HIDDEN,))
-        transaction.record_outcome(request_id, outcome)
+        transaction.record_outcome(_NAME, request_id, outcome)
     if memory_id is None or not gone:
         return outcome
     app.vectors.sync_memory(memory_id)

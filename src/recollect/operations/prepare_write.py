@@ -65,27 +65,21 @@ def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> O
             embeddings[needed.content_hash] = chunks_of(app.embedder, needed.content)
 
 
-def earlier_answer(app: App, caller: Caller, request_id: str) -> Outcome | None:
-    """Return the first answer to a request that is made again, also where its memory is gone since."""
-    if not request_id:
-        return None
-    with app.records.writing(caller.namespaces()[0], caller.user) as transaction:
-        return transaction.previous_outcome(request_id)
-
-
-def clear_or_journal(app: App, request: T, namespace: str, caller: Caller) -> Cleared[T]:
-    """Return the request as the gate clears it; a refusal is journalled in `namespace` and raised."""
-    with journal_refusals(app, namespace, caller):
+def clear_or_journal(
+    app: App, request: T, namespace: str, caller: Caller, level: Sensitivity | None = None
+) -> Cleared[T]:
+    """Return the request as the gate clears it; a refusal is journalled in `namespace` at its level and raised."""
+    with journal_refusals(app, namespace, caller, level):
         return clear(request, app.on_secret)
 
 
 @contextmanager
-def journal_refusals(app: App, namespace: str, caller: Caller) -> Iterator[None]:
+def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivity | None = None) -> Iterator[None]:
     """Journal in `namespace` what the gate refuses inside the block, after any transaction in it, and raise it."""
     try:
         yield
     except SecretFound as error:
-        app.records.refuse(namespace, caller.user, error.field, error.kinds)
+        app.records.refuse(namespace, caller.user, error.field, error.kinds, level or Sensitivity.PUBLIC)
         raise
 
 
@@ -106,11 +100,10 @@ def prepare(
 
 
 def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
-    """Return the draft that stores a memory as it is; an unknown level of sensitivity becomes the strictest."""
-    names = set(MemoryFields.model_fields) - {"key", "ttl_days", "confidence", "sensitivity"}
+    """Return the draft that stores a memory as it is."""
+    names = set(MemoryFields.model_fields) - {"key", "ttl_days", "confidence"}
     fields = {name: getattr(memory, name) for name in names if getattr(memory, name) not in (None, "")}
-    level = memory.sensitivity if memory.sensitivity in set(Sensitivity) else Sensitivity.SECRET
-    kept = {"key": memory.key or key, "confidence": memory.confidence, "sensitivity": level, "ttl_days": ttl_days}
+    kept = {"key": memory.key or key, "confidence": memory.confidence, "ttl_days": ttl_days}
     return Draft(**fields, **{name: value for name, value in kept.items() if value is not None})
 
 
@@ -127,19 +120,18 @@ def prepare_revival(app: App, one: PreparedDraft, old: Memory) -> PreparedDraft:
     return replace(one, cleared=clear(draft, app.on_secret))
 
 
-def refuse_taken_key(transaction: Writing, key: str | None, memory_id: int, now: datetime) -> None:
-    """Raise `InvalidInput` for a key that another memory has; the error names that memory only if it is public."""
-    other = transaction.by_key(key) if key else None
-    if other is not None and other.id != memory_id:
-        hidden = expired(other, now) or other.sensitivity is not Sensitivity.PUBLIC
-        whose = "another memory" if hidden else f"memory {other.id}"
+def refuse_taken_key(transaction: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime) -> None:
+    """Raise `InvalidInput` for a key that another memory of the level has; the error names that one if it lives."""
+    other = transaction.by_key(key, level) if key else None
+    if other is not None and other.id != old.id:
+        whose = "another memory" if expired(other, now) else f"memory {other.id}"
         raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
 
 
-def same_text_note(transaction: Writing, one: PreparedDraft, memory_id: int, now: datetime) -> tuple[str, ...]:
-    """Name the public memory that has the same content already."""
-    other = transaction.by_hash(one.content_hash)
-    if other is None or other.id == memory_id or other.sensitivity is not Sensitivity.PUBLIC or expired(other, now):
+def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
+    """Name the memory of the same level that has the same content already."""
+    other = transaction.by_hash(one.content_hash, old.sensitivity)
+    if other is None or other.id == old.id or expired(other, now):
         return ()
     return (f"Memory {other.id} has the same content.",)
 
@@ -173,7 +165,7 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
 
 
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
-    """Evict the least valuable memories beyond `max_memories`, never the newest; return how many."""
+    """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
     return sum(transaction.delete(one, "evict") for one in transaction.evictable(most, newest)) if most else 0
 
@@ -195,7 +187,7 @@ def _heading(name: str, draft: Draft, old: Memory | None) -> str:
 
 
 def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
-    """Return the draft's confidence; the same content again gains, unless the caller says how much."""
-    if old is None or old.content_hash != content_hash or "confidence" in draft.model_fields_set:
+    """Return what the caller says, else that of `old`, which the same content again raises."""
+    if old is None or "confidence" in draft.model_fields_set:
         return draft.confidence
-    return reinforced(old.confidence)
+    return reinforced(old.confidence) if old.content_hash == content_hash else old.confidence

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from recollect.domain.requests import Caller, Purge
 from recollect.domain.results import Purged
+from recollect.operations.visibility import allowed_levels
 from recollect.ports.app import App
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:
-    """Remove for good what has expired in the caller's namespaces."""
+    """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
     del request_id  # a second purge removes nothing
     gone: list[int] = []
     for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
-        with app.records.writing(namespace, caller.user) as transaction:
+        with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
             gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
     if gone:
         app.run_later(app.vectors.sync)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
@@ -13,14 +12,13 @@ from recollect.operations.prepare_write import (
     MASKED,
     PreparedDraft,
     clear_or_journal,
-    earlier_answer,
     entry_for,
     evict_surplus,
     prepare,
     prepare_revival,
     refuse_taken_key,
 )
-from recollect.operations.visibility import parse_id
+from recollect.operations.visibility import allowed_levels, given_level, levels_with, parse_id
 from recollect.policy.reconcile import Action, decide, expired
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
@@ -29,7 +27,8 @@ from recollect.ports.storage import Writing
 def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:
     """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to it.
 
-    A known `key` updates that memory; the same content again refreshes it and raises its confidence. With `id` the
+    A known `key` updates that memory; the same content again refreshes it and raises its confidence, both at the level
+    of sensitivity that is given, or without one at the strictest that the draft lets in. With `id` the
     draft is the new version of that memory, and the earlier text is kept as a hidden memory. With `supersedes` it is a
     memory of its own, and the named one is hidden. The notes say what became of it, and `restore` undoes that.
 
@@ -38,29 +37,32 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     nothing is written.
     """
     namespace = _namespace(app, draft, caller)
-    cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller)
+    cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
     if namespace is None:
-        if (before := earlier_answer(app, caller, request_id)) is not None:
+        before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)
+        if before is not None:
             return before
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
     one = prepare(app, cleared)
     near = duplicates.cosines(app, one, namespace)
     plan = _planned(app, one, namespace, near, caller)
     evicted = 0
-    with app.records.writing(namespace, caller.user) as transaction:
-        outcome = transaction.previous_outcome(request_id)
+    levels = levels_with(draft, draft.sensitivity)
+    with app.records.writing(namespace, caller.user, levels) as transaction:
+        outcome = transaction.previous_outcome(_NAME, request_id)
         if outcome is None:
             outcome, kept = _written(app, transaction, one, plan, caller.user)
             evicted = evict_surplus(app, transaction, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
             hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
             outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden))
-            transaction.record_outcome(request_id, outcome)
+            transaction.record_outcome(_NAME, request_id, outcome)
     if evicted:
         app.run_later(app.text.purge_deleted)
     return replace(outcome, near=duplicates.named(app, one.draft, namespace, near, outcome))
 
 
+_NAME = "remember"
 _Kept = tuple[tuple[int, str], ...]
 """The hidden memories that keep a text, and the note on each while it is there."""
 
@@ -72,7 +74,8 @@ def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
         return caller.namespace(draft.scope)
     number = parse_id(named)
     scope = draft.scope if "scope" in draft.model_fields_set else None
-    return app.records.namespace_of(number, caller.namespaces(scope)) if number else None
+    levels = allowed_levels(draft)
+    return app.records.namespace_of(number, caller.namespaces(scope), levels) if number else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
         return None
     make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
     try:
-        whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller)
+        whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
     except (SecretFound, InvalidInput):
         return None
     return _Plan(decision.action, decision.old, prepare(app, whole, decision.old))
@@ -103,13 +106,13 @@ def _written(
     app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, author: str
 ) -> tuple[Outcome, _Kept]:
     """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory."""
-    draft = one.draft
+    draft, level = one.draft, given_level(one.draft)
     named = _named(app, transaction, draft)
-    known = transaction.by_key(draft.key) if draft.key else None
+    known = transaction.by_key(draft.key, level) if draft.key else None
     if named is not None and draft.id:
-        refuse_taken_key(transaction, draft.key, named.id, app.clock())
+        refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
         known = named
-    decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash))
+    decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash, level))
     kept: _Kept = ()
     if decision.old is not None:
         replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
@@ -127,12 +130,14 @@ def _written(
 
 
 def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
-    """Return the memory that the draft replaces; raise `NotFound` for one that not everybody in the namespace sees."""
+    """Return the memory that the draft replaces; raise `NotFound` for one that it may not see."""
     named = draft.id or draft.supersedes
     if named is None:
         return None
     old = transaction.by_id(parse_id(named) or 0)
-    if old is None or expired(old, app.clock()) or old.merged_into or old.sensitivity is not Sensitivity.PUBLIC:
+    if old is None or expired(old, app.clock()) or old.merged_into is not None:
+        raise NotFound(f"Memory {named} not found.")
+    if old.sensitivity not in allowed_levels(draft):  # the level that the draft names is let in for its own key only
         raise NotFound(f"Memory {named} not found.")
     return old
 
@@ -147,7 +152,7 @@ def _updated(app: App, transaction: Writing, one: PreparedDraft, action: Action,
     """Write the draft over a memory, which is current from now on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
     transaction.update(old, entry_for(app, seen, old, author), action)
-    back = f"It is current again; memory {old.superseded_by} had replaced it."
+    back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
     return Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
 
 

@@ -12,11 +12,13 @@ from recollect.domain.requests import Caller, Rescan, StoreFact
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
+from recollect.operations.visibility import allowed_levels
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
 
 _PAGE = 200
 _PARTS = ("subject", "predicate", "object")
+_Page = tuple[int, list[StoredSecret], int]
 
 
 def rescan(
@@ -29,15 +31,15 @@ def rescan(
 ) -> Rescanned:
     """Search the caller's namespaces for secrets, and report, redact or quarantine what holds one.
 
-    `progress` gets the number of memories and facts scanned so far. `restore` brings a memory back from quarantine
-    only when the gate finds no secret in it any more.
+    Only levels of sensitivity that the request lets in are looked at. `progress` gets the number of memories and facts
+    scanned so far. `restore` brings a memory back from quarantine only when the gate finds no secret in it any more.
     """
     del request_id  # a second rescan finds what is left
     scanned, changed = 0, 0
     exposed: list[StoredSecret] = []
     for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
         for visit in (_memories, _facts):
-            for looked, found, done in visit(app, request.on_found, namespace, caller):
+            for looked, found, done in visit(app, request, namespace, caller):
                 scanned, changed = scanned + looked, changed + done
                 exposed += found
                 progress(scanned)
@@ -47,10 +49,10 @@ def rescan(
     return Rescanned(scanned, tuple(exposed), changed)
 
 
-def _memories(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[StoredSecret], int]]:
-    last = 0
+def _memories(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterator[_Page]:
+    last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
-        with app.records.writing(namespace, caller.user) as transaction:
+        with app.records.writing(namespace, caller.user, levels) as transaction:
             page = transaction.page(last, _PAGE)
             found = {one.id: _exposed("memory", one.id, draft_of(one)) for one in page}
             bad = [one for one in page if found[one.id]]
@@ -73,10 +75,10 @@ def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: C
         transaction.request_purge()
 
 
-def _facts(app: App, rule: OnFound, namespace: str, caller: Caller) -> Iterator[tuple[int, list[StoredSecret], int]]:
-    last = 0
+def _facts(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterator[_Page]:
+    last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
-        with app.records.writing(namespace, caller.user) as transaction:
+        with app.records.writing(namespace, caller.user, levels) as transaction:
             page = transaction.fact_page(last, _PAGE)
             found = {one.id: _exposed("fact", one.id, _triple(one)) for one in page}
             bad = [one for one in page if found[one.id]]

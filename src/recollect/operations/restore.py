@@ -11,18 +11,19 @@ from recollect.operations.prepare_write import (
     MASKED,
     Embeddings,
     draft_of,
-    earlier_answer,
     entry_for,
     journal_refusals,
     prepare,
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import parse_id
+from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.policy.duplicates import merged
 from recollect.policy.reconcile import expired, lapsed
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
+
+_NAME = "restore"
 
 
 def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -33,17 +34,25 @@ def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: st
     outcome, not an error. A `request_id` seen before gives its first answer again.
     """
     memory_id = parse_id(request.id)
-    namespaces = caller.namespaces(request.scope)
-    namespace = app.records.namespace_of(memory_id, namespaces) if memory_id else None
+    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
     if memory_id is None or namespace is None:
-        return earlier_answer(app, caller, request_id) or Outcome(WriteStatus.NOT_FOUND, request.id)
-    return retry_with_embeddings(app, partial(_restore, app, namespace, memory_id, caller, request_id))
+        before = app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)
+        return before or Outcome(WriteStatus.NOT_FOUND, request.id)
+    return retry_with_embeddings(app, partial(_restore, app, request, (namespace, memory_id), caller, request_id))
 
 
-def _restore(app: App, namespace: str, memory_id: int, caller: Caller, request_id: str, made: Embeddings) -> Outcome:
-    """Bring back a memory of a namespace in one transaction."""
-    with journal_refusals(app, namespace, caller), app.records.writing(namespace, caller.user) as transaction:
-        if (before := transaction.previous_outcome(request_id)) is not None:
+def _restore(
+    app: App, request: Restore, place: tuple[str, int], caller: Caller, request_id: str, made: Embeddings
+) -> Outcome:
+    """Bring back the memory with this namespace and id in one transaction."""
+    namespace, memory_id = place
+    levels = allowed_levels(request)
+    with (
+        journal_refusals(app, namespace, caller, levels[-1]),
+        app.records.writing(namespace, caller.user, levels) as transaction,
+    ):
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return before
         old = transaction.by_id(memory_id)
         if old is None:
@@ -52,10 +61,10 @@ def _restore(app: App, namespace: str, memory_id: int, caller: Caller, request_i
         back = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
         notes += _undo_merge(app, transaction, old, caller, made)
-        notes += same_text_note(transaction, back, old.id, app.clock())
+        notes += same_text_note(transaction, back, old, app.clock())
         transaction.update(old, entry_for(app, back, old, caller.user), "restore")
         outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
-        transaction.record_outcome(request_id, outcome)
+        transaction.record_outcome(_NAME, request_id, outcome)
     return outcome
 
 

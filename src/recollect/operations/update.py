@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from recollect.domain.requests import Caller, Draft, MemoryFields, Update
+from recollect.domain.enums import Sensitivity, strictest
+from recollect.domain.requests import Caller, Draft, Levels, MemoryFields, Update
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import NotFound
 from recollect.gate import clear
@@ -12,7 +13,6 @@ from recollect.operations.prepare_write import (
     MASKED,
     Embeddings,
     clear_or_journal,
-    earlier_answer,
     entry_for,
     journal_refusals,
     prepare,
@@ -20,10 +20,11 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import parse_id
+from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.policy.reconcile import expired
 from recollect.ports.app import App
 
+_NAME = "update_memory"
 _CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items() if field.default in (None, ""))
 """The fields that a memory can be without: an update takes their values away."""
 
@@ -34,13 +35,14 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
     Headings that were made from the content follow a new content. Raises `SecretFound`, `NotFound`, or `InvalidInput`
     for a key that another memory has. A `request_id` seen before gives its first answer again.
     """
-    memory_id = parse_id(request.id)
-    namespace = app.records.namespace_of(memory_id, caller.namespaces()) if memory_id else None
+    memory_id, levels = parse_id(request.id), allowed_levels(request)
+    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
-        if (before := earlier_answer(app, caller, request_id)) is not None:
+        before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)
+        if before is not None:
             return before
         raise NotFound(f"Memory {request.id} not found.")
-    cleared = clear_or_journal(app, request, namespace, caller)
+    cleared = clear_or_journal(app, request, namespace, caller, _level(request))
     return retry_with_embeddings(
         app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
     )
@@ -51,26 +53,36 @@ def _update(
 ) -> Outcome:
     """Write the cleared request over the memory with this namespace and id, in one transaction."""
     namespace, memory_id = place
-    with journal_refusals(app, namespace, caller), app.records.writing(namespace, caller.user) as transaction:
-        if (before := transaction.previous_outcome(request_id)) is not None:
+    with (
+        journal_refusals(app, namespace, caller, _level(request)),
+        app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction,
+    ):
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return before
         old = transaction.by_id(memory_id)
         if old is None or expired(old, app.clock()) or old.merged_into is not None:
             raise NotFound(f"Memory {request.id} not found.")
         draft = _updated_draft(old, asked)
-        refuse_taken_key(transaction, draft.key, old.id, app.clock())
+        level = asked.sensitivity or old.sensitivity
+        key = draft.key if "key" in draft.model_fields_set else old.key
+        refuse_taken_key(transaction, key, old, level, app.clock())
         one = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
-            notes += same_text_note(transaction, one, old.id, app.clock())
+            notes += same_text_note(transaction, one, old, app.clock())
         entry = entry_for(app, one, old, caller.user)
         transaction.update(old, entry, "update", revive=False)
         outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
-        transaction.record_outcome(request_id, outcome)
+        transaction.record_outcome(_NAME, request_id, outcome)
     return outcome
 
 
+def _level(request: Update) -> Sensitivity:
+    """Return the strictest level that an update may be about."""
+    return strictest(*allowed_levels(request), *filter(None, [request.sensitivity]))
+
+
 def _updated_draft(old: Memory, request: Update) -> Draft:
-    given = {name: getattr(request, name) for name in request.model_fields_set - {"id"}}
+    given = {name: getattr(request, name) for name in request.model_fields_set - {"id", *Levels.model_fields}}
     kept = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
     return Draft(**{"content": old.content, "scope": old.scope, "confidence": old.confidence} | kept)

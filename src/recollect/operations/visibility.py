@@ -1,9 +1,9 @@
-"""Visibility: what a read may see, from its caller, its filters and the levels of sensitivity it allows."""
+"""Visibility: what a read or a write may see, from its caller, its filters and the levels of sensitivity it allows."""
 
 from __future__ import annotations
 
 from recollect.domain.enums import Order, Scope, Sensitivity
-from recollect.domain.requests import Caller, Filters, Get, ReadAccess
+from recollect.domain.requests import Caller, Draft, Filters, Levels, StoreFact
 from recollect.domain.results import Memory
 from recollect.domain.search import FILTERS, View
 from recollect.ports.app import App
@@ -22,16 +22,27 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
     )
 
 
-def unfiltered(app: App, request: ReadAccess | Get, caller: Caller, scope: Scope | None = None) -> View:
+def unfiltered(app: App, request: Levels, caller: Caller, scope: Scope | None = None) -> View:
     """Return what an unfiltered read may see, superseded memories included."""
     namespaces = app.records.existing_namespaces(caller.namespaces(scope))
     return View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request), superseded=True)
 
 
-def allowed_levels(request: ReadAccess | Get) -> tuple[Sensitivity, ...]:
+def allowed_levels(request: Levels) -> tuple[Sensitivity, ...]:
     """Return the levels of sensitivity that a request allows; any other value in a row is denied."""
     allowed = (Sensitivity.PRIVATE,) * request.allow_private + (Sensitivity.SECRET,) * request.allow_secret
     return (Sensitivity.PUBLIC, *allowed)
+
+
+def levels_with(request: Levels, *named: Sensitivity | None) -> tuple[Sensitivity, ...]:
+    """Return the levels that a write may see: those it allows, and those at which it says that it writes."""
+    known = (*allowed_levels(request), *named)
+    return tuple(level for level in Sensitivity if level in known)
+
+
+def given_level(request: Draft | StoreFact) -> Sensitivity | None:
+    """Return the level that a request names, None where it leaves that open."""
+    return request.sensitivity if "sensitivity" in request.model_fields_set else None
 
 
 def load_page(app: App, view: View, order: Order, limit: int, offset: int = 0) -> list[Memory]:

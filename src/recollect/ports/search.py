@@ -48,10 +48,10 @@ class Text(Protocol):
         """Return the vocabulary of each memory: its distinct words, folded."""
 
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
-        """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
+        """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
 
     def size(self, view: View) -> int:
-        """Return how many memories the view's namespaces hold, whatever their state."""
+        """Return how many memories of its levels the view's namespaces hold, whatever their state."""
 
     def similar(self, word: str, view: View, limit: int) -> list[Term]:
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""

@@ -92,19 +92,22 @@ class RetentionRules:
 
 
 class Writing(Protocol):
-    """One open write transaction on one namespace: what it finds may be expired, and is never of another namespace."""
+    """One open write transaction on one namespace for a caller who may see some levels of sensitivity.
 
-    def previous_outcome(self, request_id: str) -> Outcome | None:
-        """Return how this very request of the same actor ended when it was made before; None for an empty id."""
+    What it finds may be expired or hidden, and is never of another namespace or level: that does not exist for it.
+    """
 
-    def record_outcome(self, request_id: str, outcome: Outcome) -> None:
+    def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
+        """Return how this very request of the same actor ended here when it was made before; None for an empty id."""
+
+    def record_outcome(self, operation: str, request_id: str, outcome: Outcome) -> None:
         """Keep the outcome under the request's id for a client that retries; nothing is kept without an id."""
 
-    def by_key(self, key: str) -> Memory | None:
-        """Find the memory with this key, whatever its state, since the key is taken all the same."""
+    def by_key(self, key: str, level: Sensitivity | None = None) -> Memory | None:
+        """Find the memory with this key, of this level or else the strictest, whatever its state: it holds the key."""
 
-    def by_hash(self, content_hash: str) -> Memory | None:
-        """Find the oldest memory with this content that is neither deleted nor merged into another."""
+    def by_hash(self, content_hash: str, level: Sensitivity | None = None) -> Memory | None:
+        """Find the oldest memory with this content, of this level or else the strictest, if not deleted or merged."""
 
     def by_id(self, memory_id: int) -> Memory | None:
         """Find the memory with this id, whatever its state."""
@@ -113,7 +116,7 @@ class Writing(Protocol):
         """Return the memories that have one of these keys or contents, whatever their state, in the order of ids."""
 
     def keys_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Return the memories whose key begins so and that everybody in the namespace may see: their ids by key."""
+        """Return the ids of the living memories whose key begins so, by their key."""
 
     def page(self, after: int, limit: int) -> list[Memory]:
         """Return the next memories with ids above `after` in the order of their ids, whatever their state."""
@@ -155,12 +158,12 @@ class Writing(Protocol):
         """Return the ids of what has passed its time, in their order."""
 
     def evictable(self, most: int, sparing: int) -> list[int]:
-        """Return the ids of what is beyond `most` memories, the least worth keeping first, never the one to spare."""
+        """Return the ids of what is beyond `most` memories of a level, the least worth keeping first, not `sparing`."""
 
     def link(self, link: MemoryLink) -> bool:
         """Note which memory an imported one gave way to; say false where that is not possible within the namespace."""
 
-    def refuse(self, field: str, kinds: Sequence[str]) -> None:
+    def refuse(self, field: str, kinds: Sequence[str], level: Sensitivity = ...) -> None:
         """Journal that the gate refused a write: the field and the kinds of secret, never a value."""
 
     def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
@@ -178,8 +181,8 @@ class Writing(Protocol):
     def confirm_fact(self, old: Fact, confidence: float) -> None:
         """Note that a fact was stated again, and its confidence (0–1) now."""
 
-    def end_fact(self, old: Fact, at: datetime, by: int) -> None:
-        """Let a fact hold no longer than until `at`, because the fact `by` replaces it."""
+    def end_fact(self, old: Fact, at: datetime, by: int, level: Sensitivity) -> None:
+        """Let a fact hold no longer than until `at`, because the fact `by` of this level replaces it."""
 
     def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
         """Write other words in the place of a fact's subject, predicate or object."""
@@ -192,13 +195,21 @@ class Writing(Protocol):
 
 
 class Records(Protocol):
-    """The canonical rows in SQL. Every read of memories shows what its view may see, and nothing else."""
+    """The canonical rows in SQL. Every read of memories shows what its view may see, and nothing else.
 
-    def writing(self, namespace: str, actor: str) -> AbstractContextManager[Writing]:
-        """Open one write transaction on a namespace; nothing of it exists before the block has ended well."""
+    Where `levels` of sensitivity are not given, only what is public exists.
+    """
+
+    def writing(
+        self, namespace: str, actor: str, levels: Sequence[Sensitivity] = ...
+    ) -> AbstractContextManager[Writing]:
+        """Open one write transaction on a namespace; nothing of it exists before the block has ended well.
+
+        What is of none of the `levels` of sensitivity does not exist for it.
+        """
 
     def importing(
-        self, namespaces: Sequence[str], actor: str, *, dry: bool = False
+        self, namespaces: Sequence[str], actor: str, levels: Sequence[Sensitivity] = ..., *, dry: bool = False
     ) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
 
@@ -208,8 +219,13 @@ class Records(Protocol):
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, see one state until the block ends."""
 
-    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
-        """Journal that the gate refused a write: the field and the kinds of secret, never a value."""
+    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = ...) -> None:
+        """Journal that the gate refused a write of a level: the field and the kinds of secret, never a value."""
+
+    def previous_outcome(
+        self, namespaces: Sequence[str], actor: str, operation: str, request_id: str
+    ) -> Outcome | None:
+        """Return how this very request ended in one of these namespaces; None for an empty id."""
 
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read memories by id; this is the authority on what leaves the store."""
@@ -236,7 +252,7 @@ class Records(Protocol):
         """Count the memories that the view may see."""
 
     def stats(self, view: View) -> Stats:
-        """Count what the view's namespaces hold: what it may see by kind, and how much else there is."""
+        """Count what the view may see by kind, and what of its levels is out of sight."""
 
     def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
         """Return one page of the facts that a query asks for, and how many there are in all."""
@@ -244,19 +260,21 @@ class Records(Protocol):
     def history(
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = ...
     ) -> list[JournalEntry]:
-        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and `levels` let it in."""
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and was of `levels`."""
 
     def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
         """Return those of `namespaces` in which something was ever stored."""
 
-    def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
-        """Return the one of `namespaces` that holds the memory, whatever its state."""
+    def namespace_of(
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = ...
+    ) -> str | None:
+        """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
 
-    def known_hashes(self, namespace: str, hashes: Iterable[str]) -> set[str]:
-        """Return those of `hashes` (SHA-256 in hex) that are the content of a memory of this namespace."""
+    def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[Sensitivity] = ...) -> set[str]:
+        """Return those of `hashes` (SHA-256 in hex) that are the content of a memory here of these levels."""
 
     def speakers(self, view: View, words: Iterable[str]) -> list[str]:
-        """Return who speaks in the view's namespaces and has one of `words`, folded, in their name, sorted."""
+        """Return who speaks where the view may look and has one of `words`, folded, in their name, sorted."""
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
         """Count one use of each memory: read by id (`accessed`), or recalled as a hit; no writer is waited for."""
@@ -267,8 +285,8 @@ class Records(Protocol):
     def drop_outcomes(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`: nobody retries those any more."""
 
-    def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
-        """Return memories, of `namespaces` or of all, that wait for the embedding model, oldest first."""
+    def unembedded(self, limit: int, view: View | None = None) -> list[UnembeddedMemory]:
+        """Return memories, all or those a view may know of, that wait for the embedding model, oldest first."""
 
     def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""

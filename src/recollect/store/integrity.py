@@ -19,10 +19,11 @@ from recollect.ports.storage import Chunk
 from recollect.store import journal
 from recollect.store.journal_state import altered
 from recollect.store.sql import tables
+from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.statements import count
-from recollect.store.sql.tables import memory, namespace, outbox, speaker, word
+from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
@@ -140,13 +141,12 @@ def _journal(connection: Connection, *, deep: bool) -> Check:
 
 
 def _counts(connection: Connection) -> Check:
-    counted = select(namespace.c.id, func.count(memory.c.id)).outerjoin(memory, memory.c.namespace_id == namespace.c.id)
-    found = {tuple(row) for row in connection.execute(counted.group_by(namespace.c.id))}
-    kept = {tuple(row) for row in connection.execute(select(namespace.c.id, namespace.c.memories))}
+    found = held_memories(connection)
+    kept = {(row.namespace_id, row.sensitivity): row.memories for row in connection.execute(select(held))}
     spoken = set(connection.execute(select(memory.c.namespace_id, memory.c.speaker).distinct()))
     known = set(connection.execute(select(speaker.c.namespace_id, speaker.c.name).distinct()))
-    seen = f"{sum(held for _, held in kept)} memories counted, {len(known)} speakers known by name"
-    return Check("counts", found == kept and known <= spoken, seen, _REINDEX)
+    right = found == {place: many for place, many in kept.items() if many} and known <= spoken
+    return Check("counts", right, "memories and speakers are counted", _REINDEX)
 
 
 def _text(connection: Connection, database: Database) -> Check:
@@ -156,7 +156,7 @@ def _text(connection: Connection, database: Database) -> Check:
 
 
 def _vocabulary(connection: Connection) -> Check:
-    stored = {(row.namespace_id, row.text): row.uses for row in connection.execute(select(word))}
+    stored = {(row.namespace_id, row.sensitivity, row.text): row.uses for row in connection.execute(select(word))}
     return Check("vocabulary", stored == word_uses(connection), f"{len(stored)} words", _REINDEX)
 
 
@@ -167,8 +167,8 @@ def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> C
         wrong = sum(int(one.partition(".")[0]) not in waiting for one in differing)
     except IndexBroken as error:
         return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
-    held = sum(len(ids) for ids in expected.values())
-    return Check("vector index", wrong == 0, f"{held} vectors, {wrong} of them in doubt", _REINDEX)
+    many = sum(len(ids) for ids in expected.values())
+    return Check("vector index", wrong == 0, f"{many} vectors, {wrong} of them in doubt", _REINDEX)
 
 
 def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:

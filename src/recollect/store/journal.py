@@ -23,7 +23,7 @@ from recollect.store.sql.tables import journal
 FIRST = "0" * 64
 """Stands for the hash of the line before the first."""
 
-SIGNED = ("at", "actor", "namespace", "action", "memory_id", "changes", "state")
+SIGNED = ("at", "actor", "namespace", "action", "memory_id", "sensitivity", "changes", "state")
 """What the hash of a line covers, besides the hash of the line before."""
 _LAST_IDS = text(
     """WITH RECURSIVE known(namespace) AS (
@@ -55,17 +55,17 @@ def extend(
     actor: str,
     at: datetime,
     action: str,
-    changes: Iterable[tuple[int | None, dict[str, Any]]],
+    changes: Iterable[tuple[int | None, str, dict[str, Any]]],
 ) -> None:
-    """Add a line for each memory and what changed in it, inside the caller's write transaction, once it is written."""
+    """Add a line for each memory, its level and what changed in it, inside the caller's transaction, once it is written."""
     newest = select(journal.c.hash).where(journal.c.namespace == namespace).order_by(journal.c.id.desc()).limit(1)
     previous = connection.execute(newest).scalar() or FIRST
-    wanted = [(memory_id, changed, subject_of(memory_id, changed)) for memory_id, changed in changes]
+    wanted = [(one, level, changed, subject_of(one, changed)) for one, level, changed in changes]
     states = states_of(connection, (subject for *_, subject in wanted if subject is not None))
     rows = []
-    for memory_id, changed, subject in wanted:
-        line = {"at": at, "actor": actor, "namespace": namespace, "action": action}
-        line |= {"memory_id": memory_id, "changes": changed, "state": states.get(subject, "") if subject else ""}
+    for memory_id, level, changed, subject in wanted:
+        line = {"at": at, "actor": actor, "namespace": namespace, "action": action, "memory_id": memory_id}
+        line |= {"sensitivity": str(level), "changes": changed, "state": states.get(subject, "") if subject else ""}
         rows.append(line | {"previous": previous, "hash": chained(previous, line)})
         previous = rows[-1]["hash"]
     insert_all(connection, journal, rows)

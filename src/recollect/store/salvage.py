@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _WRITTEN = (tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata)
 _DERIVED = (
+    tables.held,
     tables.usage,
     tables.memory_words,
     tables.vector,

@@ -27,7 +27,7 @@ from recollect.errors import RecollectError
 from recollect.gate import Cleared
 from recollect.operations.embed import chunks_of_each
 from recollect.operations.prepare_write import evict_surplus
-from recollect.operations.visibility import parse_id
+from recollect.operations.visibility import levels_with, parse_id
 from recollect.ports.app import App
 from recollect.ports.storage import FactEntry, Writing
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
@@ -79,7 +79,7 @@ class _Batch:
     def facts(self, items: Sequence[ImportItem]) -> None:
         """Write facts that are not there yet, and that those which are hold no more."""
         checked = [one for item in items if (one := self._checks.fact(item)) is not None]
-        with self._importing() as namespaces:
+        with self._importing(*(cleared.value.sensitivity for _, cleared in checked)) as namespaces:
             for namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
                 if fact.memory_id is not None and writing.by_id(parse_id(fact.memory_id) or 0) is None:
@@ -99,7 +99,8 @@ class _Batch:
     def compare(self, sections: FileSections) -> None:
         """Tell which sections of a file were there once and are not any more."""
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
-        with self._app.records.writing(namespace, self._caller.user) as transaction:
+        levels = levels_with(self._request)
+        with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
             known = transaction.keys_with_prefix(sections.prefix)
         gone = sorted(known.keys() - sections.keys)
         why = [f"The section `{key}` is not in the file any more; memory {known[key]} stays." for key in gone[:_LISTED]]
@@ -111,14 +112,15 @@ class _Batch:
         """Journal what the gate refused: the fields and the kinds, never a value."""
         if self.report.refusals:
             with self._importing() as namespaces:
-                for namespace, field, kinds in self.report.refusals:
-                    namespaces[namespace].refuse(field, kinds)
+                for namespace, field, kinds, level in self.report.refusals:
+                    namespaces[namespace].refuse(field, kinds, level)
 
     def end(self) -> None:
         """Keep to the store's size, and let the vector index know."""
         if self._app.retention_rules.max_memories:
             for namespace in self._app.records.existing_namespaces(self._caller.namespaces()):
-                with self._app.records.writing(namespace, self._caller.user) as transaction:
+                levels = levels_with(self._request)
+                with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
                     evict_surplus(self._app, transaction, 0)
         self._app.records.request_sync()
 
@@ -140,7 +142,8 @@ class _Batch:
         fresh: dict[str, str] = {}
         for namespace in {one.namespace for one in run}:
             mine = [one for one in run if one.namespace == namespace and not one.record.hidden]
-            known = self._app.records.known_hashes(namespace, {one.content_hash for one in mine})
+            levels = {one.record.sensitivity for one in mine}
+            known = self._app.records.known_hashes(namespace, {one.content_hash for one in mine}, tuple(levels))
             fresh |= {one.content_hash: one.record.content for one in mine if one.content_hash not in known}
         if not ready:
             return dict.fromkeys(fresh)
@@ -148,17 +151,17 @@ class _Batch:
 
     def _write(self, run: Sequence[CheckedMemory], chunks: ChunksByHash) -> None:
         """Write a run in one transaction and in its order, so that memories can keep their ids."""
-        with self._importing() as namespaces:
+        with self._importing(*(one.record.sensitivity for one in run)) as namespaces:
             for namespace, some in groupby(run, key=lambda one: one.namespace):
                 importing = NamespaceImport(
                     self._app, self._caller, self.report, namespaces[namespace], chunks, self._request.dry_run
                 )
                 importing.write(list(some))
 
-    def _importing(self) -> AbstractContextManager[Mapping[str, Writing]]:
-        """Open one transaction on all of the caller's namespaces."""
+    def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
+        """Open one transaction on all of the caller's namespaces, for the levels let in and those `named`."""
         names, user = self._caller.namespaces(), self._caller.user
-        return self._app.records.importing(names, user, dry=self._request.dry_run)
+        return self._app.records.importing(names, user, levels_with(self._request, *named), dry=self._request.dry_run)
 
     def _fact_entry(self, cleared: Cleared[FactRecord]) -> FactEntry:
         fact, now = cleared.value, self._app.clock()

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from recollect.domain.enums import OnSecret, Source
+from recollect.domain.enums import OnSecret, Sensitivity, Source
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -45,7 +45,7 @@ class Report:
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     ids: list[tuple[int, int]] = field(default_factory=list)
-    refusals: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
+    refusals: list[tuple[str, str, tuple[str, ...], Sensitivity]] = field(default_factory=list)
 
     def fail(self, where: str, why: str) -> None:
         """Note that something cannot be written."""
@@ -84,14 +84,14 @@ class Checks:
 
     def _checked(self, record: type[R], fields: dict[str, Any], where: str) -> tuple[str, Cleared[R]] | None:
         chosen = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
-        namespace = ""
+        namespace, level = "", Sensitivity.PUBLIC
         try:
             found = record(**fields | chosen)
-            namespace = self.caller.namespace(found.scope)
+            namespace, level = self.caller.namespace(found.scope), found.sensitivity or level
             return namespace, clear(found, self.on_secret)
         except SecretFound as error:
             self.report.counts["refused"] += 1
-            self.report.refusals.append((namespace, error.field, error.kinds))
+            self.report.refusals.append((namespace, error.field, error.kinds, level))
             why = f"Secret detection: found in `{error.field}`: {', '.join(error.kinds)}."
             self.report.problems.append(Problem(where, why))
         except InvalidInput as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain.enums import Scope
+from recollect.domain.enums import Scope, Sensitivity
 from recollect.domain.fields import fold_part
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -34,8 +34,8 @@ _MOST_PROBLEMS: Final = 200
 _NOBODY: Final = 2**31 - 1  # an id that no memory has
 _TARGETS: Final = ("superseded_by", "merged_into")
 _COMPARED: Final = {
-    ItemKind.MEMORY: ("content", "key", "scope"),
-    ItemKind.FACT: ("subject", "predicate", "object", "valid_from", "scope"),
+    ItemKind.MEMORY: ("content", "key", "scope", "sensitivity"),
+    ItemKind.FACT: ("subject", "predicate", "object", "valid_from", "scope", "sensitivity"),
 }
 
 
@@ -71,7 +71,8 @@ class _FileImport:
         self._ids: dict[int, int] = {}
         self._uses_of_id = Counter[int]()
         self._links: list[tuple[str, dict[str, int]]] = []
-        self._keys: set[tuple[str, str]] = set()
+        self._keys: set[tuple[str, str, str]] = set()
+        self._let_in: dict[str, bool] = {}  # the levels of sensitivity that the file names, as a request allows them
         self._sections: FileSections | None = None
         self._sent: set[bytes] = set()
 
@@ -98,6 +99,8 @@ class _FileImport:
             else:
                 if one.kind is ItemKind.MEMORY:
                     self._note_links(one)
+                if (level := str(one.fields.get("sensitivity")).strip().lower()) in ("private", "secret"):
+                    self._let_in[f"allow_{level}"] = True
                 yield one
 
     def _tell(self, problems: Sequence[Problem], **counts: int) -> None:
@@ -108,7 +111,7 @@ class _FileImport:
         self._untold += len(problems[room:])
 
     def _ask(self, **parts: Any) -> Imported:
-        return self._send(ImportBatch(**parts, **self._options))
+        return self._send(ImportBatch(**parts, **self._options | self._let_in))
 
     def _send_items(self, batch: Sequence[ImportItem]) -> None:
         """Send a batch; a dry run stores nothing, so earlier items that it repeats go first, and count once."""
@@ -132,7 +135,8 @@ class _FileImport:
         if not isinstance(key, str) or not key.strip():
             return False
         scope = self._options.get("scope") or one.fields.get("scope") or Scope.PROJECT
-        own = (str(scope).strip().lower(), key.strip())
+        level = one.fields.get("sensitivity") or Sensitivity.PUBLIC
+        own = (str(scope).strip().lower(), str(level).strip().lower(), key.strip())
         known = own in self._keys
         self._keys.add(own)
         return known

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.operations.embed import chunks_of
@@ -37,9 +38,10 @@ class NamespaceImport:
     def write(self, some: Sequence[CheckedMemory]) -> None:
         """Write each memory in its turn; the new ones together, as far as none of them is there twice."""
         self._load(some)
-        taken: set[str] = set()
+        taken: set[tuple[Sensitivity, str]] = set()
         for one in some:
-            names = {one.content_hash, f"key:{one.record.key}"} if one.record.key else {one.content_hash}
+            level = one.record.sensitivity
+            names = {(level, one.content_hash), *([(level, f"key:{one.record.key}")] if one.record.key else [])}
             if taken & names:
                 self._insert()
                 self._load([one])
@@ -59,8 +61,13 @@ class NamespaceImport:
         self.stored.update((one.id, one) for one in found)
 
     def _stored_as(self, one: CheckedMemory) -> tuple[Memory | None, bool]:
-        """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it."""
-        record, stored = one.record, sorted(self.stored.values(), key=lambda old: old.id)
+        """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it.
+
+        Only what is stored at the level that the file says is looked at.
+        """
+        record = one.record
+        alike = (old for old in self.stored.values() if old.sensitivity is record.sensitivity)
+        stored = sorted(alike, key=lambda old: old.id)
         if record.key is not None and (named := next((old for old in stored if old.key == record.key), None)):
             return named, True
         same = [old for old in stored if old.content_hash == one.content_hash]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
+from recollect.domain.requests import Levels
 from recollect.domain.results import Fact, JournalEntry, Memory
 from recollect.domain.transfer import FactRecord, ImportItem, ItemKind, MemoryRecord, Problem
 from recollect.transfer.reading import Unreadable, items_of, lines, object_of
@@ -16,7 +17,7 @@ VERSION: Final = 1
 
 _FIELDS: Final = {
     "memory": tuple(name for name in MemoryRecord.model_fields if name in Memory.model_fields),
-    "fact": tuple(name for name in FactRecord.model_fields if name not in ("origin", "several")),
+    "fact": tuple(name for name in FactRecord.model_fields if name not in ("origin", "several", *Levels.model_fields)),
     "journal": ("id", "at", "actor", "namespace", "action", "memory_id", "changes", "hash"),
 }
 _COUNTED: Final = {"memory": "memories", "fact": "facts", "journal": "journal"}

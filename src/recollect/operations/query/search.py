@@ -203,7 +203,7 @@ def _embedded(
     text = without_names(query.model_text, speakers | speaking)
     for written, meant in terms.corrections:
         text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
-    waiting = app.records.unembedded(1, view.namespaces)
+    waiting = app.records.unembedded(1, view)
     return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
 
 

@@ -9,20 +9,26 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import Connection, Text, delete, func, select, text, update
 
 from recollect.domain.results import Entity
 from recollect.ports.storage import Chunk, Entry
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in
-from recollect.store.sql.tables import label, memory_words, outbox, vector
+from recollect.store.sql.tables import QUARANTINED, label, memory, memory_words, outbox, vector
 from recollect.store.sql.visibility import ENTITIES
 
-_COUNT_WORD = text(
-    "INSERT INTO word (namespace_id, text, uses) VALUES (:namespace, :word, :change) "
-    "ON CONFLICT (namespace_id, text) DO UPDATE SET uses = word.uses + :change"
+_COUNT = text(
+    "INSERT INTO held (namespace_id, sensitivity, memories) VALUES (:namespace, :level, :change) "
+    "ON CONFLICT (namespace_id, sensitivity) DO UPDATE SET memories = held.memories + :change"
 )
-_PRUNE_WORD = text("DELETE FROM word WHERE namespace_id = :namespace AND text = :word AND uses <= 0")
+_COUNT_WORD = text(
+    "INSERT INTO word (namespace_id, sensitivity, text, uses) VALUES (:namespace, :level, :word, :change) "
+    "ON CONFLICT (namespace_id, sensitivity, text) DO UPDATE SET uses = word.uses + :change"
+)
+_PRUNE_WORD = text(
+    "DELETE FROM word WHERE namespace_id = :namespace AND sensitivity = :level AND text = :word AND uses <= 0"
+)
 _ADD_SPEAKER = text(
     "INSERT INTO speaker (namespace_id, name, word) VALUES (:namespace, :name, :word) ON CONFLICT DO NOTHING"
 )
@@ -31,8 +37,8 @@ _PRUNE_SPEAKER = text(
     "AND NOT EXISTS (SELECT 1 FROM memory WHERE namespace_id = :namespace AND speaker = :name)"
 )
 _WRITE_WORDS = text(
-    "INSERT INTO memory_words (memory_id, words) VALUES (:id, :words) "
-    "ON CONFLICT (memory_id) DO UPDATE SET words = :words"
+    "INSERT INTO memory_words (memory_id, sensitivity, words) VALUES (:id, :level, :words) "
+    "ON CONFLICT (memory_id) DO UPDATE SET words = :words, sensitivity = :level"
 )
 
 
@@ -75,21 +81,36 @@ def replace_entities(connection: Connection, memory_id: int, entities: Sequence[
         insert_all(connection, label, wanted)
 
 
-def write_words(connection: Connection, namespace_id: int, words: Mapping[int, Collection[str]]) -> None:
-    """Let each memory stand in its namespace's vocabulary with these words and no others."""
-    wanted = {one: frozenset(" ".join(some).split()) for one, some in words.items()}
-    changes = Counter(word for some in wanted.values() for word in some)
+def count_memories(connection: Connection, namespace_id: int, level: str, change: int) -> None:
+    """Note that a namespace holds so many more memories of a level."""
+    connection.execute(_COUNT, {"namespace": namespace_id, "level": str(level), "change": change})
+
+
+def held_memories(connection: Connection) -> dict[tuple[int, str], int]:
+    """Count the memories of each namespace and level of sensitivity; quarantine does not change a level."""
+    level = func.replace(memory.c.sensitivity, QUARANTINED, "", type_=Text)
+    query = select(memory.c.namespace_id, level, func.count()).group_by(memory.c.namespace_id, level)
+    return {(number, name): many for number, name, many in connection.execute(query)}
+
+
+def write_words(connection: Connection, namespace_id: int, words: Mapping[int, tuple[str, Collection[str]]]) -> None:
+    """Let each memory stand in its namespace's vocabulary at its level with these words and no others."""
+    wanted = {one: (str(level), frozenset(" ".join(some).split())) for one, (level, some) in words.items()}
+    changes = Counter((level, word) for level, some in wanted.values() for word in some)
     for row in select_in(connection, select(memory_words), memory_words.c.memory_id, wanted):
-        changes.subtract(row.words.split())
+        changes.subtract((row.sensitivity, word) for word in row.words.split())
     changed: list[dict[str, Any]] = [
-        {"namespace": namespace_id, "word": word, "change": by} for word, by in sorted(changes.items()) if by
+        {"namespace": namespace_id, "level": level, "word": word, "change": by}
+        for (level, word), by in sorted(changes.items())
+        if by
     ]
     if changed:
         connection.execute(_COUNT_WORD, changed)
-    if fewer := [{"namespace": namespace_id, "word": one["word"]} for one in changed if one["change"] < 0]:
+    if fewer := [one for one in changed if one["change"] < 0]:
         connection.execute(_PRUNE_WORD, fewer)
     if wanted:
-        connection.execute(_WRITE_WORDS, [{"id": one, "words": " ".join(sorted(some))} for one, some in wanted.items()])
+        rows = [{"id": one, "level": level, "words": " ".join(sorted(some))} for one, (level, some) in wanted.items()]
+        connection.execute(_WRITE_WORDS, rows)
 
 
 def mark_embedded(connection: Connection, memory_id: int) -> None:

@@ -32,7 +32,8 @@ class SqlExportReader:
         with self._database.reading() as connection:
             wanted = _exported(view) & inside(connection, view.namespaces) & (memory.c.id > after)
             page = select(memory.c.id).where(wanted).order_by(memory.c.id).limit(limit)
-            return sorted(mapping.load(connection, memory.c.id.in_(page)), key=lambda one: one.id)
+            found = mapping.load(connection, memory.c.id.in_(page), view.sensitivities)
+            return sorted(found, key=lambda one: one.id)
 
     def facts(self, view: View, after: int, limit: int) -> list[Fact]:
         """Return the next facts that may leave in the order of their ids, also those that hold no longer."""
@@ -41,7 +42,7 @@ class SqlExportReader:
             return mapping.facts(connection, mapping.FACTS.where(wanted).order_by(fact.c.id).limit(limit))
 
     def lines(self, view: View, after: int, limit: int) -> list[JournalEntry]:
-        """Return the next journal lines of the view's namespaces but for those of memories that may not leave."""
+        """Return the next journal lines of the view's namespaces and levels."""
         with self._database.reading() as connection:
             return mapping.lines(connection, _lines(view) & (journal.c.id > after), limit)
 
@@ -55,7 +56,7 @@ class SqlExportReader:
 
 def _exported(view: View) -> ColumnElement[bool]:
     """Select what has a level that may leave and has not passed its time."""
-    return of_levels(memory.c.sensitivity, view) & unexpired(view.now)
+    return of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now)
 
 
 def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
@@ -65,8 +66,5 @@ def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
 
 
 def _lines(view: View) -> ColumnElement[bool]:
-    """Select lines by their namespace; those of a memory that is there but may not leave stay with it."""
-    kept = select(memory.c.id).where(~of_levels(memory.c.sensitivity, view))
-    return journal.c.namespace.in_(view.namespaces) & or_(
-        journal.c.memory_id.is_(None), journal.c.memory_id.not_in(kept)
-    )
+    """Select lines by their namespace and by the level of what they tell of."""
+    return journal.c.namespace.in_(view.namespaces) & of_levels(journal.c.sensitivity, view.sensitivities)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, insert, update
 
+from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
@@ -16,9 +17,9 @@ from recollect.ports.storage import FactEntry
 from recollect.store import journal
 from recollect.store.sql import mapping
 from recollect.store.sql.dialect import Dialect
-from recollect.store.sql.facts import PARTS, compared, holds_after, same_parts
-from recollect.store.sql.tables import fact, namespace
-from recollect.store.sql.visibility import QUARANTINED, namespace_ids
+from recollect.store.sql.facts import PARTS, compared, holds_after, known, same_parts
+from recollect.store.sql.tables import QUARANTINED, fact, namespace
+from recollect.store.sql.visibility import namespace_ids
 
 _HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, which go on to twice that
 _FROM_REQUEST = PARTS | {"confidence", "valid_to"}
@@ -29,6 +30,7 @@ _FROM_ENTRY = ("memory_id", "valid_from", "sensitivity", "author")
 class Transaction:
     """What every part of the `Writing` port writes with; `now` is the time of whatever it writes.
 
+    What is of none of its `levels` of sensitivity it neither finds nor changes.
     Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.
     `changed` says whether it left something to do for the vector index.
     """
@@ -37,6 +39,7 @@ class Transaction:
     _dialect: Dialect
     _namespace: str
     _actor: str
+    _levels: Sequence[Sensitivity]
     _now: datetime
     _embeds: bool
     _id: int = field(default=0, init=False)
@@ -62,8 +65,8 @@ class Transaction:
         possible = [None if one is None or one > _HIGHEST else one for one in wanted]
         return self._dialect.claim_ids(self._connection, table, possible)
 
-    def _journal(self, action: str, *lines: tuple[int | None, dict[str, Any]]) -> None:
-        """Add a line for each memory, and what changed in it, to the journal."""
+    def _journal(self, action: str, *lines: tuple[int | None, Sensitivity, dict[str, Any]]) -> None:
+        """Add a line for each memory, its level and what changed in it, to the journal."""
         journal.extend(self._connection, self._namespace, self._actor, self._now, action, lines)
 
 
@@ -77,16 +80,17 @@ class FactWriting(Transaction):
 
     def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
         """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""
-        return self._facts(*same_parts({"subject": subject, "predicate": predicate}), holds_after(at))
+        same = same_parts({"subject": subject, "predicate": predicate})
+        return self._facts(*same, holds_after(at), known(self._levels, quarantined=False))
 
     def fact_page(self, after: int, limit: int) -> list[Fact]:
         """Return the next facts of the namespace in the order of their ids, whatever their state."""
-        return self._facts(fact.c.id > after, limit=limit)
+        return self._facts(fact.c.id > after, known(self._levels), limit=limit)
 
     def put_fact(self, entry: FactEntry) -> int:
         """Write a new fact and return its id."""
         fact_id = self._put_fact(entry, None, entry.at, entry.at)
-        self._journal("insert", (entry.memory_id, {"fact": fact_id}))
+        self._journal("insert", (entry.memory_id, entry.sensitivity, {"fact": fact_id}))
         return fact_id
 
     def import_fact(self, entry: FactEntry, record: Cleared[FactRecord]) -> bool:
@@ -96,43 +100,45 @@ class FactWriting(Transaction):
         """
         had = record.value
         begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
-        known = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins)), None)
-        if known is None:
+        mine = known(self._levels, quarantined=False) & (fact.c.sensitivity == entry.sensitivity)
+        old = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine)), None)
+        if old is None:
             fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
-            self._journal("import", (entry.memory_id, {"fact": fact_id} | origin(had.origin)))
+            self._journal("import", (entry.memory_id, entry.sensitivity, {"fact": fact_id} | origin(had.origin)))
             return True
-        ended = had.valid_to is not None and known.valid_to is None
+        ended = had.valid_to is not None and old.valid_to is None
         if ended:
-            self._change(known, valid_to=had.valid_to, updated_at=self._now)
-            self._journal("update", (entry.memory_id, {"fact": known.id} | origin(had.origin)))
+            self._change(old, valid_to=had.valid_to, updated_at=self._now)
+            self._journal("update", (entry.memory_id, old.sensitivity, {"fact": old.id} | origin(had.origin)))
         return ended
 
     def confirm_fact(self, old: Fact, confidence: float) -> None:
         """Note that a fact was stated again."""
         self._change(old, confidence=confidence, updated_at=self._now)
-        self._journal("refresh", (old.memory_id, {"fact": old.id}))
+        self._journal("refresh", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
-    def end_fact(self, old: Fact, at: datetime, by: int) -> None:
-        """Let a fact hold no longer than until `at`, because another replaces it."""
+    def end_fact(self, old: Fact, at: datetime, by: int, level: Sensitivity) -> None:
+        """Let a fact hold no longer than until `at`, because another, of this level, replaces it."""
         self._change(old, valid_to=at, updated_at=self._now)
-        self._journal("update", (old.memory_id, {"fact": old.id, "replaced_by": by}))
+        self._journal("update", (old.memory_id, strictest(old.sensitivity, level), {"fact": old.id, "replaced_by": by}))
 
     def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
         """Write other words in the place of a fact's own, and what they are compared by."""
         self._change(old, **parts, **compared(parts))
-        self._journal("redact", (old.memory_id, {"fact": old.id, "fields": sorted(parts)}))
+        self._journal("redact", (old.memory_id, old.sensitivity, {"fact": old.id, "fields": sorted(parts)}))
 
     def quarantine_fact(self, old: Fact) -> None:
         """Put a fact where no read looks."""
-        self._change(old, sensitivity=QUARANTINED)
-        self._journal("quarantine", (old.memory_id, {"fact": old.id}))
+        self._change(old, sensitivity=QUARANTINED + old.sensitivity)
+        self._journal("quarantine", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
     def delete_fact(self, fact_id: int) -> bool:
         """Remove a fact for good; say whether it was there."""
-        mine = (fact.c.id == fact_id) & (fact.c.namespace_id == self._known_id)
-        if not self._connection.execute(fact.delete().where(mine)).rowcount:
+        old = next(iter(self._facts(fact.c.id == fact_id, known(self._levels))), None)
+        if old is None:
             return False
-        self._journal("delete", (None, {"fact": fact_id}))
+        self._connection.execute(fact.delete().where(fact.c.id == fact_id))
+        self._journal("delete", (None, old.sensitivity, {"fact": fact_id}))
         return True
 
     def _facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:

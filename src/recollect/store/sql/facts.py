@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_
 
-from recollect.domain.enums import Observation
+from recollect.domain.enums import Observation, Sensitivity
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Fact
@@ -23,6 +23,7 @@ from recollect.store.sql.visibility import alive, inside, of_levels
 PARTS = {"subject", "predicate", "object"}
 """The fields of a fact that are compared."""
 _summary = memory.alias("summary")
+_states = memory.c.id == fact.c.memory_id
 
 
 class SqlFacts:
@@ -62,7 +63,7 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 
     A memory that was put right takes its facts along, unless the view asks for such; one that was condensed does not.
     """
-    stated = exists().where(memory.c.id == fact.c.memory_id, of_levels(memory.c.sensitivity, view), alive(view.now))
+    stated = exists().where(_states, of_levels(memory.c.sensitivity, view.sensitivities), alive(view.now))
     if not view.superseded:
         condensed = exists().where(
             _summary.c.id == memory.c.superseded_by, _summary.c.type == str(Observation.COMPRESSED_SUMMARY)
@@ -73,7 +74,15 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 
 def of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     """Select the facts of the view's namespaces and levels."""
-    return inside(connection, view.namespaces, fact.c.namespace_id) & of_levels(fact.c.sensitivity, view)
+    here = inside(connection, view.namespaces, fact.c.namespace_id)
+    return here & of_levels(fact.c.sensitivity, view.sensitivities)
+
+
+def known(levels: Sequence[Sensitivity], *, quarantined: bool = True) -> ColumnElement[bool]:
+    """Select the facts that a writer of these levels finds: by their own level, and by that of their memory."""
+    stated = exists().where(_states, of_levels(memory.c.sensitivity, levels, quarantined=True)).correlate(fact)
+    mine = of_levels(fact.c.sensitivity, levels, quarantined=quarantined)
+    return mine & or_(fact.c.memory_id.is_(None), stated)
 
 
 def _asked(query: FactQuery, view: View) -> list[ColumnElement[bool]]:

@@ -47,17 +47,17 @@ class SqlListQueries:
             return list(connection.execute(query.order_by(*_ORDERS[order]).limit(limit).offset(offset)).scalars())
 
     def stats(self, view: View) -> Stats:
-        """Count what the view's namespaces hold: what it may see by kind, and how much else there is."""
+        """Count what the view may see by kind, and what of its levels is out of sight."""
         with self._database.reading() as connection:
             here = inside(connection, view.namespaces)
             seen = visible(connection, view) & here
-            level = of_levels(_memory.sensitivity, view)
+            level = of_levels(_memory.sensitivity, view.sensitivities)
             by_space = _counted(connection, _memory.namespace_id, seen)
             ids = namespace_ids(connection, view.namespaces)
             scopes = {str(mapping.scope_of(name)): by_space.get(number, 0) for name, number in ids.items()}
             span = select(func.min(_memory.created_at), func.max(_memory.created_at)).where(seen)
             oldest, newest = connection.execute(span).one()
-            number = partial(count, connection, tables.memory, here)
+            number = partial(count, connection, tables.memory, here, level)
             return Stats(
                 memories=sum(by_space.values()),
                 by_scope={str(one): scopes.get(str(one), 0) for one in Scope},
@@ -65,11 +65,10 @@ class SqlListQueries:
                 by_type=_named(connection, _memory.type, seen),
                 by_category=_named(connection, _memory.category, seen),
                 facts=count(connection, tables.fact, facts.visible(connection, view)),
-                expired=number(level, shown(), _memory.expires_at <= view.now),
-                deleted=number(level, _memory.deleted_at.is_not(None)),
-                superseded=number(level, alive(view.now), _memory.superseded_by.is_not(None)),
-                merged=number(level, _memory.merged_into.is_not(None)),
-                other_sensitivity=number(alive(view.now), ~level),
+                expired=number(shown(), _memory.expires_at <= view.now),
+                deleted=number(_memory.deleted_at.is_not(None)),
+                superseded=number(alive(view.now), _memory.superseded_by.is_not(None)),
+                merged=number(_memory.merged_into.is_not(None)),
                 oldest_at=oldest,
                 newest_at=newest,
             )
@@ -83,12 +82,12 @@ class SqlListQueries:
             wanted = _extendable(connection, ids, at)
         for namespace in sorted(wanted):
             with self._database.writing(namespace) as connection:
-                due = select(_memory.id, _memory.importance).where(_memory.expires_at > at)
+                due = select(_memory.id, _memory.importance, _memory.sensitivity).where(_memory.expires_at > at)
                 found = list(select_in(connection, due, _memory.id, wanted[namespace]))
                 for row in found:
                     mine = update(tables.memory).where(_memory.id == row.id)
                     connection.execute(mine.values(expires_at=_until(at, row.importance)))
-                lines = [(row.id, {"fields": ["expires_at"]}) for row in found]
+                lines = [(row.id, row.sensitivity, {"fields": ["expires_at"]}) for row in found]
                 journal.extend(connection, namespace, actor, at, "refresh", lines)
 
 

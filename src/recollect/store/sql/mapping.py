@@ -7,20 +7,21 @@ So a new field of a memory is a field of `Draft` and of `Memory` and, unless it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel
 from sqlalchemy import Column, ColumnElement, Connection, Select, Table, func, select
 
-from recollect.domain.enums import EntityType, Scope
+from recollect.domain.enums import EntityType, Scope, Sensitivity
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
 from recollect.ports.storage import Entry
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
+from recollect.store.sql.visibility import of_levels
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
@@ -49,16 +50,25 @@ _RANKING = [*_columns(RankingRow, memory), *_USAGE]
 FACTS = select(*_columns(Fact, fact), _NAMESPACE).join(namespace, namespace.c.id == fact.c.namespace_id)
 """All facts, for whoever adds conditions, order and limits."""
 _LINE = _columns(JournalEntry, journal)
+_LINKS = ("superseded_by", "merged_into")
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
 _OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
 
 
-def load(connection: Connection, condition: ColumnElement[bool]) -> list[Memory]:
-    """Read every memory that meets `condition`, with its labels and usage."""
+def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[Sensitivity]) -> list[Memory]:
+    """Read every memory that meets `condition`, with its labels and usage.
+
+    Where it gave way to a memory of none of these levels, it says 0 in the place of that one's id.
+    """
     query = select(*_MEMORY).join(namespace, namespace.c.id == memory.c.namespace_id)
-    rows = connection.execute(query.outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)).all()
-    lists = dict(_lists(connection, [row.id for row in rows]))
-    return [Memory(**row._mapping, scope=scope_of(row.namespace), **lists[row.id]) for row in rows]
+    rows = (
+        connection.execute(query.outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)).mappings().all()
+    )
+    lists = dict(_lists(connection, [row["id"] for row in rows]))
+    known = _let_in(connection, {row[name] for row in rows for name in _LINKS} - {None}, levels)
+    links = ({name: known.get(row[name], 0) for name in _LINKS if row[name] is not None} for row in rows)
+    more = ({"scope": scope_of(row["namespace"])} | lists[row["id"]] for row in rows)
+    return [Memory(**{**row, **one, **two}) for row, one, two in zip(rows, more, links, strict=True)]
 
 
 def ranking_rows(connection: Connection, condition: ColumnElement[bool]) -> list[RankingRow]:
@@ -91,6 +101,12 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     values |= {name: getattr(entry, name) for name in _OF_ENTRY}
     values |= {"content": draft.content, "updated_at": entry.at}
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
+
+
+def _let_in(connection: Connection, ids: Iterable[int], levels: Iterable[Sensitivity]) -> dict[int, int]:
+    """Return those of `ids` that are memories of these levels."""
+    query = select(memory.c.id).where(of_levels(memory.c.sensitivity, levels, quarantined=True))
+    return {row.id: row.id for row in select_in(connection, query, memory.c.id, ids)}
 
 
 def scope_of(name: str) -> Scope:

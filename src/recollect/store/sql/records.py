@@ -21,27 +21,27 @@ from sqlalchemy import (
     insert,
     literal,
     select,
-    update,
 )
 
 from recollect.domain.enums import Sensitivity
-from recollect.domain.results import Entity, JournalEntry, Memory
+from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.ports.storage import Chunk, UnembeddedMemory
-from recollect.store.sql import mapping, store_metadata, tables
-from recollect.store.sql.child_tables import mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql import mapping, outcomes, store_metadata, tables
+from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import UtcDateTime, memory
-from recollect.store.sql.visibility import QUARANTINED, inside, namespace_ids, passing, shown, visible
+from recollect.store.sql.visibility import inside, namespace_ids, of_levels, passing, shown, visible
 from recollect.store.sql.writing import SqlWriting
 
 T = TypeVar("T")
 Read: TypeAlias = Callable[[Connection, ColumnElement[bool]], list[T]]
 
 _FLOAT = 4  # bytes
+PUBLIC_ONLY = (Sensitivity.PUBLIC,)
 _asked = memory.alias("asked")
 
 
@@ -58,19 +58,24 @@ class SqlRecords(SqlListQueries, SqlFacts):
     _model: Mapping[str, str] | None = None
 
     @contextmanager
-    def writing(self, namespace: str, actor: str) -> Iterator[SqlWriting]:
-        """Open one write transaction on `namespace`; nothing of it exists before the block has ended well."""
+    def writing(self, namespace: str, actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY) -> Iterator[SqlWriting]:
+        """Open one write transaction on `namespace`; nothing of it exists before the block has ended well.
+
+        What is of none of the `levels` of sensitivity does not exist for it.
+        """
         with self._database.writing(namespace) as connection:
-            transaction = self._open(connection, namespace, actor)
+            transaction = self._open(connection, namespace, actor, levels)
             yield transaction
         if transaction.changed:
             self._written()
 
     @contextmanager
-    def importing(self, namespaces: Sequence[str], actor: str, *, dry: bool = False) -> Iterator[dict[str, SqlWriting]]:
+    def importing(
+        self, namespaces: Sequence[str], actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY, *, dry: bool = False
+    ) -> Iterator[dict[str, SqlWriting]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
         with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
-            yield {name: self._open(connection, name, actor) for name in namespaces}
+            yield {name: self._open(connection, name, actor, levels) for name in namespaces}
             if dry:
                 inner.rollback()
 
@@ -78,29 +83,44 @@ class SqlRecords(SqlListQueries, SqlFacts):
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
         self._written()
 
-    def _open(self, connection: Connection, namespace: str, actor: str) -> SqlWriting:
+    def _open(
+        self, connection: Connection, namespace: str, actor: str, levels: Sequence[Sensitivity] = ()
+    ) -> SqlWriting:
         embeds = store_metadata.embeds(connection, self._model)
-        return SqlWriting(connection, self._database.dialect, namespace, actor, self._clock(), embeds)
+        return SqlWriting(connection, self._database.dialect, namespace, actor, levels, self._clock(), embeds)
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
         return self._database.reading()
 
-    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str]) -> None:
-        """Journal that the gate refused a write: the field and the kinds, never a value."""
+    def refuse(
+        self, namespace: str, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = Sensitivity.PUBLIC
+    ) -> None:
+        """Journal that the gate refused a write of this level: the field and the kinds, never a value."""
         with self._database.writing(namespace) as connection:
-            self._open(connection, namespace, actor).refuse(field, kinds)
+            self._open(connection, namespace, actor).refuse(field, kinds, level)
         self._written()
 
-    def known_hashes(self, namespace: str, hashes: Iterable[str]) -> set[str]:
-        """Return those of `hashes` that are the content of a memory of this namespace."""
+    def previous_outcome(
+        self, namespaces: Sequence[str], actor: str, operation: str, request_id: str
+    ) -> Outcome | None:
+        """Return how this very request ended in one of these namespaces; None for an empty id."""
         with self._database.reading() as connection:
-            query = select(memory.c.content_hash).where(inside(connection, [namespace]))
+            return outcomes.previous(connection, namespaces, actor, operation, request_id)
+
+    def known_hashes(
+        self, namespace: str, hashes: Iterable[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
+    ) -> set[str]:
+        """Return those of `hashes` that are the content of a memory of this namespace and of these levels."""
+        with self._database.reading() as connection:
+            let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+            query = select(memory.c.content_hash).where(inside(connection, [namespace]), let_in)
             return {row.content_hash for row in select_in(connection, query, memory.c.content_hash, hashes)}
 
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
-        return {one.id: one for one in self._seen(ids, view, mapping.load)}
+        read = partial(mapping.load, levels=view.sensitivities)
+        return {one.id: one for one in self._seen(ids, view, read)}
 
     def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
@@ -126,10 +146,12 @@ class SqlRecords(SqlListQueries, SqlFacts):
             return tuple(namespace_ids(connection, namespaces))
 
     def speakers(self, view: View, words: Iterable[str]) -> list[str]:
-        """Return who said or did something in the view's namespaces and has one of `words`, folded, in their name."""
+        """Return who said or did something that the view may know of and has one of `words`, folded, in their name."""
         speaker = tables.speaker.c
+        said = (memory.c.namespace_id == speaker.namespace_id) & (memory.c.speaker == speaker.name)
+        heard = exists().where(said, of_levels(memory.c.sensitivity, view.sensitivities))
         with self._database.reading() as connection:
-            query = select(speaker.name).where(inside(connection, view.namespaces, speaker.namespace_id))
+            query = select(speaker.name).where(inside(connection, view.namespaces, speaker.namespace_id), heard)
             return sorted({row.name for row in select_in(connection, query, speaker.word, words)})
 
     def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
@@ -164,9 +186,11 @@ class SqlRecords(SqlListQueries, SqlFacts):
         with self._database.reading() as connection:
             return count(connection, memory, visible(connection, view), inside(connection, view.namespaces))
 
-    def namespace_of(self, memory_id: int, namespaces: Sequence[str]) -> str | None:
-        """Return the one of `namespaces` that holds the memory, whatever its state."""
-        found = self._home(memory_id)
+    def namespace_of(
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
+    ) -> str | None:
+        """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
+        found = self._home(memory_id, of_levels(memory.c.sensitivity, levels, quarantined=True))
         return found if found in namespaces else None
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
@@ -189,28 +213,24 @@ class SqlRecords(SqlListQueries, SqlFacts):
             connection.execute(delete(tables.request_outcome).where(tables.request_outcome.c.at < before))
 
     def history(
-        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = tuple(Sensitivity)
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
     ) -> list[JournalEntry]:
-        """Return the journal of one memory, oldest first, as far as it lies in `namespaces`.
-
-        Of a memory that is there, but of none of the `levels`, there are none; what is in quarantine still says that.
-        """
-        known = [*(str(level) for level in levels), QUARANTINED]
-        denied = exists().where(memory.c.id == memory_id, memory.c.sensitivity.not_in(known))
+        """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and was of these levels."""
         mine = (tables.journal.c.memory_id == memory_id) & tables.journal.c.namespace.in_(namespaces)
         with self._database.reading() as connection:
-            return mapping.lines(connection, mine & ~denied)
+            return mapping.lines(connection, mine & of_levels(tables.journal.c.sensitivity, levels))
 
-    def unembedded(self, limit: int, namespaces: Sequence[str] | None = None) -> list[UnembeddedMemory]:
-        """Return memories, of `namespaces` or of all, that were written before the model was ready, oldest first."""
+    def unembedded(self, limit: int, view: View | None = None) -> list[UnembeddedMemory]:
+        """Return memories, all or what the view may know of, that were written before the model was ready, in order."""
         queued = tables.outbox.c.memory_id
         waiting = select(queued).join(memory, memory.c.id == queued).where(tables.outbox.c.embedded.is_(False))
         waiting = waiting.group_by(queued).order_by(queued).limit(limit)
         with self._database.reading() as connection:
             if not store_metadata.embeds(connection, self._model):
                 return []
-            if namespaces is not None:
-                waiting = waiting.where(inside(connection, namespaces, tables.outbox.c.namespace_id))
+            if view is not None:
+                here = inside(connection, view.namespaces, tables.outbox.c.namespace_id)
+                waiting = waiting.where(here, of_levels(memory.c.sensitivity, view.sensitivities))
             query = select(memory.c.id, memory.c.content, memory.c.content_hash).where(memory.c.id.in_(waiting))
             return [UnembeddedMemory(*row) for row in connection.execute(query.order_by(memory.c.id))]
 
@@ -238,11 +258,15 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def recount(self, words_of: Callable[[str], frozenset[str]]) -> None:
         """Count the memories of every namespace again, and file its speakers under the words of their names."""
-        held = select(func.count()).select_from(memory).where(memory.c.namespace_id == tables.namespace.c.id)
         named = memory.c.speaker.is_not(None)
         speakers = select(memory.c.namespace_id, memory.c.speaker).where(named).distinct()
         with self._database.exclusive() as connection:
-            connection.execute(update(tables.namespace).values(memories=held.scalar_subquery()))
+            connection.execute(delete(tables.held))
+            counted = (
+                {"namespace_id": number, "sensitivity": level, "memories": many}
+                for (number, level), many in held_memories(connection).items()
+            )
+            insert_all(connection, tables.held, counted)
             connection.execute(delete(tables.speaker))
             values = [
                 {"namespace_id": number, "name": name, "word": word}
@@ -277,8 +301,8 @@ class SqlRecords(SqlListQueries, SqlFacts):
             queued = select(func.count(outbox.memory_id.distinct())).where(outbox.embedded.is_(False))
             return connection.execute(queued).scalar_one(), count(connection, memory, shown())
 
-    def _home(self, memory_id: int) -> str | None:
-        """Return the namespace of a memory."""
+    def _home(self, memory_id: int, *conditions: ColumnElement[bool]) -> str | None:
+        """Return the namespace of a memory that meets the conditions."""
         query = select(tables.namespace.c.name).join(memory, memory.c.namespace_id == tables.namespace.c.id)
         with self._database.reading() as connection:
-            return connection.execute(query.where(memory.c.id == memory_id)).scalar()
+            return connection.execute(query.where(memory.c.id == memory_id, *conditions)).scalar()

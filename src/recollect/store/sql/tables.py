@@ -27,6 +27,10 @@ metadata.naming_convention = {
 }
 
 
+QUARANTINED = "quarantined:"
+"""What stands before the level of sensitivity of what is in quarantine: so it is none that a read lets in."""
+
+
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware UTC datetime, also where the database knows no time zones."""
 
@@ -46,7 +50,10 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class EnumText(TypeDecorator[StrEnum]):
-    """A member of a closed set, stored as its text; a text that is none of them is read as `unknown`, where given."""
+    """A member of a closed set, stored as its text; what is in quarantine is read as what it was before.
+
+    A text that is none of them is read as `unknown`, where given.
+    """
 
     impl = Text
     cache_ok = True
@@ -55,7 +62,7 @@ class EnumText(TypeDecorator[StrEnum]):
         super().__init__()
         self.kind = kind
         self.unknown = unknown
-        self._members = {str(one): one for one in kind}
+        self._members = {prefix + one: one for one in kind for prefix in ("", QUARANTINED)}
 
     def process_bind_param(self, value: str | None, _: Dialect) -> str | None:
         """Return the text of a member."""
@@ -80,7 +87,7 @@ _LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speak
 _FACT_TYPE: Any = EnumText(FactType)
 _OBSERVATION: Any = EnumText(Observation)
 _SOURCE: Any = EnumText(Source)
-_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # only writers read an unknown level
+_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
 _JSON: Any = JSON().with_variant(JSONB(), "postgresql")
 
 
@@ -92,18 +99,25 @@ class _Row(SQLModel):
 
 
 class NamespaceRow(_Row, table=True):
-    """One tenant: `user:U`, `project:T/P` or `team:T`, and how many memories it holds, whatever their state."""
+    """One tenant: `user:U`, `project:T/P` or `team:T`."""
 
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True, sa_type=Text)
-    memories: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+
+
+class HeldRow(_Row, table=True):
+    """How many memories of one level of sensitivity a namespace holds, whatever their state."""
+
+    namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
+    sensitivity: str = Field(primary_key=True, sa_type=Text)
+    memories: int
 
 
 class MemoryRow(_Row, table=True):
     """One memory. Ids are never reused, because text index and vectors refer to them."""
 
     __table_args__ = (
-        _index("memory", "namespace_id", "key", unique=True),
+        _index("memory", "namespace_id", "sensitivity", "key", unique=True),
         *(_index("memory", "namespace_id", name) for name in _LOOKED_UP),
         _index("memory", "namespace_id", "session_id", "position"),
         Index("ix_memory_namespace_id_happened_at", "namespace_id", text("coalesce(observed_at, created_at)")),
@@ -243,12 +257,16 @@ class OutboxRow(_Row, table=True):
 
 
 class WordRow(_Row, table=True):
-    """The vocabulary of a namespace, with the number of memories that use each word."""
+    """The vocabulary of a namespace by levels of sensitivity, with the number of memories that use each word."""
 
-    __table_args__ = (_index("word", "namespace_id", "text", unique=True), {"sqlite_autoincrement": True})
+    __table_args__ = (
+        _index("word", "namespace_id", "sensitivity", "text", unique=True),
+        {"sqlite_autoincrement": True},
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     namespace_id: int = Field(foreign_key="namespace.id")
+    sensitivity: str = Field(sa_type=Text)
     text: str = Field(sa_type=Text)
     uses: int
 
@@ -264,15 +282,17 @@ class SpeakerRow(_Row, table=True):
 
 
 class MemoryWordsRow(_OfMemory, table=True):
-    """The words that a memory gave to its namespace's vocabulary, so that deleting it takes exactly those back."""
+    """The words that a memory gave to its namespace's vocabulary at its level: deleting it takes exactly those back."""
 
     words: str = Field(sa_type=Text)
+    sensitivity: str = Field(sa_type=Text)
 
 
 class JournalRow(_Row, table=True):
     """The append-only journal: triggers refuse UPDATE and DELETE; `hash` chains each line to the one before.
 
     `state` is the SHA-256 of the memory or fact that the line is about, as it stood then; empty where it was gone.
+    `sensitivity` is the level of what the line tells of: whoever may not see that sees no such line.
     """
 
     __table_args__ = (_index("journal", "namespace", "id"), {"sqlite_autoincrement": True})
@@ -283,6 +303,7 @@ class JournalRow(_Row, table=True):
     namespace: str = Field(sa_type=Text)
     action: str = Field(max_length=20)
     memory_id: int | None = Field(default=None, index=True)
+    sensitivity: str = Field(sa_type=Text)
     changes: dict[str, Any] = Field(sa_type=_JSON)
     state: str = Field(max_length=64)
     previous: str = Field(max_length=64)
@@ -310,7 +331,7 @@ def _table(row: type[SQLModel]) -> Table:
     return metadata.tables[str(row.__tablename__)]
 
 
-namespace, memory, fact = _table(NamespaceRow), _table(MemoryRow), _table(FactRow)
+namespace, held, memory, fact = _table(NamespaceRow), _table(HeldRow), _table(MemoryRow), _table(FactRow)
 label, usage, memory_words = _table(LabelRow), _table(UsageRow), _table(MemoryWordsRow)
 vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _table(OutboxRow)
 word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)

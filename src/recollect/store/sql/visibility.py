@@ -1,4 +1,7 @@
-"""Which rows a view may see. `visible` is the one home of scope, sensitivity, expiry and deletion for every read.
+"""Which rows a view may see: the one home of scope, sensitivity, expiry and deletion for reads and writes alike.
+
+`of_levels` decides who may know of a row at all, `visible` adds what a read shows of that. A writer finds whatever its
+levels let in, in any state, since what is deleted may be restored; all else does not exist for it.
 
 Its filters compare labels as functions of their value. An index on the plain value would tempt SQLite to walk
 everything that carries a label once for each memory it checks.
@@ -12,17 +15,14 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, literal, or_, select
 
-from recollect.domain.enums import EntityType
+from recollect.domain.enums import EntityType, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.dialect import folded, unindexed
-from recollect.store.sql.tables import label, memory, namespace
+from recollect.store.sql.tables import QUARANTINED, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
 _FILES = ("files_read", "files_modified")
 ENTITIES = tuple(f"entity_{one}" for one in EntityType)
-
-QUARANTINED = "quarantined"
-"""The level of sensitivity of what is in quarantine: no read lets it in, since it is none of the known ones."""
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -53,9 +53,12 @@ def alive(now: datetime) -> ColumnElement[bool]:
     return and_(shown(), unexpired(now))
 
 
-def of_levels(column: ColumnElement[str], view: View) -> ColumnElement[bool]:
-    """Select rows of the levels of sensitivity that `view` lets in by name."""
-    return column.in_([str(level) for level in view.sensitivities])
+def of_levels(
+    column: ColumnElement[str], levels: Iterable[Sensitivity], *, quarantined: bool = False
+) -> ColumnElement[bool]:
+    """Select rows of these levels of sensitivity, any other value is denied; also those `quarantined` from them."""
+    prefixes = ("", QUARANTINED) if quarantined else ("",)
+    return column.in_([prefix + level for level in levels for prefix in prefixes])
 
 
 def visible(connection: Connection, view: View) -> ColumnElement[bool]:
@@ -71,7 +74,7 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 def _visible(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
     here = unindexed(memory.c.namespace_id).in_(namespaces)
     current = [] if view.superseded else [memory.c.superseded_by.is_(None)]
-    return and_(here, of_levels(memory.c.sensitivity, view), alive(view.now), *current, *_asked(view))
+    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), alive(view.now), *current, *_asked(view))
 
 
 def inside(

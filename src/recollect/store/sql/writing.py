@@ -2,67 +2,66 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, null, select, update
 
-from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.domain.enums import Sensitivity, strictest
+from recollect.domain.results import Memory, Outcome
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.errors import NotFound
 from recollect.ports.storage import Entry, ImportedMemory
-from recollect.store.sql import child_tables, mapping
+from recollect.store.sql import child_tables, mapping, outcomes
 from recollect.store.sql.fact_writing import FactWriting, origin
 from recollect.store.sql.statements import count, in_batches, insert_all
-from recollect.store.sql.tables import label, memory, namespace, outbox, request_outcome, usage, vector
-from recollect.store.sql.visibility import QUARANTINED, alive, shown, visible
+from recollect.store.sql.tables import QUARANTINED, held, label, memory, outbox, request_outcome, usage, vector
+from recollect.store.sql.visibility import alive, of_levels, shown, visible
 
 _LINKED_LATER = 0  # stands for a memory of the same file, until it is known which id it has here
 _COUNTED = tuple(one.name for one in usage.c if one.name != "memory_id")
+_FOLLOWING = frozenset({"content", "confidence", "expires_at"})
+"""The fields that an entry sets whatever was given."""
 
 
 class SqlWriting(FactWriting):
     """The `Writing` port over one open transaction."""
 
-    def previous_outcome(self, request_id: str) -> Outcome | None:
+    def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""
-        mine = request_outcome.c.request_id == self._own(request_id)
-        row = self._connection.execute(select(request_outcome).where(mine)).first() if request_id else None
-        return None if row is None else Outcome(WriteStatus(row.status), row.memory_id, tuple(json.loads(row.notes)))
+        return outcomes.previous(self._connection, [self._namespace], self._actor, operation, request_id)
 
-    def record_outcome(self, request_id: str, outcome: Outcome) -> None:
+    def record_outcome(self, operation: str, request_id: str, outcome: Outcome) -> None:
         """Keep the outcome under the request's id, in the transaction of the write itself.
 
         What is no number names nothing, now or later; it may be any text, even a secret, and is not kept.
         """
         if request_id and outcome.id.isdecimal():
-            kept = {"request_id": self._own(request_id), "status": str(outcome.status), "memory_id": outcome.id}
+            own = outcomes.own_id(self._namespace, self._actor, operation, request_id)
+            kept = {"request_id": own, "status": str(outcome.status), "memory_id": outcome.id}
             dated = {"at": self._now, "notes": json.dumps(outcome.notes)}
             self._connection.execute(insert(request_outcome).values(**kept, **dated))
 
-    def _own(self, request_id: str) -> str:
-        """Return the id as this actor's own: nobody else's request can have been this one."""
-        return hashlib.sha256(f"{self._actor}\n{request_id}".encode()).hexdigest()
+    def by_key(self, key: str, level: Sensitivity | None = None) -> Memory | None:
+        """Find the memory with this key, of this level or the strictest, whatever its state: it holds the key."""
+        return self._strictest(memory.c.key == key, level)
 
-    def by_key(self, key: str) -> Memory | None:
-        """Find the memory with this key, expired or deleted ones included, since the key is taken all the same."""
-        return self._first(memory.c.key == key)
-
-    def by_hash(self, content_hash: str) -> Memory | None:
-        """Find the oldest memory with this content that is neither deleted nor merged into another."""
-        return self._first((memory.c.content_hash == content_hash) & shown())
+    def by_hash(self, content_hash: str, level: Sensitivity | None = None) -> Memory | None:
+        """Find the oldest memory with this content, of this level or the strictest, if not deleted or merged."""
+        return self._strictest((memory.c.content_hash == content_hash) & shown(), level)
 
     def by_id(self, memory_id: int) -> Memory | None:
         """Find the memory with this id, whatever its state."""
-        return self._first(memory.c.id == memory_id)
+        return next(iter(self._find(memory.c.id == memory_id)), None)
 
     def insert(self, entry: Entry, merged_into: int | None = None) -> int:
         """Write a new memory and return its id; one that is merged into another is kept out of sight."""
         (memory_id,) = self._insert([(entry, MemoryState(merged_into=merged_into))], merged_into=merged_into)
-        self._journal("insert", (memory_id, _fields(entry) | ({"merged_into": merged_into} if merged_into else {})))
+        more = {"merged_into": merged_into} if merged_into else {}
+        self._journal("insert", (memory_id, entry.cleared.value.sensitivity, _fields(entry) | more))
         return memory_id
 
     def insert_many(self, imported: Sequence[ImportedMemory]) -> list[int]:
@@ -73,7 +72,11 @@ class SqlWriting(FactWriting):
         pairs = [(one.entry, one.record.value) for one in imported]
         ids = self._insert(pairs)
         named = zip(ids, pairs, strict=True)
-        self._journal("import", *((one, _fields(entry) | origin(state.origin)) for one, (entry, state) in named))
+        lines = (
+            (one, entry.cleared.value.sensitivity, _fields(entry) | origin(state.origin))
+            for one, (entry, state) in named
+        )
+        self._journal("import", *lines)
         return ids
 
     def update(self, old: Memory, entry: Entry, action: str, *, revive: bool = True) -> None:
@@ -92,12 +95,14 @@ class SqlWriting(FactWriting):
             child_tables.prune_speaker(self._connection, self._namespace_id, old.speaker)
         child_tables.replace_labels(self._connection, old.id, entry)
         hidden = old.deleted_at is not None or old.merged_into is not None
-        self._write_words(old.id, entry.words if revive or not hidden else frozenset())
+        level = values.get("sensitivity", old.sensitivity)
+        self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
+        self._move(old, level)
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
             child_tables.replace_chunks(self._connection, old.id, chunks or ())
-        self._journal(action, (old.id, _fields(entry)))
+        self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
 
     def archive(self, old: Memory) -> int:
         """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id."""
@@ -105,9 +110,9 @@ class SqlWriting(FactWriting):
         merged = {"id": literal(memory_id), "key": null(), "merged_into": literal(old.id)}
         self._copy(memory, memory.c.id == old.id, merged)
         self._copy(label, label.c.memory_id == old.id, {"memory_id": literal(memory_id)})
-        self._write_words(memory_id, frozenset())
-        self._count(1)
-        self._journal("insert", (memory_id, {"merged_into": old.id}))
+        self._write_words(memory_id, old.sensitivity, frozenset())
+        self._count(old.sensitivity, 1)
+        self._journal("insert", (memory_id, old.sensitivity, {"merged_into": old.id}))
         return memory_id
 
     def archived(self, memory_id: int) -> list[Memory]:
@@ -116,32 +121,32 @@ class SqlWriting(FactWriting):
 
     def supersede(self, memory_id: int, by: int) -> None:
         """Mark a memory as replaced by another: no recall shows it, its history does."""
-        self._connection.execute(update(memory).where(self._is(memory_id)).values(superseded_by=by))
-        self._journal("update", (memory_id, {"superseded_by": by}))
+        self._replace(self._is(memory_id), by)
 
     def hide(self, memory_id: int) -> bool:
         """Delete the memory softly: its row stays, no index holds it. Say whether there was one in sight."""
-        seen = self._is(memory_id) & shown()
-        if not self._connection.execute(update(memory).where(seen).values(deleted_at=self._now)).rowcount:
+        row = self._row(memory_id, shown())
+        if row is None:
             return False
-        self._leave_indexes(memory_id)
-        self._journal("delete", (memory_id, {"soft": True}))
+        self._connection.execute(update(memory).where(self._is(memory_id)).values(deleted_at=self._now))
+        self._leave_indexes(memory_id, row.sensitivity)
+        self._journal("delete", (memory_id, row.sensitivity, {"soft": True}))
         return True
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
         """Remove the memory, what was merged into it and all their traces; say whether it was there."""
-        columns = (memory.c.speaker, memory.c.superseded_by)
-        row = self._connection.execute(select(*columns).where(self._is(memory_id))).first()
+        row = self._row(memory_id)
         if row is None:
             return False
         for one in self.archived(memory_id):
             self.delete(one.id, action)
-        self._leave_indexes(memory_id)
+        self._leave_indexes(memory_id, row.sensitivity)
         self._connection.execute(delete(memory).where(self._is(memory_id)))
-        self._count(-1)
-        self._hand_on(memory_id, row.superseded_by)
+        self._count(row.sensitivity, -1)
+        replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
+        self._replace(replaced, row.superseded_by)
         child_tables.prune_speaker(self._connection, self._namespace_id, row.speaker)
-        self._journal(action, (memory_id, {}))
+        self._journal(action, (memory_id, row.sensitivity, {}))
         return True
 
     def page(self, after: int, limit: int) -> list[Memory]:
@@ -151,9 +156,12 @@ class SqlWriting(FactWriting):
 
     def quarantine(self, memory_id: int) -> None:
         """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for."""
-        self.hide(memory_id)
-        self._connection.execute(update(memory).where(self._is(memory_id)).values(sensitivity=QUARANTINED))
-        self._journal("quarantine", (memory_id, {}))
+        row = self._row(memory_id)
+        if row is not None:
+            self.hide(memory_id)
+            mine = update(memory).where(self._is(memory_id))
+            self._connection.execute(mine.values(sensitivity=QUARANTINED + row.sensitivity))
+            self._journal("quarantine", (memory_id, row.sensitivity, {}))
 
     def request_purge(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
@@ -168,16 +176,20 @@ class SqlWriting(FactWriting):
         """Return what is beyond `most` memories: first what is out of sight, then the least used, oldest, slightest.
 
         The memory to be spared is never among them. What was replaced goes before what replaced it, or it would be
-        current again.
+        current again. Each level of sensitivity is counted by itself, so that none tells of another.
         """
-        held = select(namespace.c.memories).where(namespace.c.id == self._namespace_id)
-        beyond = int(self._connection.execute(held).scalar_one()) - most
+        return [one for level in self._levels for one in self._evictable(level, most, sparing)]
+
+    def _evictable(self, level: Sensitivity, most: int, sparing: int) -> list[int]:
+        own = (held.c.namespace_id == self._known_id) & (held.c.sensitivity == level)
+        beyond = int(self._connection.execute(select(held.c.memories).where(own)).scalar() or 0) - most
         if beyond <= 0:
             return []
+        of_level = of_levels(memory.c.sensitivity, [level], quarantined=True)
         query = (
             select(memory.c.id)
             .outerjoin(usage, usage.c.memory_id == memory.c.id)
-            .where(self._here, memory.c.id != sparing)
+            .where(self._here, of_level, memory.c.id != sparing)
             .order_by(alive(self._now) & memory.c.superseded_by.is_(None))
             .order_by(func.coalesce(usage.c.accessed_count, 0))
             .order_by(memory.c.updated_at, memory.c.importance, memory.c.id)
@@ -194,11 +206,12 @@ class SqlWriting(FactWriting):
         return [found[one] for one in sorted(found)]
 
     def keys_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Return the memories whose key begins so and that everybody in the namespace may see, by their key."""
-        seen = visible(self._connection, View(namespaces=(self._namespace,), now=self._now, superseded=True))
+        """Return the living memories whose key begins so, by their key; of several levels the strictest."""
+        view = View(namespaces=(self._namespace,), now=self._now, sensitivities=self._levels, superseded=True)
+        seen = visible(self._connection, view)
         mine = memory.c.key.startswith(prefix, autoescape=True)
         found = self._connection.execute(select(memory.c.key, memory.c.id).where(self._here, mine, seen))
-        return {row.key: row.id for row in found}
+        return {row.key: row.id for row in sorted(found, key=lambda row: row.id)}
 
     def link(self, one: MemoryLink) -> bool:
         """Say which memory an imported one gave way to, now that all are there; say whether that can be.
@@ -216,23 +229,39 @@ class SqlWriting(FactWriting):
                 possible = False
         return possible
 
-    def refuse(self, field: str, kinds: Sequence[str]) -> None:
-        """Journal that the gate refused something: the field and the kinds, never a value."""
-        self._journal("refuse", (None, {"field": field, "kinds": list(kinds)}))
+    def refuse(self, field: str, kinds: Sequence[str], level: Sensitivity = Sensitivity.PUBLIC) -> None:
+        """Journal that the gate refused something of a level: the field and the kinds, never a value."""
+        self._journal("refuse", (None, level, {"field": field, "kinds": list(kinds)}))
 
     @property
     def _here(self) -> ColumnElement[bool]:
-        return memory.c.namespace_id == self._known_id
+        """Select what this transaction may find at all: all else does not exist for it."""
+        return self._of(self._levels)
+
+    def _of(self, levels: Sequence[Sensitivity]) -> ColumnElement[bool]:
+        let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+        return (memory.c.namespace_id == self._known_id) & let_in
 
     def _is(self, memory_id: int) -> ColumnElement[bool]:
         return (memory.c.id == memory_id) & self._here
 
-    def _find(self, condition: ColumnElement[bool]) -> list[Memory]:
-        found = mapping.load(self._connection, condition & self._here) if self._known_id else []
+    def _find(self, condition: ColumnElement[bool], level: Sensitivity | None = None) -> list[Memory]:
+        levels = self._levels if level is None else (level,)
+        if not self._known_id:
+            return []
+        found = mapping.load(self._connection, condition & self._of(levels), (*self._levels, *levels))
         return sorted(found, key=lambda one: one.id)
 
-    def _first(self, condition: ColumnElement[bool]) -> Memory | None:
-        return next(iter(self._find(condition)), None)
+    def _strictest(self, condition: ColumnElement[bool], level: Sensitivity | None) -> Memory | None:
+        """Find the oldest memory of a level, which is let in by its name, or else of the strictest that has one."""
+        found = self._find(condition, level)
+        level = strictest(*(one.sensitivity for one in found)) if found else None
+        return next((one for one in found if one.sensitivity is level), None)
+
+    def _row(self, memory_id: int, *conditions: ColumnElement[bool]) -> Any:
+        """Return what a memory leaves behind in other tables, where it meets the conditions."""
+        columns = (memory.c.speaker, memory.c.superseded_by, memory.c.sensitivity)
+        return self._connection.execute(select(*columns).where(self._is(memory_id), *conditions)).first()
 
     def _insert(self, pairs: Sequence[tuple[Entry, MemoryState]], merged_into: int | None = _LINKED_LATER) -> list[int]:
         """Write new memories with all that hangs on them, and queue those in sight; the journal is the caller's."""
@@ -241,12 +270,16 @@ class SqlWriting(FactWriting):
         new = [(one, entry, state) for one, (entry, state) in zip(ids, pairs, strict=True)]
         rows = ({"id": one} | _row(entry, state, merged_into) for one, entry, state in new)
         insert_all(connection, memory, (row | {"namespace_id": number} for row in rows))
-        self._count(len(ids))
+        for level, count_of_level in Counter(entry.cleared.value.sensitivity for entry, _ in pairs).items():
+            self._count(level, count_of_level)
         child_tables.add_speakers(connection, number, (entry for _, entry, _ in new))
         insert_all(connection, label, (row for one, entry, _ in new for row in child_tables.labels_of(one, entry)))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
-        words = {one: frozenset() if state.hidden else entry.words for one, entry, state in new}
+        words = {
+            one: (entry.cleared.value.sensitivity, frozenset() if state.hidden else entry.words)
+            for one, entry, state in new
+        }
         child_tables.write_words(connection, number, words)
         found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
         insert_all(connection, vector, (row for one in found for row in child_tables.chunk_rows(one, found[one] or ())))
@@ -260,35 +293,50 @@ class SqlWriting(FactWriting):
         row = select(*(changed.get(one.name, one) for one in table.c)).where(mine)
         self._connection.execute(insert(table).from_select([one.name for one in table.c], row))
 
-    def _leave_indexes(self, memory_id: int) -> None:
+    def _leave_indexes(self, memory_id: int, level: Sensitivity) -> None:
         """Take a memory out of the vocabulary, and let both indexes forget what they hold of it."""
-        self._write_words(memory_id, frozenset())
+        self._write_words(memory_id, level, frozenset())
         self._enqueue(memory_id, embedded=True)
         self._dialect.mark_deleted_text(self._connection)
 
-    def _hand_on(self, memory_id: int, by: int | None) -> None:
-        """Let what a deleted memory had replaced be current again, or replaced by what had replaced that one."""
-        replaced = self._here & (memory.c.superseded_by == memory_id)
-        freed = self._connection.execute(select(memory.c.id).where(replaced)).scalars().all()
-        if freed:
-            self._connection.execute(update(memory).where(replaced).values(superseded_by=by))
-            self._journal("update", *((one, {"superseded_by": by}) for one in freed))
+    def _replace(self, condition: ColumnElement[bool], by: int | None) -> None:
+        """Let memories be replaced by another one, or be current again; who may not see either sees no line of it."""
+        replaced = self._connection.execute(select(memory.c.id, memory.c.sensitivity).where(condition)).all()
+        if replaced:
+            found = self._connection.execute(select(memory.c.sensitivity).where(memory.c.id == by)).scalar()
+            self._connection.execute(update(memory).where(condition).values(superseded_by=by))
+            lines = ((row.id, strictest(row.sensitivity, found or row.sensitivity)) for row in replaced)
+            self._journal("update", *((one, level, {"superseded_by": by}) for one, level in lines))
+
+    def _move(self, old: Memory, level: Sensitivity) -> None:
+        """Count a memory at its new level; where that is stricter, what was merged into it goes along."""
+        if level is old.sensitivity:
+            return
+        self._count(old.sensitivity, -1)
+        self._count(level, 1)
+        for part in self.archived(old.id):
+            if strictest(part.sensitivity, level) is not part.sensitivity:
+                self._count(part.sensitivity, -1)
+                self._count(level, 1)
+                self._connection.execute(update(memory).where(memory.c.id == part.id).values(sensitivity=level))
+                self._journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
     def _leads(self, memory_id: int, to: int, name: str) -> bool:
         """Say whether both memories are of this namespace and the way on from the second never comes to the first."""
-        if count(self._connection, memory, self._here, memory.c.id.in_({memory_id, to})) != 2:
+        both = select(memory.c.sensitivity).where(self._here, memory.c.id.in_({memory_id, to}))
+        levels = self._connection.execute(both).scalars().all()
+        if len(levels) != 2 or (name == "merged_into" and levels[0] != levels[1]):
             return False
         at: int | None = to
         while at and at != memory_id:
             at = self._connection.execute(select(memory.c[name]).where(memory.c.id == at)).scalar()
         return at != memory_id
 
-    def _count(self, change: int) -> None:
-        held = namespace.c.memories + change
-        self._connection.execute(update(namespace).where(namespace.c.id == self._namespace_id).values(memories=held))
+    def _count(self, level: Sensitivity, change: int) -> None:
+        child_tables.count_memories(self._connection, self._namespace_id, level, change)
 
-    def _write_words(self, memory_id: int, words: frozenset[str]) -> None:
-        child_tables.write_words(self._connection, self._namespace_id, {memory_id: words})
+    def _write_words(self, memory_id: int, level: Sensitivity, words: frozenset[str]) -> None:
+        child_tables.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
         """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
@@ -302,6 +350,14 @@ class SqlWriting(FactWriting):
 
 def _fields(entry: Entry) -> dict[str, Any]:
     return {"fields": sorted(entry.given)} if entry.given else {}
+
+
+def _changed(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of the fields that now differ from what the memory said, but for headings that follow them."""
+    lists = {name: getattr(entry.cleared.value, name) for name in entry.given if name in mapping.LISTS}
+    new = {name: value for name, value in (values | lists).items() if name in entry.given | _FOLLOWING}
+    fields = sorted(name for name, value in new.items() if value != getattr(old, name))
+    return {"fields": fields} if fields else {}
 
 
 def _row(entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:

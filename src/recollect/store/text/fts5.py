@@ -30,23 +30,27 @@ _MANY: Final = 3_000
 _LAST: Final = "\U0010ffff"
 
 _NUMBERS: BindParameter[list[int]] = bindparam("numbers", expanding=True)
+_LEVELS: BindParameter[list[str]] = bindparam("levels", expanding=True)
 _SPELT = text(
-    """SELECT text, uses FROM word
-    WHERE namespace_id IN :numbers AND text IN (SELECT value FROM json_each(:spellings))"""
-).bindparams(_NUMBERS)
+    """SELECT text, sum(uses) AS uses FROM word
+    WHERE namespace_id IN :numbers AND sensitivity IN :levels
+    AND text IN (SELECT value FROM json_each(:spellings)) GROUP BY text"""
+).bindparams(_NUMBERS, _LEVELS)
 _STARTING = text(
-    """SELECT word.text, word.uses FROM json_each(:heads) AS head CROSS JOIN word
-    WHERE word.namespace_id IN :numbers AND word.text > head.value AND word.text < head.value || :last
+    """SELECT word.text, sum(word.uses) AS uses FROM json_each(:heads) AS head CROSS JOIN word
+    WHERE word.namespace_id IN :numbers AND word.sensitivity IN :levels
+    AND word.text > head.value AND word.text < head.value || :last
     AND length(word.text) BETWEEN :shortest AND :longest
-    ORDER BY length(word.text) LIMIT :most"""
-).bindparams(_NUMBERS, bindparam("last", _LAST), bindparam("most", _MOST))
+    GROUP BY word.text ORDER BY length(word.text), word.text LIMIT :most"""
+).bindparams(_NUMBERS, _LEVELS, bindparam("last", _LAST), bindparam("most", _MOST))
 _HOLDING = text(
-    """SELECT word.text, word.uses
+    """SELECT word.text, sum(word.uses) AS uses
     FROM (SELECT rowid FROM word_trigram WHERE word_trigram MATCH :piece LIMIT :many) AS found
     CROSS JOIN word ON word.id = found.rowid
-    WHERE word.namespace_id IN :numbers AND length(word.text) BETWEEN :shortest AND :longest
-    ORDER BY length(word.text) LIMIT :most"""
-).bindparams(_NUMBERS, bindparam("many", _MANY), bindparam("most", _MOST))
+    WHERE word.namespace_id IN :numbers AND word.sensitivity IN :levels
+    AND length(word.text) BETWEEN :shortest AND :longest
+    GROUP BY word.text ORDER BY length(word.text), word.text LIMIT :most"""
+).bindparams(_NUMBERS, _LEVELS, bindparam("many", _MANY), bindparam("most", _MOST))
 
 
 class SqliteText(SqlVocabulary):
@@ -99,7 +103,8 @@ class SqliteText(SqlVocabulary):
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
         with self._database.reading() as connection:
             numbers = list(namespace_ids(connection, view.namespaces).values())
-            return spelling.similar(_StoredWords(connection, numbers), word, limit) if numbers else []
+            stored = _StoredWords(connection, numbers, [str(level) for level in view.sensitivities])
+            return spelling.similar(stored, word, limit) if numbers and stored.levels else []
 
     def purge_deleted(self) -> None:
         """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.
@@ -132,10 +137,11 @@ class SqliteText(SqlVocabulary):
 
 @dataclass(frozen=True, slots=True)
 class _StoredWords:
-    """The `StoredWords` of some namespaces: looked up, never scanned for, so the cost hardly depends on the store."""
+    """The `StoredWords` of some namespaces and levels: looked up, never scanned for, whatever the size of the store."""
 
     connection: Connection
     numbers: list[int]
+    levels: list[str]
 
     def among(self, spellings: Iterable[str]) -> dict[str, int]:
         """Find the stored words that are one of these."""
@@ -150,7 +156,7 @@ class _StoredWords:
         return self._found(_HOLDING, piece=quoted(piece), shortest=shortest, longest=longest)
 
     def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
-        rows = self.connection.execute(query, values | {"numbers": self.numbers})
+        rows = self.connection.execute(query, values | {"numbers": self.numbers, "levels": self.levels})
         return {row.text: row.uses for row in rows}
 
 

@@ -15,8 +15,8 @@ from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches, insert_all, select_in
-from recollect.store.sql.tables import memory, memory_words, namespace, word
-from recollect.store.sql.visibility import inside
+from recollect.store.sql.tables import held, memory, memory_words, word
+from recollect.store.sql.visibility import inside, of_levels
 
 
 class SqlVocabulary:
@@ -32,17 +32,19 @@ class SqlVocabulary:
             return {row.memory_id: frozenset(row.words.split()) for row in rows}
 
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
-        """Return in how many memories of the view's namespaces each word stands; unknown words are absent."""
+        """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
         with self._database.reading() as connection:
             here = inside(connection, view.namespaces, word.c.namespace_id)
+            here &= of_levels(word.c.sensitivity, view.sensitivities)
             query = select(word.c.text, func.sum(word.c.uses)).where(here, word.c.text.in_(words))
             return {text: int(uses) for text, uses in connection.execute(query.group_by(word.c.text))}
 
     def size(self, view: View) -> int:
-        """Return how many memories the view's namespaces hold, whatever their state."""
+        """Return how many memories of its levels the view's namespaces hold, whatever their state."""
         with self._database.reading() as connection:
-            here = inside(connection, view.namespaces, namespace.c.id)
-            query = select(func.sum(namespace.c.memories)).where(here)
+            here = inside(connection, view.namespaces, held.c.namespace_id)
+            here &= of_levels(held.c.sensitivity, view.sensitivities)
+            query = select(func.sum(held.c.memories)).where(here)
             return int(connection.execute(query).scalar() or 0)
 
     def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None:
@@ -55,7 +57,8 @@ class SqlVocabulary:
         with self._database.exclusive() as connection:
             connection.execute(delete(word))
             counted = word_uses(connection)
-            rows = [{"namespace_id": one, "text": text, "uses": uses} for (one, text), uses in counted.items()]
+            names = ("namespace_id", "sensitivity", "text")
+            rows = [dict(zip(names, place, strict=True)) | {"uses": uses} for place, uses in counted.items()]
             insert_all(connection, word, rows)
             self._rebuild_index(connection)
 
@@ -68,7 +71,7 @@ class SqlVocabulary:
             ids = connection.execute(select(memory.c.id)).scalars().all()
         for batch in in_batches(ids):
             with self._database.exclusive() as connection:
-                for one in mapping.load(connection, memory.c.id.in_(batch)):
+                for one in mapping.load(connection, memory.c.id.in_(batch), ()):
                     keywords, words = worded(one)
                     changed = (memory.c.id == one.id) & (memory.c.keywords != keywords)
                     connection.execute(update(memory).where(changed).values(keywords=keywords))
@@ -78,10 +81,10 @@ class SqlVocabulary:
                     connection.execute(update(memory_words).where(mine).values(words=kept))
 
 
-def word_uses(connection: Connection) -> Counter[tuple[int, str]]:
-    """Count in how many memories of its namespace each word stands, from the memories' own lists of words."""
-    counted: Counter[tuple[int, str]] = Counter()
-    query = select(memory.c.namespace_id, memory_words.c.words)
-    for number, words in connection.execute(query.join(memory, memory.c.id == memory_words.c.memory_id)):
-        counted.update((number, text) for text in words.split())
+def word_uses(connection: Connection) -> Counter[tuple[int, str, str]]:
+    """Count in how many memories of a namespace and level each word stands, from the memories' own lists of words."""
+    counted: Counter[tuple[int, str, str]] = Counter()
+    query = select(memory.c.namespace_id, memory_words.c.sensitivity, memory_words.c.words)
+    for number, level, words in connection.execute(query.join(memory, memory.c.id == memory_words.c.memory_id)):
+        counted.update((number, level, text) for text in words.split())
     return counted
