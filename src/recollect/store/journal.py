@@ -57,7 +57,7 @@ def extend(
     action: str,
     changes: Iterable[tuple[int | None, str, dict[str, Any]]],
 ) -> None:
-    """Add a line for each memory, its level and what changed in it, inside the caller's transaction, once it is written."""
+    """Add a line for each memory, its level and what changed in it, inside the transaction that has written it."""
     newest = select(journal.c.hash).where(journal.c.namespace == namespace).order_by(journal.c.id.desc()).limit(1)
     previous = connection.execute(newest).scalar() or FIRST
     wanted = [(one, level, changed, subject_of(one, changed)) for one, level, changed in changes]

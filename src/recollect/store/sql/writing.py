@@ -221,10 +221,11 @@ class SqlWriting(FactWriting):
         possible = True
         for name in ("superseded_by", "merged_into"):
             target = getattr(one, name)
-            if target is not None and self._leads(one.id, target, name):
+            levels = self._leads(one.id, target, name) if target is not None else ()
+            if levels:
                 waiting = self._is(one.id) & (memory.c[name] == _LINKED_LATER)
                 self._connection.execute(update(memory).where(waiting).values({name: target}))
-                self._journal("update", (one.id, {name: target}))
+                self._journal("update", (one.id, strictest(*levels), {name: target}))
             elif target is not None:
                 possible = False
         return possible
@@ -321,16 +322,16 @@ class SqlWriting(FactWriting):
                 self._connection.execute(update(memory).where(memory.c.id == part.id).values(sensitivity=level))
                 self._journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
-    def _leads(self, memory_id: int, to: int, name: str) -> bool:
-        """Say whether both memories are of this namespace and the way on from the second never comes to the first."""
+    def _leads(self, memory_id: int, to: int, name: str) -> Sequence[Sensitivity]:
+        """Return the levels of both memories, if this transaction finds them and no way on leads back to the first."""
         both = select(memory.c.sensitivity).where(self._here, memory.c.id.in_({memory_id, to}))
         levels = self._connection.execute(both).scalars().all()
         if len(levels) != 2 or (name == "merged_into" and levels[0] != levels[1]):
-            return False
+            return ()
         at: int | None = to
         while at and at != memory_id:
             at = self._connection.execute(select(memory.c[name]).where(memory.c.id == at)).scalar()
-        return at != memory_id
+        return levels if at != memory_id else ()
 
     def _count(self, level: Sensitivity, change: int) -> None:
         child_tables.count_memories(self._connection, self._namespace_id, level, change)
