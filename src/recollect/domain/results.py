@@ -24,8 +24,11 @@ from recollect.domain.search import Signals
 
 _PREVIEW: Final = 200  # characters
 _LAYERS: Final = frozenset({"content", "abstract", "overview"})
-_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags"})
-_HIT: Final = ("id", "content", "fact_type", "key", "category", "tags", "scope", "confidence", "updated_at")
+_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags", "author", "source", "trust"})
+_HIT: Final = (
+    *("id", "content", "fact_type", "key", "category", "tags", "scope"),
+    *("confidence", "trust", "source", "author", "updated_at"),
+)
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -12,7 +12,7 @@ from recollect.domain.results import Failure, Outcome, Recalled
 from recollect.doors import schema
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.schema import Schema
-from recollect.doors.serializers import public_json, public_schema
+from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.ports.app import App
 
@@ -99,13 +99,13 @@ def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def failure(error: RecollectError) -> ToolAnswer:
     """Return an error as an answer: its message, and its kind for programs."""
-    body = public_json(Failure, Failure(str(error), type(error).__name__))
+    body = agent_json(Failure, Failure(str(error), type(error).__name__))
     return ToolAnswer((str(error),), body, failed=True)
 
 
 def recalled(found: Recalled) -> ToolAnswer:
     """Return what was recalled as an array for the model to read, and the notes."""
-    body = public_json(Recalled, found)
+    body = agent_json(Recalled, found)
     array = json.dumps(body["memories"], ensure_ascii=False)
     message = () if found.hits else (found.message,)
     return ToolAnswer((array, *message, *found.notes), body)
@@ -123,4 +123,4 @@ def blank(value: object) -> bool:
 
 
 def _written(outcome: Outcome) -> ToolAnswer:
-    return ToolAnswer(outcome.sentences("`supersedes`"), public_json(Outcome, outcome))
+    return ToolAnswer(outcome.sentences("`supersedes`"), agent_json(Outcome, outcome))

@@ -7,11 +7,18 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
+from recollect.policy.text.neutral import neutral_json
+
 
 def public_json(kind: Any, answer: Any) -> dict[str, Any]:
     """Return an answer of this type (an operation's `answer`) as the JSON object that every door shows."""
     body = _adapter(kind).dump_python(answer, mode="json", by_alias=True)
     return {get_args(kind)[0].plural: body} if isinstance(body, list) else dict(body)
+
+
+def agent_json(kind: Any, answer: Any) -> dict[str, Any]:
+    """Return an answer as agents get it: its JSON object without what they could take for more than data."""
+    return neutral_json(public_json(kind, answer))
 
 
 def public_schema(kind: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from recollect.errors import RecollectError
 from recollect.operations.prepare_write import PreparedDraft
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
-from recollect.policy.prompt import harmless
 from recollect.policy.text import layers
+from recollect.policy.text.neutral import neutral
 from recollect.ports.app import App
 
 _LOOKED_AT = 5
@@ -58,7 +58,7 @@ def named(app: App, draft: Draft, namespace: str, near: dict[int, float], outcom
     if not close or draft.sensitivity is not Sensitivity.PUBLIC:
         return ()
     found = app.records.load(close, _view(app, draft, namespace))
-    lines = {number: harmless(layers.abstract(found[number].content)) for number in close if number in found}
+    lines = {number: neutral(layers.abstract(found[number].content)) for number in close if number in found}
     return tuple(NearMemory(str(number), line, round(min(near[number], 1.0), 2)) for number, line in lines.items())[
         :_NAMED
     ]
