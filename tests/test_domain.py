@@ -82,6 +82,8 @@ def test_too_long_is_refused() -> None:
             make("x" * (most + 1))
     with pytest.raises(InvalidInput, match=f"Invalid key: .*at most {MAX_NAME} characters"):
         Draft(content="x", key="k" * (MAX_NAME + 1))
+    with pytest.raises(InvalidInput, match=r"^Invalid tags: Must have at most 200 entries$"):
+        Draft(content="x", tags=[f"t{number}" for number in range(201)])
 
 
 def test_the_defaults_of_a_draft() -> None:

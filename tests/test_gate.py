@@ -383,6 +383,16 @@ def test_what_is_said_of_my_password_is_none(word: str) -> None:
     assert scan(f"my password is {word}") == []
 
 
+def test_a_bracket_within_a_value_belongs_to_it() -> None:
+    """The end of a value that opens a bracket itself is masked with it; a bracket around the value stays."""
+    value = "Tr0ub4" + "x9kQ"
+    for opening, closing in ("[]", "{}"):
+        whole = clear(Draft(content=f"password: {value}{opening}dor{closing}"), OnSecret.REDACT).value
+        around = clear(Draft(content=f"{opening}password: {value}{closing}"), OnSecret.REDACT).value
+        assert whole.content == "password: [redacted: password]"
+        assert around.content == f"{opening}password: [redacted: password]{closing}"
+
+
 def test_what_cannot_be_covered_is_replaced_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the last attempt to mask parts, a text that still holds a secret goes as a whole, and no other does."""
     monkeypatch.setattr(redaction, "_ROUNDS", 0)

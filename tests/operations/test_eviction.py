@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,6 +42,17 @@ def test_the_least_used_goes_first(open_store: Callable[..., App], clock: Clock)
         assert new in left
     assert actions(app, ids[1]) == ["insert", "evict"]
     assert ill(app) == []
+
+
+def test_no_text_of_what_was_evicted_stays(open_store: Callable[..., App]) -> None:
+    """The text index is rewritten after an eviction, so that no word of the evicted memory is left in it."""
+    app = open_store(max_memories=1)
+    later: list[object] = []
+    app = replace(app, run_later=later.append)
+    add(app, "The quokka sleeps.")
+    assert later == []
+    add(app, "The heron sleeps.")
+    assert later == [app.text.purge_deleted]
 
 
 def test_the_newest_stays_though_nobody_used_it(open_store: Callable[..., App], clock: Clock) -> None:
