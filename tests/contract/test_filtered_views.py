@@ -10,7 +10,7 @@ import pytest
 
 from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.search import View
-from recollect.store.sql.visibility import passing
+from recollect.store.sql.visibility import passing, values_of
 
 HERE = "project:crew/engine"
 DAY = datetime(2026, 2, 10, tzinfo=UTC)
@@ -57,7 +57,7 @@ OTHERWISE = {
 def listed(store: Any, view: View) -> list[int]:
     """Return what the database lists when it looks for all that passes, in order."""
     with store.database.reading() as connection:
-        return sorted(connection.execute(passing(connection, view)).scalars())
+        return sorted(connection.execute(passing(view), values_of(connection, view)).scalars())
 
 
 def seen(store: Any, **wanted: Any) -> set[int]:

@@ -98,7 +98,7 @@ def test_a_question_for_a_number(query: str, asked: bool) -> None:
 )
 def test_a_text_that_tells_a_time(text: str, told: bool) -> None:
     """Last week, a weekday, a month and a year are times; may alone is none, since it is mostly a verb."""
-    assert query_features.text_features(text).time is told
+    assert query_features.tells_time(text) is told
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_text_that_tells_a_time(text: str, told: bool) -> None:
 )
 def test_a_text_that_tells_a_number(text: str, told: bool) -> None:
     """Digits are numbers, and so are the words of small ones."""
-    assert query_features.text_features(text).number is told
+    assert query_features.tells_number(text) is told
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_a_text_that_tells_a_number(text: str, told: bool) -> None:
 )
 def test_the_share_of_questions(text: str, share: float) -> None:
     """Asking is the share of sentences that end in a question mark."""
-    assert query_features.text_features(text).questions == share
+    assert query_features.questions(text) == share
 
 
 @quick
 @given(st.text(alphabet="ab .?!\n", max_size=40))
 def test_the_share_of_questions_is_a_share(text: str) -> None:
     """However a text is punctuated, the share is 0–1, and above zero just where a question mark stands."""
-    assert 0.0 <= query_features.text_features(text).questions <= 1.0
-    assert (query_features.text_features(text).questions > 0.0) == ("?" in text)
+    assert 0.0 <= query_features.questions(text) <= 1.0
+    assert (query_features.questions(text) > 0.0) == ("?" in text)
 
 
 def test_who_speaks_in_a_transcript() -> None:

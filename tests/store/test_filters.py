@@ -27,7 +27,7 @@ from recollect.ports.search import Term
 from recollect.store.sql import tables
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
-from recollect.store.sql.visibility import passing, visible
+from recollect.store.sql.visibility import passing, values_of, visible
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import ChromaIndex
@@ -306,8 +306,9 @@ def test_a_check_of_one_memory_reads_that_memory(crowd: Crowd, name: str) -> Non
 @pytest.mark.parametrize("name", sorted(set(ONLY) - {"sensitivity", "file"}))
 def test_a_list_of_what_passes_begins_with_the_filter(crowd: Crowd, name: str) -> None:
     """Whatever passes a filter is found through an index of what the filter asks, not by walking the namespace."""
+    view = seeing(**{name: ONLY[name]})
     with crowd.database.reading() as connection:
-        query = passing(connection, seeing(**{name: ONLY[name]}))
+        query = passing(view).params(values_of(connection, view))
     first = plan(crowd, query)[0]
     column = {"tags": "kind=? AND <expr>=?", "concepts": "kind=? AND <expr>=?"} | dict.fromkeys(
         ("since", "until"), "namespace_id=? AND <expr>"
@@ -317,6 +318,10 @@ def test_a_list_of_what_passes_begins_with_the_filter(crowd: Crowd, name: str) -
 
 def plan(crowd: Crowd, query: Any) -> list[str]:
     """Return the steps in which SQLite answers a query."""
+    asked: list[str] = []
     with crowd.database.reading() as connection:
-        compiled = query.compile(connection.engine, compile_kwargs={"literal_binds": True})
-        return [step[3] for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}")]
+        raw: Any = connection.connection.dbapi_connection
+        raw.set_trace_callback(asked.append)
+        connection.execute(query)
+        raw.set_trace_callback(None)
+        return [step[3] for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked[-1]}")]

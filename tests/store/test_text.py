@@ -250,11 +250,11 @@ def test_a_piece_is_found_in_every_text(parts: Any) -> None:
 
 def test_hidden_memories_are_not_found(parts: Any) -> None:
     """Expired and deleted memories are found by no search."""
-    gone, late = parts.add("quokka one", expires_at=parts.clock()), parts.add("quokka two")
+    parts.add("quokka one", expires_at=parts.clock())
+    late = parts.add("quokka two")
     parts.by_hand(f"UPDATE memory SET deleted_at = created_at WHERE id = {late}")
     assert parts.text.search([Term("quokka")], parts.view(), 9) == {}
     assert parts.text.substring("uokk", parts.view(), 9) == []
-    assert sorted(parts.text.words([gone, late, 99])) == [gone, late]
 
 
 def traces(folder: Path, words: list[str]) -> set[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from recollect.domain.enums import FactType, Sensitivity
@@ -12,7 +12,7 @@ from recollect.domain.requests import MemoryFilters
 
 @dataclass(frozen=True, slots=True)
 class RankingRow:
-    """What ranking needs to know of a memory beside its match."""
+    """What ranking needs to know of a memory; `words` are its distinct words, folded, with spaces between them."""
 
     id: int
     fact_type: FactType
@@ -25,10 +25,15 @@ class RankingRow:
     session_id: str | None
     position: int | None
     observed_at: datetime | None
+    content: str = ""
+    words: str = ""
 
 
 FILTERS: Final = tuple(MemoryFilters.model_fields)
 """What a query may ask of memories beside their match; a view carries each under the same name."""
+
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class View(MemoryFilters):
@@ -43,6 +48,11 @@ class View(MemoryFilters):
     def filtered(self) -> bool:
         """Say whether this view asks for less than everything the caller may see."""
         return any(getattr(self, name) not in (None, ()) for name in FILTERS)
+
+    @property
+    def shape(self) -> View:
+        """Return what this view shares with the same question of others and at other times."""
+        return self.model_copy(update={"namespaces": (), "now": _NEVER})
 
 
 @dataclass(frozen=True, slots=True)

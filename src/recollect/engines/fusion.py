@@ -52,17 +52,17 @@ class LearnedFusion:
         """
         if not found:
             return {}
-        signals = list(found.values())
-        by_words = self._odds("words", signals, replace(query, semantic=False))
-        odds = self._odds("fused", signals, query) if query.semantic else by_words
+        known = columns(list(found.values()), query)
+        by_words = self._odds("words", known, replace(query, semantic=False))
+        odds = self._odds("fused", known, query) if query.semantic else by_words
         return {
             number: max(float(match), _named(one, query, float(match)), _worded(one, float(words)))
             for (number, one), match, words in zip(found.items(), odds, by_words, strict=True)
         }
 
-    def _odds(self, network: str, found: Sequence[Signals], query: QuerySignals) -> Column:
+    def _odds(self, network: str, known: Mapping[str, Column], query: QuerySignals) -> Column:
         """Return the probability that each candidate answers the query: float32[n]."""
-        scores = self._networks[network].scores(found, query)
+        scores = self._networks[network].scores_of(known, query)
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0))), dtype=np.float32)
 
 

@@ -20,7 +20,8 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
     else:
         fields = {name: getattr(request, name) for name in request.model_fields_set - {"max_entries", "max_tokens"}}
         query = Query(**fields, limit=request.max_entries)
-        memories = [hit.memory for hit in ranking_of(app, query, view_of(app, query, caller)).hits]
+        with app.records.snapshot():
+            memories = [hit.memory for hit in ranking_of(app, query, view_of(app, query, caller)).hits]
     text, shown = fenced(memories, request.max_tokens, app.embedder.counter() or estimate)
     count_use(app, shown, app.clock(), caller, accessed=False)
     return Prompt(text, tuple(shown))

@@ -25,11 +25,12 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     0 has no floor: it asks for everything that passes, the best first. What could not be searched stands in the
     notes; it is never an error.
     """
-    view = view_of(app, query, caller)
-    ranking = ranking_of(app, query, view)
-    recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
-    if query.max_tokens is not None:
-        recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
+    with app.records.snapshot():
+        view = view_of(app, query, caller)
+        ranking = ranking_of(app, query, view)
+        recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
+        if query.max_tokens is not None:
+            recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import datetime
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 Date: TypeAlias = tuple[int | None, int, int | None]  # year, month, day
 
@@ -48,24 +47,20 @@ def asks_number(query: str) -> bool:
     return bool(_HOW_MANY.search(query))
 
 
-class TextFeatures(NamedTuple):
-    """Whether a text tells a time and a number, and which share (0–1) of its sentences are questions."""
-
-    time: bool
-    number: bool
-    questions: float
+def tells_time(text: str) -> bool:
+    """Say whether a text tells a time; that is also "last week" or a year."""
+    return not _TIMES.isdisjoint(_WORD.findall(text.lower()))
 
 
-@lru_cache(maxsize=2_000)  # most queries meet the same memories again
-def text_features(text: str) -> TextFeatures:
-    """Return what a text tells: times are also "last week" or a year, numbers also the words of small ones."""
-    words = frozenset(_WORD.findall(text.lower()))
-    sentences = max(len(_SENTENCES.findall(text)), 1)
-    return TextFeatures(
-        time=not _TIMES.isdisjoint(words),
-        number=bool(_DIGIT.search(text)) or not _NUMBERS.isdisjoint(words),
-        questions=min(text.count("?") / sentences, 1.0),
-    )
+def tells_number(text: str) -> bool:
+    """Say whether a text tells a number; that is also the word of a small one."""
+    return bool(_DIGIT.search(text)) or not _NUMBERS.isdisjoint(_WORD.findall(text.lower()))
+
+
+def questions(text: str) -> float:
+    """Return which share (0–1) of a text's sentences are questions."""
+    asked = text.count("?")
+    return min(asked / max(len(_SENTENCES.findall(text)), 1), 1.0) if asked else 0.0
 
 
 def transcript_speakers(text: str) -> frozenset[str]:

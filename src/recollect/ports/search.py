@@ -44,9 +44,6 @@ class Text(Protocol):
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
 
-    def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """Return the vocabulary of each memory: its distinct words, folded."""
-
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
         """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
 

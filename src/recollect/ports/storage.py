@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -273,7 +273,7 @@ class Records(Protocol):
     def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[Sensitivity] = ...) -> set[str]:
         """Return those of `hashes` (SHA-256 in hex) that are the content of a memory here of these levels."""
 
-    def speakers(self, view: View, words: Iterable[str]) -> list[str]:
+    def speakers(self, view: View, words: Collection[str]) -> list[str]:
         """Return who speaks where the view may look and has one of `words`, folded, in their name, sorted."""
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:

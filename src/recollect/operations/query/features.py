@@ -15,7 +15,7 @@ from recollect.operations.query.search import Found, search
 from recollect.operations.query.spelling_expansion import best_weight
 from recollect.policy import rank
 from recollect.policy.proximity import Proximity
-from recollect.policy.query_features import date_match, text_features
+from recollect.policy.query_features import date_match, questions, tells_number, tells_time
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import STOP_WORDS, stem
 from recollect.ports.app import App
@@ -47,20 +47,18 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     parsed = parse(query.query)
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=view.filtered and query.min_score == 0.0)
-    ids = list(dict.fromkeys([*found.neighbours, *(two for pair in found.neighbours.values() for two in pair)]))
-    rows = {one.id: one for one in app.records.ranking_rows(ids, view)}
-    words = app.text.words(list(rows))
+    rows = found.rows
+    words = {one: frozenset(row.words.split()) for one, row in rows.items()}
     measured = _Measured(
         query=parsed,
         found=found,
         rows=rows,
         words=words,
-        stems={one: frozenset(map(stem, words.get(one, ()))) for one in rows},
-        contents=app.records.contents(rows, view),
+        stems={one: frozenset(map(stem, held)) for one, held in words.items()},
         late=_late_interaction(app, found, list(rows)),
         proximity=Proximity(found.terms.weights),
     )
-    signals = {one: measured.signals(one) for one in found.neighbours if one in rows}
+    signals = {one: measured.signals(one) for one in found.neighbours}
     return Candidates(
         signals=signals,
         query=_query_signals(found),
@@ -100,24 +98,22 @@ def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, L
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What was found for a query and, for each candidate and neighbour, its words, their stems and its content."""
+    """What was found for a query and, for each candidate and neighbour, its words and their stems."""
 
     query: ParsedQuery
     found: Found
     rows: dict[int, RankingRow]
     words: dict[int, frozenset[str]]
     stems: dict[int, frozenset[str]]
-    contents: dict[int, str]
     late: dict[int, LateInteraction]
     proximity: Proximity
 
     def signals(self, one: int) -> Signals:
         query, found, row, stems = self.query, self.found, self.rows[one], self.stems[one]
-        content, weights, late = self.contents.get(one, ""), found.terms.weights, self.late.get(one)
+        content, weights, late = row.content, found.terms.weights, self.late.get(one)
         sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in self.rows}
         before = sides.get(-1)
         passage, phrase = (0.0, 0.0) if weights.keys().isdisjoint(stems) else self.proximity.shares(content)
-        text = text_features(content[:_FEATURED])
         return Signals(
             cosine=late.cosine if late else 0.0,
             bm25=found.bm25.get(one, 0.0),
@@ -133,10 +129,10 @@ class _Measured:
             after=self._neighbour(sides.get(1)),
             in_session=bool(sides),
             date_match=date_match(query.date, row.observed_at),
-            time_match=text.time and query.asks_time,
-            number_match=text.number and query.asks_number,
-            questions=text.questions,
-            questions_before=text_features(self.contents.get(before or 0, "")[:_FEATURED]).questions,
+            time_match=query.asks_time and tells_time(content[:_FEATURED]),
+            number_match=query.asks_number and tells_number(content[:_FEATURED]),
+            questions=questions(content[:_FEATURED]),
+            questions_before=questions(self.rows[before].content[:_FEATURED]) if before else 0.0,
             length=len(content),
             parts=self._parts(one),
             rarest=self._rarest(weights.keys() & stems),
@@ -152,7 +148,7 @@ class _Measured:
     def _parts(self, one: int) -> float:
         """Return the share (0–1) of the query that the memory holds, parts of longer words included."""
         terms, stems = self.found.terms, self.stems[one]
-        text = " ".join(self.words.get(one, ()))
+        text = self.rows[one].words
         return (
             sum(
                 weight
@@ -167,13 +163,13 @@ class _Measured:
 
         Names have digits, punctuation or capitals inside; a long word that nobody stored is one within a longer word.
         """
-        best, words = 0.0, self.words.get(one, frozenset())
+        best, words = 0.0, self.words[one]
         for phrase in self.query.identifiers:
             if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(content)):
                 best = max(best, self._rarest(map(stem, phrase.words)))
         known = self.found.terms.known
         if parts := [word for word in self.query.words if len(word) >= _NAME_PART and stem(word) not in known]:
-            text = " ".join(words)
+            text = self.rows[one].words
             best = max(best, _SUBSTRING * self._rarest(stem(word) for word in parts if word in text))
         return best
 
@@ -182,7 +178,7 @@ class _Measured:
         terms, stems, substring = self.found.terms, self.stems[one], self.found.substrings.get(one, 0.0)
         if not terms.spellings and not substring:
             return 0.0
-        words = self.words.get(one, frozenset())
+        words = self.words[one]
         spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
         share = sum(weight * (1.0 if word in stems else spelt.get(word, 0.0)) for word, weight in terms.weights.items())
         return max(share / terms.total, substring * _SUBSTRING)

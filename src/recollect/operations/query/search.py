@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from recollect.domain.search import View
+from recollect.domain.search import RankingRow, View
 from recollect.operations.query.parse import ParsedQuery, Phrase
-from recollect.operations.query.spelling_expansion import expansions
+from recollect.operations.query.spelling_expansion import expansions, joined_words
 from recollect.policy import rank
 from recollect.policy.query_features import transcript_speakers
 from recollect.policy.text.languages import is_english
@@ -66,7 +66,7 @@ class Found:
 
     `text` is the query as the model read it, `embedding` None where the vectors were not searched. `speakers` are
     those whom the query names. `neighbours` holds each candidate, what was found and what stands beside the best of
-    it, with its own neighbours in its session.
+    it, with its own neighbours in its session; `rows` has all of these.
     """
 
     terms: SearchTerms
@@ -75,6 +75,7 @@ class Found:
     substrings: dict[int, float]
     text: str
     embedding: TokenEmbeddings | None
+    rows: dict[int, RankingRow]
     neighbours: dict[int, tuple[int, ...]]
     notes: tuple[str, ...]
 
@@ -98,9 +99,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     }
     if newest and len(scores) < limit:
         scores = dict.fromkeys(app.records.newest(view, limit * _OVERFETCH), 0.0) | scores
-    beside = app.records.neighbours(_best(scores, _EXPANDED), view).values()
-    candidates = list(dict.fromkeys([*scores, *(two for pair in beside for two in pair)]))
-    neighbours = app.records.neighbours(candidates, view)
+    rows, neighbours = _with_neighbours(app, scores, view)
     return Found(
         terms=terms,
         bm25=bm25,
@@ -108,15 +107,35 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
         substrings=substrings,
         text=text,
         embedding=embedding,
-        neighbours={one: neighbours.get(one, ()) for one in candidates},
+        rows=rows,
+        neighbours=neighbours,
         notes=tuple(filter(None, (_corrected(terms), note))),
     )
 
 
+def _with_neighbours(
+    app: App, scores: Mapping[int, float], view: View
+) -> tuple[dict[int, RankingRow], dict[int, tuple[int, ...]]]:
+    """Read the neighbours of what was found and of what stands beside the best of it, and the rows of all these."""
+    neighbours = app.records.neighbours(scores, view)
+    best = (neighbours.get(one, ()) for one in _best(scores, _EXPANDED))
+    if beside := dict.fromkeys(two for pair in best for two in pair if two not in scores):
+        neighbours |= app.records.neighbours(beside, view)
+    ids = dict.fromkeys([*scores, *beside, *(two for pair in neighbours.values() for two in pair)])
+    rows = {one.id: one for one in app.records.ranking_rows(ids, view)}
+    return rows, {one: neighbours.get(one, ()) for one in (*scores, *beside) if one in rows}
+
+
 def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
-    """Choose the terms to search, weigh every stem by how rare it is, and look for spellings of unknown words."""
+    """Choose the terms to search, weigh every stem by how rare it is, and look for spellings of unknown words.
+
+    A word is used wherever another form of it stands.
+    """
     size = app.text.size(view)
-    uses = _uses(app, query, view)
+    alike = {word: forms(word) for word in query.words}
+    joined = joined_words(query)
+    stored = app.text.frequencies([*joined, *(one for found in alike.values() for one in found)], view)
+    uses = {word: count for word, found in alike.items() if (count := sum(stored.get(one, 0) for one in found))}
     rare = sorted(query.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size] or rare
@@ -126,7 +145,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         weight = rank.rarity(uses.get(word, 0), size) * certainty(word, word in uses)
         weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
     unknown = [word for word in telling if word not in uses]
-    expanded = expansions(app, query, unknown, view)
+    joined = {word: phrase for word, phrase in joined.items() if word in stored}
+    expanded = expansions(app, query, unknown, joined, view)
     compounds = query.compounds[:_MOST_TERMS]
     terms = [Term(text) for text in (*telling, *(one.text for one in compounds))]
     terms += [one for expansion in expanded for one in expansion.spellings]
@@ -144,14 +164,6 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
             (written, meant.text) for written, meant in corrections if meant.weight >= _SURE and _seen(app, meant, view)
         ),
     )
-
-
-def _uses(app: App, query: ParsedQuery, view: View) -> dict[str, int]:
-    """Return in how many memories each word or another form of it stands; words of unknown stems are absent."""
-    alike = {word: forms(word) for word in query.words}
-    stored = app.text.frequencies([one for found in alike.values() for one in found], view)
-    uses = {word: sum(stored.get(one, 0) for one in found) for word, found in alike.items()}
-    return {word: count for word, count in uses.items() if count}
 
 
 def _affordable(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
@@ -198,7 +210,7 @@ def _embedded(
         return query.text, None, ""
     if why := _unsearchable(app, query):
         return query.text, None, f"Vector search skipped: {why}"
-    transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS) if query.name_words else (), view).values()
+    transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS), view).values() if query.name_words else ()
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
     text = without_names(query.model_text, speakers | speaking)
     for written, meant in terms.corrections:

@@ -38,13 +38,23 @@ class Expansion:
     spellings: tuple[Term, ...]
 
 
-def expansions(app: App, query: ParsedQuery, unknown: Sequence[str], view: View) -> list[Expansion]:
-    """Return other spellings of words of the query, above all of those that are `unknown`.
+def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
+    """Return the words that parts of the query would make if they were written together."""
+    compounds = {_GAP.sub("", one.text): one for one in query.compounds if _GAP.search(one.text)}
+    compounds |= {_GAP.sub("", word): Phrase(word, (word,)) for word in query.words if _GAP.search(word)}
+    found = {one.text.replace(" ", ""): one for one in query.pairs} | compounds
+    return {joined: phrase for joined, phrase in found.items() if not joined.isdigit()}
+
+
+def expansions(
+    app: App, query: ParsedQuery, unknown: Sequence[str], joined: Mapping[str, Phrase], view: View
+) -> list[Expansion]:
+    """Return other spellings of words of the query, above all of those that are `unknown`; `joined` are stored ones.
 
     Words that the embedding model has a token of their own for are not misspelt, though nobody stored them: they get
     other spellings only where nothing of the query is stored, at half the weight.
     """
-    found = _joined(app, query, frozenset(unknown), view)
+    found = _joined(app, query, frozenset(unknown), joined, view)
     expanded = {word for one in found for word in one.words}
     left = [word for word in unknown if word not in expanded][:_MOST_WORDS]
     tokens = app.embedder.counter() if left else None
@@ -72,20 +82,17 @@ def best_weight(spellings: Iterable[Term], words: frozenset[str], stems: Collect
     return best
 
 
-def _joined(app: App, query: ParsedQuery, unknown: frozenset[str], view: View) -> list[Expansion]:
+def _joined(
+    app: App, query: ParsedQuery, unknown: frozenset[str], joined: Mapping[str, Phrase], view: View
+) -> list[Expansion]:
     """Spell what is written apart as the one stored word it makes, unless it is stored as it is written."""
-    compounds = {_GAP.sub("", one.text): one for one in query.compounds if _GAP.search(one.text)}
-    compounds |= {_GAP.sub("", word): Phrase(word, (word,)) for word in query.words if _GAP.search(word)}
-    phrases = {one.text.replace(" ", ""): one for one in query.pairs} | compounds
-    stored = app.text.frequencies([joined for joined in phrases if not joined.isdigit()], view) if phrases else {}
     found: list[Expansion] = []
-    for joined in stored:
-        written = phrases[joined].text
-        words = tuple(word for word in phrases[joined].words if word in query.words)
+    for word, phrase in joined.items():
+        words = tuple(one for one in phrase.words if one in query.words)
         sure = not unknown.isdisjoint(words)
-        if joined not in STOP_WORDS and (sure or not app.text.search([Term(written)], view, 1)):
-            weight = _COMPOUND if sure or joined in compounds else _JOINED
-            found.append(Expansion(written, words, (Term(joined, weight),)))
+        if word not in STOP_WORDS and (sure or not app.text.search([Term(phrase.text)], view, 1)):
+            weight = _JOINED if phrase in query.pairs and not sure else _COMPOUND
+            found.append(Expansion(phrase.text, words, (Term(word, weight),)))
     return found
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Dialect as Language
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction
-from sqlalchemy.types import Integer, Text
+from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
+from sqlalchemy.types import Text, UserDefinedType
 
 
 class Dialect(ABC):
@@ -60,11 +62,35 @@ class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
     inherit_cache = True
 
 
-class unindexed(GenericFunction[int]):  # noqa: N801 - a function of SQL
-    """A number as it is, which the planner should not look up in an index."""
+class unindexed(ReturnTypeFromArgs[Any]):  # noqa: N801 - a function of SQL
+    """A value as it is, which the planner should not look up in an index."""
 
-    type = Integer()
     inherit_cache = True
+
+
+class Listed(UserDefinedType[Iterable[Any]]):
+    """The type of a parameter that holds any number of numbers or texts, so that one statement serves for all."""
+
+    cache_ok = True
+
+    def bind_processor(self, dialect: Language) -> Callable[[Any], Any]:
+        """Pass an array on, or JSON where a database has none."""
+        return (lambda values: json.dumps(list(values))) if dialect.name == "sqlite" else list
+
+
+class any_of(GenericFunction[bool]):  # noqa: N801 - a function of SQL
+    """Whether the first argument is among the values of the second, a parameter of the type `Listed`.
+
+    It is not declared a truth value: where a database has none, that is compared with 1, which no index serves.
+    """
+
+    inherit_cache = True
+
+
+@compiles(any_of)
+def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
+    value, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{value} = ANY({listed})"
 
 
 @compiles(unindexed)

@@ -17,7 +17,7 @@ from recollect.store import journal
 from recollect.store.sql import facts, mapping, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, select_in
-from recollect.store.sql.visibility import alive, inside, namespace_ids, of_levels, passing, shown, visible
+from recollect.store.sql.visibility import alive, inside, namespace_ids, of_levels, passing, shown, values_of, visible
 
 _STEP: Final = timedelta(days=1)  # a shorter gain is not worth a line in the journal
 _memory = tables.memory.c
@@ -41,10 +41,11 @@ class SqlListQueries:
     def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
         """Return the ids of one page of what `view` may see, in `order`."""
         with self._database.reading() as connection:
-            query = select(_memory.id).where(_memory.id.in_(passing(connection, view)))
+            query = select(_memory.id).where(_memory.id.in_(passing(view)))
             if order is Order.USED:
                 query = query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id)
-            return list(connection.execute(query.order_by(*_ORDERS[order]).limit(limit).offset(offset)).scalars())
+            page = query.order_by(*_ORDERS[order]).limit(limit).offset(offset)
+            return list(connection.execute(page, values_of(connection, view)).scalars())
 
     def stats(self, view: View) -> Stats:
         """Count what the view may see by kind, and what of its levels is out of sight."""

@@ -12,21 +12,24 @@ from dataclasses import fields
 from typing import Any
 
 from pydantic import BaseModel
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, bindparam, func, select
 
 from recollect.domain.enums import EntityType, Scope, Sensitivity
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
 from recollect.ports.storage import Entry
-from recollect.store.sql.statements import select_in
-from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
+from recollect.store.sql.dialect import Listed, any_of
+from recollect.store.sql.tables import fact, journal, label, memory, memory_words, namespace, usage
 from recollect.store.sql.visibility import of_levels
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
 ENTITY = "entity_"
 """What the kinds of those labels begin with that are entities; the type follows."""
+
+IDS = bindparam("ids", type_=Listed())
+"""In a statement that is built once: the ids of memories."""
 
 _SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
 
@@ -46,9 +49,23 @@ _USAGE = [
 ]
 _NAMESPACE = namespace.c.name.label("namespace")
 _MEMORY = [*_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
-_RANKING = [*_columns(RankingRow, memory), *_USAGE]
+MEMORIES = (
+    select(*_MEMORY)
+    .join(namespace, namespace.c.id == memory.c.namespace_id)
+    .outerjoin(usage, usage.c.memory_id == memory.c.id)
+)
+"""All memories with their usage, for whoever adds conditions."""
+_WORDS = func.coalesce(memory_words.c.words, "").label("words")
+_OF_RANKING = {one.key: one for one in (*memory.c, *_USAGE, _WORDS)}
+RANKING = (
+    select(*(_OF_RANKING[name] for name in _fields(RankingRow)))
+    .outerjoin_from(memory, memory_words, memory_words.c.memory_id == memory.c.id)
+    .outerjoin(usage, usage.c.memory_id == memory.c.id)
+)
+"""The fields of a `RankingRow` of all memories, in their order."""
 FACTS = select(*_columns(Fact, fact), _NAMESPACE).join(namespace, namespace.c.id == fact.c.namespace_id)
 """All facts, for whoever adds conditions, order and limits."""
+_LABELS = select(label).where(any_of(label.c.memory_id, IDS)).order_by(label.c.position)
 _LINE = _columns(JournalEntry, journal)
 _LINKS = ("superseded_by", "merged_into")
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
@@ -56,31 +73,21 @@ _OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
 
 
 def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[Sensitivity]) -> list[Memory]:
-    """Read every memory that meets `condition`, with its labels and usage.
+    """Read every memory that meets `condition`, with its labels and usage."""
+    return memories(connection, connection.execute(MEMORIES.where(condition)), levels)
 
-    Where it gave way to a memory of none of these levels, it says 0 in the place of that one's id.
+
+def memories(connection: Connection, found: Iterable[Row[Any]], levels: Iterable[Sensitivity]) -> list[Memory]:
+    """Make memories of rows of `MEMORIES`, and read their labels.
+
+    Where one gave way to a memory of none of these levels, it says 0 in the place of that one's id.
     """
-    query = select(*_MEMORY).join(namespace, namespace.c.id == memory.c.namespace_id)
-    rows = (
-        connection.execute(query.outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)).mappings().all()
-    )
+    rows = [row._mapping for row in found]
     lists = dict(_lists(connection, [row["id"] for row in rows]))
     known = _let_in(connection, {row[name] for row in rows for name in _LINKS} - {None}, levels)
     links = ({name: known.get(row[name], 0) for name in _LINKS if row[name] is not None} for row in rows)
     more = ({"scope": scope_of(row["namespace"])} | lists[row["id"]] for row in rows)
     return [Memory(**{**row, **one, **two}) for row, one, two in zip(rows, more, links, strict=True)]
-
-
-def ranking_rows(connection: Connection, condition: ColumnElement[bool]) -> list[RankingRow]:
-    """Read what ranking needs of every memory that meets `condition`."""
-    query = select(*_RANKING).outerjoin(usage, usage.c.memory_id == memory.c.id).where(condition)
-    return [RankingRow(**row._mapping) for row in connection.execute(query)]
-
-
-def column(name: str, connection: Connection, condition: ColumnElement[bool]) -> list[tuple[int, str]]:
-    """Read (id, text) of every memory that meets `condition`, from its column of this name."""
-    query = select(memory.c.id, memory.c[name]).where(condition)
-    return [(row[0], row[1]) for row in connection.execute(query)]
 
 
 def facts(connection: Connection, query: Select[Any]) -> list[Fact]:
@@ -103,10 +110,14 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
 
 
-def _let_in(connection: Connection, ids: Iterable[int], levels: Iterable[Sensitivity]) -> dict[int, int]:
+def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[Sensitivity]) -> dict[int, int]:
     """Return those of `ids` that are memories of these levels."""
-    query = select(memory.c.id).where(of_levels(memory.c.sensitivity, levels, quarantined=True))
-    return {row.id: row.id for row in select_in(connection, query, memory.c.id, ids)}
+    if not ids:
+        return {}
+    query = select(memory.c.id).where(
+        any_of(memory.c.id, IDS), of_levels(memory.c.sensitivity, levels, quarantined=True)
+    )
+    return {one: one for one in connection.execute(query, {"ids": ids}).scalars()}
 
 
 def scope_of(name: str) -> Scope:
@@ -117,7 +128,7 @@ def scope_of(name: str) -> Scope:
 def _lists(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield for each memory its fields that hold several values."""
     labels: dict[tuple[int, str], tuple[str, ...]] = defaultdict(tuple)
-    for row in select_in(connection, select(label).order_by(label.c.position), label.c.memory_id, ids):
+    for row in connection.execute(_LABELS, {"ids": ids}) if ids else ():
         labels[row.memory_id, row.kind] += (row.value,)
     for one in ids:
         entities = tuple(Entity(name, kind) for kind in EntityType for name in labels[one, f"{ENTITY}{kind}"])

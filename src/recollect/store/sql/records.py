@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
+    Row,
+    Select,
+    bindparam,
     delete,
     exists,
     false,
@@ -30,19 +31,58 @@ from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, outcomes, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database
+from recollect.store.sql.dialect import Listed, any_of
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import UtcDateTime, memory
-from recollect.store.sql.visibility import inside, namespace_ids, of_levels, passing, shown, visible
+from recollect.store.sql.visibility import (
+    HERE,
+    LEVELS,
+    inside,
+    namespace_ids,
+    of_levels,
+    passing,
+    run_visible,
+    shown,
+    values_of,
+    visible,
+)
 from recollect.store.sql.writing import SqlWriting
-
-T = TypeVar("T")
-Read: TypeAlias = Callable[[Connection, ColumnElement[bool]], list[T]]
 
 _FLOAT = 4  # bytes
 PUBLIC_ONLY = (Sensitivity.PUBLIC,)
+_WORDS = bindparam("words", type_=Listed())
+
+_by_id = any_of(memory.c.id, mapping.IDS)
+_MEMORIES, _RANKING = mapping.MEMORIES.where(_by_id), mapping.RANKING.where(_by_id)
+_CONTENTS, _ABSTRACTS = (select(memory.c.id, one).where(_by_id) for one in (memory.c.content, memory.c.abstract))
+_said = (memory.c.namespace_id == tables.speaker.c.namespace_id) & (memory.c.speaker == tables.speaker.c.name)
+_SPEAKERS = select(tables.speaker.c.name).where(
+    any_of(tables.speaker.c.namespace_id, HERE),
+    any_of(tables.speaker.c.word, _WORDS),
+    exists().where(_said, any_of(memory.c.sensitivity, LEVELS)),
+)
+_queued = tables.outbox.c.memory_id
+_waiting = select(_queued).join(memory, memory.c.id == _queued).where(tables.outbox.c.embedded.is_(False))
+_waiting = _waiting.group_by(_queued).order_by(_queued).limit(bindparam("limit"))
+_waiting_here = _waiting.where(any_of(tables.outbox.c.namespace_id, HERE), any_of(memory.c.sensitivity, LEVELS))
+_unembedded = select(memory.c.id, memory.c.content, memory.c.content_hash).order_by(memory.c.id)
+_UNEMBEDDED, _UNEMBEDDED_HERE = (_unembedded.where(memory.c.id.in_(one)) for one in (_waiting, _waiting_here))
 _asked = memory.alias("asked")
+_away = memory.c.position - _asked.c.position
+_reach = bindparam("reach", type_=BigInteger)  # the last position there can be, and one more, is no INTEGER
+_NEIGHBOURS = (
+    select(_asked.c.id, memory.c.id)
+    .join_from(
+        _asked,
+        memory,
+        (memory.c.namespace_id == _asked.c.namespace_id) & (memory.c.session_id == _asked.c.session_id),
+    )
+    .where(any_of(_asked.c.id, mapping.IDS), memory.c.id != _asked.c.id)
+    .where(memory.c.position.between(_asked.c.position - _reach, _asked.c.position + _reach))
+    .order_by(func.abs(_away), _away, memory.c.id)
+)
 
 
 @dataclass(eq=False)
@@ -119,40 +159,37 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
-        read = partial(mapping.load, levels=view.sensitivities)
-        return {one.id: one for one in self._seen(ids, view, read)}
+        with self._database.reading() as connection:
+            found = self._seen(_MEMORIES, ids, view)
+            return {one.id: one for one in mapping.memories(connection, found, view.sensitivities)}
 
     def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
-        return self._seen(ids, view, mapping.ranking_rows)
+        return [RankingRow(*row) for row in map(tuple, self._seen(_RANKING, ids, view))]
 
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
-        return dict(self._seen(ids, view, partial(mapping.column, "content")))
+        return dict(map(tuple, self._seen(_CONTENTS, ids, view)))
 
     def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
-        return dict(self._seen(ids, view, partial(mapping.column, "abstract")))
+        return dict(map(tuple, self._seen(_ABSTRACTS, ids, view)))
 
-    def _seen(self, ids: Iterable[int], view: View, read: Read[T]) -> list[T]:
-        """Read, a batch at a time, what `view` may see of the memories of `ids`."""
+    def _seen(self, query: Select[Any], ids: Iterable[int], view: View) -> Sequence[Row[Any]]:
+        """Read what `view` may see of the memories of `ids`."""
         with self._database.reading() as connection:
-            seen = visible(connection, view)
-            return [one for batch in in_batches(ids) for one in read(connection, memory.c.id.in_(batch) & seen)]
+            return run_visible(connection, query, view, ids=ids).all()
 
     def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
         """Return those of `namespaces` in which something was ever stored."""
         with self._database.reading() as connection:
             return tuple(namespace_ids(connection, namespaces))
 
-    def speakers(self, view: View, words: Iterable[str]) -> list[str]:
+    def speakers(self, view: View, words: Collection[str]) -> list[str]:
         """Return who said or did something that the view may know of and has one of `words`, folded, in their name."""
-        speaker = tables.speaker.c
-        said = (memory.c.namespace_id == speaker.namespace_id) & (memory.c.speaker == speaker.name)
-        heard = exists().where(said, of_levels(memory.c.sensitivity, view.sensitivities))
         with self._database.reading() as connection:
-            query = select(speaker.name).where(inside(connection, view.namespaces, speaker.namespace_id), heard)
-            return sorted({row.name for row in select_in(connection, query, speaker.word, words)})
+            values = values_of(connection, view) | {"words": words}
+            return sorted(set(connection.execute(_SPEAKERS, values).scalars())) if words else []
 
     def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
         """Return for each memory of `ids` what `view` may see up to `reach` places from it in its session.
@@ -160,26 +197,16 @@ class SqlRecords(SqlListQueries, SqlFacts):
         The nearest come first, and of those as near the earlier one; a memory without neighbours is absent.
         """
         found: dict[int, tuple[int, ...]] = defaultdict(tuple)
-        away = memory.c.position - _asked.c.position
-        far = literal(reach, BigInteger)  # the last position there can be, and one more, is no INTEGER
-        same_session = (memory.c.namespace_id == _asked.c.namespace_id) & (memory.c.session_id == _asked.c.session_id)
         with self._database.reading() as connection:
-            query = (
-                select(_asked.c.id, memory.c.id)
-                .join_from(_asked, memory, same_session)
-                .where(memory.c.id != _asked.c.id, visible(connection, view))
-                .where(memory.c.position.between(_asked.c.position - far, _asked.c.position + far))
-                .order_by(func.abs(away), away, memory.c.id)
-            )
-            for one, neighbour in map(tuple, select_in(connection, query, _asked.c.id, ids)):
+            for one, neighbour in map(tuple, run_visible(connection, _NEIGHBOURS, view, ids=ids, reach=reach)):
                 found[one] += (neighbour,)
         return dict(found)
 
     def newest(self, view: View, limit: int) -> list[int]:
         """Return those `limit` memories that `view` may see and that were stored last."""
         with self._database.reading() as connection:
-            query = passing(connection, view).order_by(memory.c.id.desc()).limit(limit)
-            return list(connection.execute(query).scalars())
+            query = passing(view).order_by(memory.c.id.desc()).limit(limit)
+            return list(connection.execute(query, values_of(connection, view)).scalars())
 
     def count(self, view: View) -> int:
         """Count the memories that `view` may see."""
@@ -222,17 +249,12 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def unembedded(self, limit: int, view: View | None = None) -> list[UnembeddedMemory]:
         """Return memories, all or what the view may know of, that were written before the model was ready, in order."""
-        queued = tables.outbox.c.memory_id
-        waiting = select(queued).join(memory, memory.c.id == queued).where(tables.outbox.c.embedded.is_(False))
-        waiting = waiting.group_by(queued).order_by(queued).limit(limit)
         with self._database.reading() as connection:
-            if not store_metadata.embeds(connection, self._model):
-                return []
-            if view is not None:
-                here = inside(connection, view.namespaces, tables.outbox.c.namespace_id)
-                waiting = waiting.where(here, of_levels(memory.c.sensitivity, view.sensitivities))
-            query = select(memory.c.id, memory.c.content, memory.c.content_hash).where(memory.c.id.in_(waiting))
-            return [UnembeddedMemory(*row) for row in connection.execute(query.order_by(memory.c.id))]
+            here = {} if view is None else values_of(connection, view)
+            query = _UNEMBEDDED if view is None else _UNEMBEDDED_HERE
+            found = connection.execute(query, here | {"limit": limit}).all()
+            ours = found and store_metadata.embeds(connection, self._model)
+            return [UnembeddedMemory(*row) for row in found] if ours else []
 
     def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""

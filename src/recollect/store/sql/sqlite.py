@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect, folded, unindexed
+from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed
 from recollect.store.text import fts5_schema
 
 _PRAGMAS = (
@@ -49,9 +49,15 @@ def _lowered(element: folded, compiler: SQLCompiler, **options: Any) -> str:
     return f"lowered({compiler.process(element.clauses, **options)})"  # its own `lower` knows English letters only
 
 
+@compiles(any_of, "sqlite")
+def _in_json(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
+    value, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{value} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - our own text
+
+
 @compiles(unindexed, "sqlite")
-def _plus_zero(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
-    return f"({compiler.process(element.clauses, **options)} + 0)"
+def _with_plus(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    return f"+{compiler.process(element.clauses, **options)}"
 
 
 class Sqlite(Dialect):

@@ -14,10 +14,12 @@ GENERATION = "generation"
 SHADOW = "shadow."
 """What the names of the stamps of a generation under construction begin with."""
 
+_ALL = select(tables.store_metadata.c.name, tables.store_metadata.c.value)
+
 
 def read(connection: Connection) -> dict[str, str]:
     """Return every stamp."""
-    return {row.name: row.value for row in connection.execute(select(tables.store_metadata))}
+    return dict(map(tuple, connection.execute(_ALL)))
 
 
 def write(connection: Connection, values: Mapping[str, str]) -> None:

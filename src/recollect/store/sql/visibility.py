@@ -10,19 +10,39 @@ everything that carries a label once for each memory it checks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from recollect.domain.enums import EntityType, Sensitivity
 from recollect.domain.search import View
-from recollect.store.sql.dialect import folded, unindexed
-from recollect.store.sql.tables import QUARANTINED, label, memory, namespace
+from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
+from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
 _FILES = ("files_read", "files_modified")
 ENTITIES = tuple(f"entity_{one}" for one in EntityType)
+
+HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
+"""In a statement that is built once: the numbers of the view's namespaces, and its levels of sensitivity."""
+_NOW = bindparam("now", type_=UtcDateTime)
+_NAMESPACES = select(namespace.c.name, namespace.c.id).where(
+    any_of(namespace.c.name, bindparam("names", type_=Listed()))
+)
+_SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE), any_of(held.c.sensitivity, LEVELS))
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -33,9 +53,13 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     writes = connection.get_execution_options().get("write", False)
     known: dict[str, int] = {} if writes else connection.info.setdefault("namespaces", {})
     if missing := [name for name in names if name not in known]:
-        found = connection.execute(select(namespace.c.name, namespace.c.id).where(namespace.c.name.in_(missing)))
-        known |= {row.name: row.id for row in found}
+        known |= dict(map(tuple, connection.execute(_NAMESPACES, {"names": missing})))
     return {name: known[name] for name in names if name in known}
+
+
+def size(connection: Connection, view: View) -> int:
+    """Return how many memories of its levels the view's namespaces hold, whatever their state."""
+    return int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0)
 
 
 def shown() -> ColumnElement[bool]:
@@ -43,12 +67,12 @@ def shown() -> ColumnElement[bool]:
     return and_(memory.c.deleted_at.is_(None), memory.c.merged_into.is_(None))
 
 
-def unexpired(now: datetime) -> ColumnElement[bool]:
-    """Select what has not passed its time."""
-    return or_(memory.c.expires_at.is_(None), memory.c.expires_at > now)
+def unexpired(now: Any) -> ColumnElement[bool]:
+    """Select what has not passed its time, which is nearly all: no look-up should begin with it."""
+    return or_(memory.c.expires_at.is_(None), unindexed(memory.c.expires_at) > now)
 
 
-def alive(now: datetime) -> ColumnElement[bool]:
+def alive(now: Any) -> ColumnElement[bool]:
     """Select what is neither deleted, nor merged into another, nor expired."""
     return and_(shown(), unexpired(now))
 
@@ -67,14 +91,33 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
     A database may take the namespace for more selective than a list of ids and walk all of it at every look-up, so
     the condition is kept from its index.
     """
-    return _visible(view, tuple(namespace_ids(connection, view.namespaces).values()))
+    numbers = namespace_ids(connection, view.namespaces).values()
+    return _visible(view, unindexed(memory.c.namespace_id).in_(numbers), view.now)
 
 
-@lru_cache(maxsize=64)  # one recall asks several times, and building the condition costs as much as running it
-def _visible(view: View, namespaces: tuple[int, ...]) -> ColumnElement[bool]:
-    here = unindexed(memory.c.namespace_id).in_(namespaces)
+def _visible(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[bool]:
     current = [] if view.superseded else [memory.c.superseded_by.is_(None)]
-    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), alive(view.now), *current, *_asked(view))
+    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), alive(now), *current, *_asked(view))
+
+
+def run_visible(connection: Connection, query: Select[Any], view: View, **values: Any) -> CursorResult[Any]:
+    """Run `query` with `values` for what of it `view` may see.
+
+    A `query` that is built once, when its module is read, is built and compiled once for all views of one shape:
+    that costs more than running it.
+    """
+    return connection.execute(_seen(query, view.shape), values | values_of(connection, view))
+
+
+def values_of(connection: Connection, view: View) -> dict[str, Any]:
+    """Return the values of a view's parameters."""
+    here = namespace_ids(connection, view.namespaces).values()
+    return {"here": here, "levels": [str(level) for level in view.sensitivities], "now": view.now}
+
+
+@lru_cache(maxsize=256)
+def _seen(query: Select[Any], shape: View) -> Select[Any]:
+    return query.where(_visible(shape, any_of(unindexed(memory.c.namespace_id), HERE), _NOW))
 
 
 def inside(
@@ -84,14 +127,21 @@ def inside(
     return column.in_(namespace_ids(connection, list(namespaces)).values())
 
 
-def passing(connection: Connection, view: View) -> Select[int]:
-    """Select the id of everything that `view` may see; the look-up begins with the rarest label it asks for."""
-    seen = visible(connection, view)
-    rarest = next(iter(_labelled(view)), None)
+def passing(view: View) -> Select[int]:
+    """Select the id of everything that `view` may see, for the values of `values_of`.
+
+    The look-up begins with the rarest label that it asks for.
+    """
+    return _passing(view.shape)
+
+
+@lru_cache(maxsize=64)
+def _passing(shape: View) -> Select[int]:
+    rarest = next(iter(_labelled(shape)), None)
     if rarest is None:
-        return select(memory.c.id).where(seen, inside(connection, view.namespaces))
+        return _seen(select(memory.c.id).where(any_of(memory.c.namespace_id, HERE)), shape)
     labelled = select(memory.c.id).join(label, label.c.memory_id == memory.c.id)
-    return labelled.where(rarest, seen).distinct()
+    return _seen(labelled.where(rarest).distinct(), shape)
 
 
 def _asked(view: View) -> list[ColumnElement[bool]]:

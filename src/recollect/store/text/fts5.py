@@ -17,13 +17,28 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column,
 from recollect.domain.search import View
 from recollect.ports.search import Term
 from recollect.store.sql.tables import memory, store_metadata
-from recollect.store.sql.visibility import namespace_ids, visible
+from recollect.store.sql.visibility import namespace_ids, run_visible
 from recollect.store.text import spelling
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES
 from recollect.store.text.vocabulary import SqlVocabulary
 
 _TEXT = table("memory_text", column("rowid"), column("rank"))
 _TRIGRAM = table("memory_trigram", column("rowid"))
+_LIMIT: BindParameter[int] = bindparam("limit")
+_RANKED = (
+    select(_TEXT.c.rowid, _TEXT.c.rank)
+    .join_from(_TEXT, memory, memory.c.id == _TEXT.c.rowid)
+    .where(text("memory_text MATCH :match"))
+    .order_by(_TEXT.c.rank)
+    .limit(_LIMIT)
+)
+_EVERYTHING = memory.c.title + "\n" + memory.c.subtitle + "\n" + memory.c.content + "\n" + memory.c.keywords
+_HELD = (
+    select(_TRIGRAM.c.rowid)
+    .join_from(_TRIGRAM, memory, memory.c.id == _TRIGRAM.c.rowid)
+    .where(text("memory_trigram MATCH :match"), _EVERYTHING.like(bindparam("like"), escape="\\"))
+    .limit(_LIMIT)
+)
 _MERGED_PAGES = 200
 _MOST: Final = 300
 _MANY: Final = 3_000
@@ -70,14 +85,7 @@ class SqliteText(SqlVocabulary):
                 phrases = " OR ".join(quoted(one) for one in texts)
                 within = " OR ".join(f'"ns{number}"' for number in numbers)
                 match = f"ns : ({within}) AND {{title subtitle content keywords}} : ({phrases})"
-                query = (
-                    select(_TEXT.c.rowid, _TEXT.c.rank)
-                    .join_from(_TEXT, memory, memory.c.id == _TEXT.c.rowid)
-                    .where(text("memory_text MATCH :match"), visible(connection, view))
-                    .order_by(_TEXT.c.rank)
-                    .limit(limit)
-                )
-                for memory_id, rank in connection.execute(query, {"match": match}):
+                for memory_id, rank in map(tuple, run_visible(connection, _RANKED, view, match=match, limit=limit)):
                     scores[memory_id] += -rank * weight
         return dict(scores)
 
@@ -87,17 +95,9 @@ class SqliteText(SqlVocabulary):
         if not grams:
             return []
         like = "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"
-        everything = memory.c.title + "\n" + memory.c.subtitle + "\n" + memory.c.content + "\n" + memory.c.keywords
+        match = " AND ".join(quoted(gram) for gram in grams)
         with self._database.reading() as connection:
-            query = (
-                select(_TRIGRAM.c.rowid)
-                .join_from(_TRIGRAM, memory, memory.c.id == _TRIGRAM.c.rowid)
-                .where(text("memory_trigram MATCH :match"), visible(connection, view))
-                .where(everything.like(like, escape="\\"))
-                .limit(limit)
-            )
-            match = " AND ".join(quoted(gram) for gram in grams)
-            return list(connection.execute(query, {"match": match}).scalars())
+            return list(run_visible(connection, _HELD, view, match=match, like=like, limit=limit).scalars())
 
     def similar(self, word: str, view: View, limit: int) -> list[Term]:
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""

@@ -8,15 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import in_batches, insert_all, select_in
-from recollect.store.sql.tables import held, memory, memory_words, word
-from recollect.store.sql.visibility import inside, of_levels
+from recollect.store.sql.dialect import Listed, any_of
+from recollect.store.sql.statements import in_batches, insert_all
+from recollect.store.sql.tables import memory, memory_words, word
+from recollect.store.sql.visibility import HERE, LEVELS, size, values_of
+
+_FREQUENCIES = (
+    select(word.c.text, func.sum(word.c.uses))
+    .where(any_of(word.c.namespace_id, HERE), any_of(word.c.sensitivity, LEVELS))
+    .where(any_of(word.c.text, bindparam("words", type_=Listed())))
+    .group_by(word.c.text)
+)
 
 
 class SqlVocabulary:
@@ -25,27 +33,16 @@ class SqlVocabulary:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def words(self, ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """Return the vocabulary of each memory: its distinct words, folded."""
-        with self._database.reading() as connection:
-            rows = select_in(connection, select(memory_words), memory_words.c.memory_id, ids)
-            return {row.memory_id: frozenset(row.words.split()) for row in rows}
-
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
         """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
         with self._database.reading() as connection:
-            here = inside(connection, view.namespaces, word.c.namespace_id)
-            here &= of_levels(word.c.sensitivity, view.sensitivities)
-            query = select(word.c.text, func.sum(word.c.uses)).where(here, word.c.text.in_(words))
-            return {text: int(uses) for text, uses in connection.execute(query.group_by(word.c.text))}
+            values = values_of(connection, view) | {"words": words}
+            return {text: int(uses) for text, uses in connection.execute(_FREQUENCIES, values)} if words else {}
 
     def size(self, view: View) -> int:
         """Return how many memories of its levels the view's namespaces hold, whatever their state."""
         with self._database.reading() as connection:
-            here = inside(connection, view.namespaces, held.c.namespace_id)
-            here &= of_levels(held.c.sensitivity, view.sensitivities)
-            query = select(func.sum(held.c.memories)).where(here)
-            return int(connection.execute(query).scalar() or 0)
+            return size(connection, view)
 
     def rebuild(self, worded: Callable[[Memory], tuple[str, frozenset[str]]] | None = None) -> None:
         """Build the whole index and the vocabulary again from the memories.

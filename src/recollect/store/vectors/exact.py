@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sqlalchemy import Column, ColumnElement, Connection, Row, select, tuple_
+from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, cast, select
 
 from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import in_batches
+from recollect.store.sql.dialect import Listed, any_of
+from recollect.store.sql.mapping import IDS
 from recollect.store.vectors.outbox import as_vector, vectors_of
 
 if TYPE_CHECKING:
@@ -26,7 +28,19 @@ _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 8, 3  # those nearest by cosine; of all other memories one takes part
 
+_MOST_CHUNKS = 1_000_000
+
 _vector = tables.vector.c
+CHUNKS = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding).execution_options(
+    yield_per=_PAGE
+)
+"""All stored chunks, for whoever adds conditions."""
+_of_ids = any_of(_vector.memory_id, IDS)
+OF_IDS = CHUNKS.where(_of_ids)
+_place = cast(_vector.memory_id, BigInteger) * _MOST_CHUNKS + _vector.ordinal
+_TOKENS = select(_vector.memory_id, _vector.tokens).where(
+    _of_ids, any_of(_place, bindparam("places", type_=Listed())), _vector.tokens.is_not(None)
+)
 
 
 class SqlVectors:
@@ -39,7 +53,7 @@ class SqlVectors:
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
         with self._database.reading() as connection:
-            return scan(connection, vector, among(ids), len(ids)) if self._serves() else {}
+            return scan(connection, vector, len(ids), OF_IDS, {"ids": ids}) if self._serves() else {}
 
     def late_interaction(
         self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]
@@ -50,8 +64,9 @@ class SqlVectors:
         """
         near: dict[int, list[tuple[float, int]]] = defaultdict(list)
         with self._database.reading() as connection:
-            for row, cosine in _compared(connection, vector, [_vector.ordinal], among(ids if self._serves() else ())):
-                near[row.memory_id].append((-cosine, row.ordinal))
+            for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
+                for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
+                    near[chunk.memory_id].append((-cosine, chunk.ordinal))
             stored = _stored(connection, near) if len(tokens) else []
         late = _late(self._similarity, tokens, weights, stored) if len(tokens) else {}
         return {one: LateInteraction(-min(found)[0], *late.get(one, (None, None))) for one, found in near.items()}
@@ -68,10 +83,10 @@ class SqlVectors:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
         best: dict[int, tuple[float, int, int]] = {}
         with self._database.reading() as connection:
-            columns = [_vector.start, _vector.stop]
-            for row, cosine in _compared(connection, vector, columns, among(ids if self._serves() else ())):
-                found = (-cosine, row.start, row.stop)
-                best[row.memory_id] = min(found, best.get(row.memory_id, found))
+            for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
+                for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
+                    found = (-cosine, chunk.start, chunk.stop)
+                    best[chunk.memory_id] = min(found, best.get(chunk.memory_id, found))
         return {one: (start, stop) for one, (_, start, stop) in best.items()}
 
     def _serves(self) -> bool:
@@ -80,18 +95,18 @@ class SqlVectors:
             return store_metadata.embeds(connection, self._model)
 
 
-def among(ids: Iterable[int]) -> Iterator[ColumnElement[bool]]:
-    """Return conditions that together select the vectors of these memories."""
-    return map(_vector.memory_id.in_, in_batches(ids))
-
-
 def scan(
-    connection: Connection, vector: Vector, conditions: Iterable[ColumnElement[bool]], limit: int
+    connection: Connection, vector: Vector, limit: int, chunks: Select[Any], values: Mapping[str, Any]
 ) -> dict[int, float]:
-    """Compare `vector` with each stored one that meets one of `conditions`; return the `limit` nearest memories."""
+    """Compare `vector` with each chunk of a selection of `CHUNKS`; return the `limit` nearest memories."""
     best: dict[int, float] = {}
-    for row, cosine in _compared(connection, vector, [], conditions):
-        best[row.memory_id] = max(cosine, best.get(row.memory_id, -2.0))
+    for page, cosines in _compared(connection, vector, chunks, values):
+        nearest: dict[int, float] = {}
+        for place in np.argsort(-cosines, kind="stable"):
+            nearest.setdefault(page[place][0], float(cosines[place]))
+            if len(nearest) == limit:
+                break
+        best |= {one: max(cosine, best.get(one, -2.0)) for one, cosine in nearest.items()}
     return nearest_first(best, limit)
 
 
@@ -101,31 +116,21 @@ def nearest_first(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
 
 
 def _compared(
-    connection: Connection, vector: Vector, columns: Iterable[Column[Any]], conditions: Iterable[ColumnElement[bool]]
-) -> Iterator[tuple[Row[Any], float]]:
-    """Yield each stored chunk that meets one of `conditions` with its cosine; they are read a page at a time."""
-    query = select(_vector.memory_id, *columns, _vector.embedding).execution_options(yield_per=_PAGE)
-    for condition in conditions:
-        for page in connection.execute(query.where(condition)).partitions():
-            stored = as_vector(b"".join(row.embedding for row in page)).reshape(len(page), -1)
-            yield from zip(page, (stored @ vector).tolist(), strict=True)
+    connection: Connection, vector: Vector, chunks: Select[Any], values: Mapping[str, Any]
+) -> Iterator[tuple[Sequence[Row[Any]], Vector]]:
+    """Yield pages of a selection of `CHUNKS` with the cosine of each."""
+    for page in connection.execute(chunks, values).partitions():
+        stored = as_vector(b"".join([row[-1] for row in page])).reshape(len(page), -1)
+        yield page, stored @ vector
 
 
 def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]]) -> list[tuple[int, bytes]]:
     """Read the tokens of the chunks of each memory that are nearest, so that long documents cost little more."""
     order = enumerate(sorted(near, key=lambda one: (min(near[one]), one)))
     most = {one: _CHUNKS_OF_BEST if at < _BEST else _CHUNKS_OF_GOOD if at < _GOOD else 1 for at, one in order}
-    best = {one: sorted(found)[: most[one]] for one, found in near.items() if len(found) > most[one]}
-    conditions = list(among(one for one in near if one not in best))
-    for batch in in_batches(best):
-        places = [(one, ordinal) for one in batch for _, ordinal in best[one]]
-        # SQLite walks the whole table for pairs alone.
-        conditions.append(_vector.memory_id.in_(batch) & tuple_(_vector.memory_id, _vector.ordinal).in_(places))
-    found: list[tuple[int, bytes]] = []
-    for condition in conditions:
-        query = select(_vector.memory_id, _vector.tokens).where(condition, _vector.tokens.is_not(None))
-        found += [(row[0], row[1]) for row in connection.execute(query)]
-    return found
+    places = [one * _MOST_CHUNKS + place for one in near for _, place in heapq.nsmallest(most[one], near[one])]
+    rows = connection.execute(_TOKENS, {"ids": list(near), "places": places}) if near else ()
+    return [(memory_id, tokens) for memory_id, tokens in rows]
 
 
 def _late(

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, select
 
 from recollect.domain.search import View
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.statements import select_in
-from recollect.store.sql.visibility import namespace_ids, passing, visible
+from recollect.store.sql.dialect import any_of
+from recollect.store.sql.mapping import IDS
+from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
-from recollect.store.vectors.exact import SqlVectors, among, nearest_first, scan
+from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
 from recollect.store.vectors.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ log = logging.getLogger(__name__)
 _SCANNED = 2_000
 _CHUNKS_PER_MEMORY = 3
 _PATIENT = (4, 16)
+
+_BY_ID = select(tables.memory.c.id).where(any_of(tables.memory.c.id, IDS))
+_QUEUED = (tables.outbox.c.embedded.is_(True), any_of(tables.outbox.c.namespace_id, HERE))
+# The index knows what only waits for the model.
+_PENDING = select(tables.memory.c.id).where(tables.memory.c.id.in_(select(tables.outbox.c.memory_id).where(*_QUEUED)))
 
 
 @dataclass(eq=False)
@@ -62,15 +68,16 @@ class SqlChromaVectors(SqlVectors):
         with self._database.reading() as connection:
             if not self._serves():
                 return {}
-            candidates = passing(connection, view)
-            few = _few(connection, candidates) if view.filtered else None
+            small = view.filtered or size(connection, view) <= _SCANNED
+            few = _few(connection, view) if small else None
             if few is not None:
-                return scan(connection, vector, among(few), limit)
+                return scan(connection, vector, limit, OF_IDS, {"ids": few})
             near = self._indexed(connection, vector, view, limit)
-            if near is not None and len(near) < limit and (view.filtered or _few(connection, candidates) is None):
+            if near is not None and len(near) < limit and (small or _few(connection, view) is None):
                 near = self._indexed(connection, vector, view, limit, _PATIENT)
             if near is None or len(near) < limit:
-                return scan(connection, vector, [tables.vector.c.memory_id.in_(candidates)], limit)
+                chunks = CHUNKS.where(tables.vector.c.memory_id.in_(passing(view)))
+                return scan(connection, vector, limit, chunks, values_of(connection, view))
             return near
 
     def sync(self) -> None:
@@ -161,18 +168,14 @@ class SqlChromaVectors(SqlVectors):
             return None
         if self._model is not None and store_metadata.generation_of(known) != self._index.generation:
             return None
-        seen = visible(connection, view)
-        queued = tables.outbox.c.embedded.is_(True) & tables.outbox.c.namespace_id.in_(numbers.values())
-        pending = select(tables.outbox.c.memory_id).where(queued)  # the index knows what only waits for the model
-        waiting = select(tables.memory.c.id).where(seen, tables.memory.c.id.in_(pending))
-        fresh = scan(connection, vector, [tables.vector.c.memory_id.in_(waiting)], limit)
-        allowing = select(tables.memory.c.id).where(seen)
+        waiting = list(run_visible(connection, _PENDING, view).scalars())
+        fresh = scan(connection, vector, limit, OF_IDS, {"ids": waiting}) if waiting else {}
         near: dict[int, float] = {}
         for times in growth:
             found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
             if found is None:
                 return None
-            allowed = {row.id for row in select_in(connection, allowing, tables.memory.c.id, found)}
+            allowed = set(run_visible(connection, _BY_ID, view, ids=found).scalars())
             near = {one: cosine for one, cosine in found.items() if one in allowed} | fresh
             if len(near) >= limit:
                 break
@@ -190,7 +193,7 @@ class SqlChromaVectors(SqlVectors):
         return found
 
 
-def _few(connection: Connection, candidates: Select[int]) -> list[int] | None:
-    """Return the candidates where that is so little that looking at all of it is quick."""
-    ids = list(connection.execute(candidates.limit(_SCANNED + 1)).scalars())
+def _few(connection: Connection, view: View) -> list[int] | None:
+    """Return what the view may see where that is so little that looking at all of it is quick."""
+    ids = list(connection.execute(passing(view).limit(_SCANNED + 1), values_of(connection, view)).scalars())
     return ids if len(ids) <= _SCANNED else None
