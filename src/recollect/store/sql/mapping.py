@@ -114,10 +114,9 @@ def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[Sensi
     """Return those of `ids` that are memories of these levels."""
     if not ids:
         return {}
-    query = select(memory.c.id).where(
-        any_of(memory.c.id, IDS), of_levels(memory.c.sensitivity, levels, quarantined=True)
-    )
-    return {one: one for one in connection.execute(query, {"ids": ids}).scalars()}
+    let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+    found = connection.execute(select(memory.c.id).where(any_of(memory.c.id, IDS), let_in), {"ids": ids})
+    return {one: one for one in found.scalars()}
 
 
 def scope_of(name: str) -> Scope:
