@@ -6,16 +6,18 @@ import hmac
 import logging
 import time
 import traceback
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import RecollectError, StoreUnusable
+from recollect.errors import InvalidInput, RecollectError, StoreUnusable
 
 log = logging.getLogger(__name__)
 
+MOST = 2**26  # bytes of one request
 _LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -56,7 +58,7 @@ class TokenAuth:
         self._activity = activity
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 421 for another host, 403 for another origin, 401 for a wrong token."""
+        """Answer 421 for another host, 403 for another origin, 401 for a wrong token, 413 for too much."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -67,9 +69,11 @@ class TokenAuth:
             await _reject(403, "Cross-origin request rejected.")(scope, receive, send)
         elif not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
             await _reject(401, "Invalid token: it stands in `daemon.json` in the data folder.")(scope, receive, send)
+        elif _length(headers) > MOST:
+            await _reject(413, f"Request too large: at most {MOST} bytes.")(scope, receive, send)
         else:
             with self._activity:
-                await self._app(scope, receive, send)
+                await self._app(scope, _bounded(receive), send)
 
 
 def to_recollect_error(error: Exception) -> RecollectError:
@@ -106,6 +110,26 @@ def _hostname(address: bytes) -> str:
         return ""
 
 
+def _length(headers: Mapping[bytes, bytes]) -> int:
+    given = headers.get(b"content-length", b"")
+    return int(given) if given.isdigit() else 0
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Return what receives a body, also one of unsaid length, up to the bound."""
+    received = 0
+
+    async def receiving() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > MOST:
+            raise InvalidInput("request", f"Request too large: at most {MOST} bytes.")
+        return message
+
+    return receiving
+
+
 def _reject(status: int, message: str) -> JSONResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    headers = {"Connection": "close"} | ({"WWW-Authenticate": "Bearer"} if status == 401 else {})
     return JSONResponse({"error": "DaemonUnreachable", "message": message}, status, headers)

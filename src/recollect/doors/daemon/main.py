@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 import recollect
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.auth import to_recollect_error
+from recollect.doors.daemon.connections import BoundedProtocol
 from recollect.doors.daemon.launch import log_file, report_failure
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.daemon.server import Daemon
@@ -115,6 +116,7 @@ def _server(application: ASGIApp) -> uvicorn.Server:
     """Return the server, which SIGINT and SIGTERM stop; uvicorn raises them again afterwards, for these handlers."""
     configuration = uvicorn.Config(
         app=application,
+        http=BoundedProtocol,
         log_config=None,
         access_log=False,
         lifespan="on",

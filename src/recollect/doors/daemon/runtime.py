@@ -61,11 +61,13 @@ def read(folder: Path) -> Runtime | None:
 
 
 def published_by(folder: Path, pid: int) -> bool:
-    """Return whether the file exists and was written by `pid`."""
+    """Return whether the file exists and was written by `pid`; one that cannot be read just now has not gone."""
     try:
         found = _parsed((folder / NAME).read_bytes())
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:  # such as too many open files
+        return True
     return found is not None and found.pid == pid
 
 

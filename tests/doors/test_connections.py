@@ -1,0 +1,126 @@
+"""Connections to the daemon: silent ones end, too many over TCP are refused, too large a request is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from recollect.doors.daemon import auth, connections, runtime
+from recollect.doors.daemon.auth import Activity, TokenAuth
+from recollect.errors import InvalidInput
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n"
+Talk = Callable[[int], Awaitable[None]]
+
+
+async def _length(request: Request) -> PlainTextResponse:
+    try:
+        return PlainTextResponse(str(len(await request.body())))
+    except InvalidInput as error:
+        return PlainTextResponse(str(error), 422)
+
+
+def talk(talking: Talk) -> None:
+    """Serve on a free port while `talking` runs."""
+
+    async def run() -> None:
+        application = TokenAuth(Starlette(routes=[Route("/", _length, methods=["POST"])]), "token", Activity())
+        server = uvicorn.Server(
+            uvicorn.Config(application, http=connections.BoundedProtocol, log_config=None, lifespan="off")
+        )
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            serving = asyncio.create_task(server.serve([listener]))
+            await talking(listener.getsockname()[1])
+            server.should_exit = True
+            await serving
+
+    asyncio.run(run())
+
+
+async def asked(port: int, request: bytes) -> bytes:
+    """Return the answer to a request on a connection of its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(request)
+        return await reader.read(2_000)
+    finally:
+        writer.close()
+
+
+def test_a_silent_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection on which half a request came is closed; one that asked in time stays open."""
+    monkeypatch.setattr(connections, "FIRST_REQUEST", 0.2)
+
+    async def talking(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(HEAD + b"Content-Length: 2\r\n\r\nab")
+        assert (await reader.read(2_000)).endswith(b"2")
+        silent, half = await asyncio.open_connection("127.0.0.1", port)
+        half.write(HEAD)
+        with pytest.raises((ConnectionError, EOFError)):
+            await silent.readexactly(1)
+        half.close()
+        writer.write(HEAD + b"Content-Length: 3\r\n\r\nabc")
+        assert (await reader.read(2_000)).endswith(b"3")
+        writer.close()
+
+    talk(talking)
+
+
+def test_too_many_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those beyond the bound are closed at once; when others end there is room again."""
+    monkeypatch.setattr(connections, "MOST_OVER_TCP", 3)
+
+    async def talking(port: int) -> None:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        late, refused = await asyncio.open_connection("127.0.0.1", port)
+        with pytest.raises((ConnectionError, EOFError)):
+            await late.readexactly(1)
+        refused.close()
+        for _, writer in held:
+            writer.close()
+        answer = b""
+        while not answer:
+            try:
+                answer = await asked(port, HEAD + b"Content-Length: 1\r\n\r\nx")
+            except ConnectionError:
+                await asyncio.sleep(0.01)
+        assert answer.startswith(b"HTTP/1.1 200")
+
+    talk(talking)
+
+
+def test_too_large_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that says that it is too large is refused before it is read, one that does not while it is read."""
+    monkeypatch.setattr(auth, "MOST", 100)
+
+    async def talking(port: int) -> None:
+        said = await asked(port, HEAD + b"Content-Length: 101\r\n\r\n" + b"x" * 101)
+        assert said.startswith(b"HTTP/1.1 413")
+        unsaid = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"3c\r\n" + b"x" * 60 + b"\r\n"
+        found = await asked(port, unsaid + b"3c\r\n" + b"x" * 60 + b"\r\n0\r\n\r\n")
+        assert b"at most 100 bytes" in found
+        assert (await asked(port, HEAD + b"Content-Length: 100\r\n\r\n" + b"x" * 100)).endswith(b"100")
+
+    talk(talking)
+
+
+def test_a_file_that_cannot_be_read_just_now_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a free file descriptor the daemon does not take its runtime file for removed."""
+    assert not runtime.published_by(tmp_path, 1)
+
+    def full(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_bytes", full)
+    assert runtime.published_by(tmp_path, 1)
