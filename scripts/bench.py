@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +42,7 @@ OBJECTS = "customer invoices|session tokens|product images|audit events|price li
 REASONS = (
     "after the outage in|because of the limit set in|as agreed in|since the migration of|until the review in".split("|")
 )
+PORTS = ("records", "text", "vectors", "embedder", "fusion")
 SINGLE = 200
 SESSION = 40
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December".split("|")
@@ -57,14 +60,46 @@ def sentences(count: int) -> list[str]:
     ]
 
 
-def timed(work: Callable[[Any], Any], over: Iterable[Any]) -> list[float]:
-    """Return how many milliseconds `work` takes for each of `over`."""
+def timed(
+    work: Callable[[Any], Any], over: Iterable[Any], clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Return how many milliseconds `work` takes for each of `over`, by the `clock`."""
     taken = []
     for one in over:
-        start = time.perf_counter()
+        start = clock()
         work(one)
-        taken.append((time.perf_counter() - start) * 1e3)
+        taken.append((clock() - start) * 1e3)
     return taken
+
+
+class Timed:
+    """A port that notes under `spent` how many milliseconds of this thread's CPU each of its methods takes."""
+
+    def __init__(self, port: object, name: str, spent: dict[str, float]) -> None:
+        self._port, self._name, self._spent = port, name, spent
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the port's own attribute; calling a method of it is timed."""
+        own = getattr(self._port, name)
+        return own if not callable(own) else lambda *given, **named: self._timed(name, own, given, named)
+
+    def _timed(self, name: str, method: Callable[..., Any], given: Any, named: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return method(*given, **named)
+        finally:
+            self._spent[f"{self._name}.{name}"] += (time.thread_time() - start) * 1e3
+
+
+def stages(app: App, caller: Caller, queries: list[str]) -> dict[str, float]:
+    """Return the CPU milliseconds of each stage of a recall: the ports' methods, and the Python between them."""
+    spent: dict[str, float] = defaultdict(float)
+    ports = {name: Timed(getattr(app, name), name, spent) for name in PORTS}
+    watched, start = replace(app, **ports), time.thread_time()
+    for text in queries:
+        recollect.recall(watched, Query(query=text), caller)
+    spent["between"] = (time.thread_time() - start) * 1e3 - sum(spent.values())
+    return {name: round(ms / len(queries), 2) for name, ms in sorted(spent.items(), key=lambda one: -one[1])}
 
 
 def spread(taken: list[float]) -> dict[str, float]:
@@ -97,7 +132,7 @@ def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
 
 
 def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
-    """Measure recall and its parts by turns, so that whatever else the machine does meanwhile slows all of them."""
+    """Measure the CPU time of recall and its parts by turns; wall time would tell what else the machine does."""
     view = View(namespaces=caller.namespaces(), now=app.clock())
     index: Any = app.vectors
     home = caller.namespaces()[1]
@@ -111,10 +146,11 @@ def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
     }
     for work in works.values():
         timed(work, queries[:20])
-    taken = [{name: timed(work, [text])[0] for name, work in works.items()} for text in queries]
+    taken = [{name: timed(work, [text], time.process_time)[0] for name, work in works.items()} for text in queries]
     found: dict[str, Any] = {name: spread([one[name] for one in taken]) for name in works}
     found["bare sum"] = spread([sum(ms for name, ms in one.items() if name != "recall") for one in taken])
     found["recall / bare sum"] = {"ratio": round(found["recall"]["p50_ms"] / found["bare sum"]["p50_ms"], 2)}
+    found["stages of recall"] = stages(app, caller, queries)
     return found
 
 

@@ -53,10 +53,11 @@ def test_the_words_of_a_query_lead_to_the_memories(parts: Any, planned: Any) -> 
     """A search begins in the text index and looks up what it found there."""
     steps = planned(lambda: parts.text.search([Term("turn")], parts.view(), 10))
     assert [step.split(" USING")[0] for step in steps] == [
+        "SCAN held",  # a row for each namespace and level
         "SCAN memory_text VIRTUAL TABLE INDEX 32:M5",
         "SEARCH memory",
     ]
-    assert steps[1].endswith("INTEGER PRIMARY KEY (rowid=?)")
+    assert steps[2].endswith("INTEGER PRIMARY KEY (rowid=?)")
 
 
 def test_counts_and_names_walk_nothing(parts: Any, planned: Any) -> None:

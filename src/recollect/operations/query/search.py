@@ -138,7 +138,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     uses = {word: count for word, found in alike.items() if (count := sum(stored.get(one, 0) for one in found))}
     rare = sorted(query.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
-    telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size] or rare
+    telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size]
+    telling = telling or (rare if size < _LARGE or _unsearchable(app, query) else [])  # vectors rank what all share
     telling = _affordable(telling, uses)[:_MOST_TERMS]
     weights: dict[str, float] = {}
     for word in rare:
@@ -206,7 +207,7 @@ def _embedded(
 
     Return the text, its embedding, and a note on what cannot be found by it.
     """
-    if not terms.terms:  # punctuation alone asks for nothing
+    if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
     if why := _unsearchable(app, query):
         return query.text, None, f"Vector search skipped: {why}"

@@ -7,12 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Executable,
+    Integer,
     Row,
     Select,
     bindparam,
@@ -21,7 +24,6 @@ from sqlalchemy import (
     false,
     func,
     insert,
-    literal,
     select,
 )
 
@@ -32,7 +34,7 @@ from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, outcomes, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Listed, any_of
+from recollect.store.sql.dialect import Dialect, Listed, any_of
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
@@ -84,6 +86,20 @@ _NEIGHBOURS = (
     .where(memory.c.position.between(_asked.c.position - _reach, _asked.c.position + _reach))
     .order_by(func.abs(_away), _away, memory.c.id)
 )
+
+
+@lru_cache
+def _counting(dialect: Dialect) -> Executable:
+    """Return the statement that adds `accessed` and `recalled` to what is counted of the memories `ids`."""
+    numbers = (bindparam(name, type_=Integer) for name in ("accessed", "recalled"))
+    known = select(memory.c.id, *numbers, bindparam("at", type_=UtcDateTime)).where(_by_id).order_by(memory.c.id)
+    names = ["memory_id", "accessed_count", "recalled_count", "last_accessed_at"]
+    held = known.with_for_update(read=True, key_share=True, skip_locked=True)
+    counted = dialect.insert(tables.usage).from_select(names, held)
+    more = {name: tables.usage.c[name] + counted.excluded[name] for name in names[1:3]}
+    latest = {"last_accessed_at": counted.excluded["last_accessed_at"]}
+    statement: Executable = counted.on_conflict_do_update(index_elements=["memory_id"], set_=more | latest)
+    return statement
 
 
 @dataclass(eq=False)
@@ -223,17 +239,9 @@ class SqlRecords(SqlListQueries, SqlFacts):
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
         """Count one use of each memory; no writer is waited for, and one that is being deleted is left out."""
-        zero, one = literal(0), literal(1)
-        known = select(memory.c.id, one if accessed else zero, zero if accessed else one, literal(at, UtcDateTime))
-        known = known.where(memory.c.id.in_(ids)).order_by(memory.c.id)
-        names = ["memory_id", "accessed_count", "recalled_count", "last_accessed_at"]
+        values = {"ids": ids, "accessed": int(accessed), "recalled": int(not accessed), "at": at}
         with self._database.writing() as connection:
-            held = known.with_for_update(read=True, key_share=True, skip_locked=True)
-            counted = self._database.dialect.insert(tables.usage).from_select(names, held)
-            more = {name: tables.usage.c[name] + counted.excluded[name] for name in names[1:3]}
-            connection.execute(
-                counted.on_conflict_do_update(index_elements=["memory_id"], set_=more | {"last_accessed_at": at})
-            )
+            connection.execute(_counting(self._database.dialect), values)
 
     def drop_outcomes(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`: nobody retries those any more."""

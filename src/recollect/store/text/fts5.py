@@ -12,18 +12,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
+from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, func, select, table, text
 
 from recollect.domain.search import View
 from recollect.ports.search import Term
-from recollect.store.sql.tables import memory, store_metadata
-from recollect.store.sql.visibility import namespace_ids, run_visible
+from recollect.store.sql.dialect import any_of
+from recollect.store.sql.tables import held, memory, store_metadata
+from recollect.store.sql.visibility import HERE, namespace_ids, run_visible, values_of
 from recollect.store.text import spelling
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES
 from recollect.store.text.vocabulary import SqlVocabulary
 
 _TEXT = table("memory_text", column("rowid"), column("rank"))
 _TRIGRAM = table("memory_trigram", column("rowid"))
+_mine = func.sum(held.c.memories).filter(any_of(held.c.namespace_id, HERE))
+_SHARE = select(_mine, func.coalesce(func.sum(held.c.memories), 0))
 _LIMIT: BindParameter[int] = bindparam("limit")
 _RANKED = (
     select(_TEXT.c.rowid, _TEXT.c.rank)
@@ -81,10 +84,13 @@ class SqliteText(SqlVocabulary):
             numbers = namespace_ids(connection, view.namespaces).values()
             if not numbers:
                 return {}
+            mine, every = connection.execute(_SHARE, values_of(connection, view)).one()
+            within = " OR ".join(f'"ns{number}"' for number in numbers)
+            # The index walks all of a namespace to keep to it; where we hold most of the store, that costs more.
+            here = f"ns : ({within}) AND " if 2 * (mine or 0) < every else ""
             for weight, texts in groups.items():
                 phrases = " OR ".join(quoted(one) for one in texts)
-                within = " OR ".join(f'"ns{number}"' for number in numbers)
-                match = f"ns : ({within}) AND {{title subtitle content keywords}} : ({phrases})"
+                match = f"{here}{{title subtitle content keywords}} : ({phrases})"
                 for memory_id, rank in map(tuple, run_visible(connection, _RANKED, view, match=match, limit=limit)):
                     scores[memory_id] += -rank * weight
         return dict(scores)

@@ -1,0 +1,68 @@
+"""Statements: how often one recall asks the database, and that an exact scan answers as the vector index does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from callers import ADA
+from recollect import App, Draft, Query, recall, remember
+from recollect.operations.query import search
+from recollect.operations.visibility import view_of
+from recollect.store.vectors import vector_search
+
+MOST = 24
+NOTES = [f"The {thing} keeps its settings in {place}." for thing in ("daemon", "index", "gate") for place in "abcdefgh"]
+
+
+@pytest.fixture
+def notes(app: App) -> App:
+    """Return a store with some notes, each in a session, so that there are neighbours to read."""
+    for number, text in enumerate(NOTES):
+        remember(app, Draft(content=text, session_id="s1", position=number), ADA)
+    return app
+
+
+def statements(app: App, query: Query) -> list[str]:
+    """Return what one recall asks the database within its one read transaction, the counting of uses aside."""
+    index: Any = app.vectors
+    asked: list[str] = []
+    listener = lambda *told: asked.append(told[2])  # noqa: E731
+    engine = index._database.engine
+    recall(app, query, ADA)
+    event.listen(engine, "before_cursor_execute", listener)
+    recall(app, query, ADA)
+    event.remove(engine, "before_cursor_execute", listener)
+    assert asked.count("BEGIN") == 1
+    return [one for one in asked if one.startswith(("SELECT", "WITH"))]
+
+
+@pytest.mark.parametrize("filters", [{}, {"fact_type": "general"}])
+def test_a_recall_asks_the_database_a_few_times(notes: App, filters: dict[str, Any]) -> None:
+    """One recall is one read transaction of at most 24 statements, however many memories it looks at."""
+    few = statements(notes, Query(query="Where does the daemon keep its settings?", limit=1, **filters))
+    many = statements(notes, Query(query="Where does the daemon keep its settings?", limit=20, **filters))
+    assert len(few) <= MOST
+    assert len(many) == len(few)
+
+
+def test_a_scan_answers_as_the_index_does(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small namespace is scanned exactly, and the nearest memories are those that the index finds."""
+    vector = notes.embedder.read(["Where are the settings of the gate?"], "query")[0].vector
+    view = view_of(notes, Query(query="gate"), ADA)
+    scanned = notes.vectors.nearest(vector, view, 10)
+    notes.vectors.sync()
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
+    indexed = notes.vectors.nearest(vector, view, 10)
+    assert list(indexed) == list(scanned)
+    assert indexed == pytest.approx(scanned, abs=1e-5)
+
+
+def test_what_all_memories_share_is_left_to_the_vectors(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large store a word of nearly every memory is not looked up: that would rank all of them."""
+    monkeypatch.setattr(search, "_LARGE", len(NOTES))
+    assert not any("MATCH" in one for one in statements(notes, Query(query="settings")))
+    assert any("MATCH" in one for one in statements(notes, Query(query="daemon settings c")))
+    assert recall(notes, Query(query="settings"), ADA).hits
