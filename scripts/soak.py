@@ -1,4 +1,4 @@
-"""Endurance at full size: kill writers, crowd a daemon and kill it, kill moves to another model, until time is up.
+"""Endurance at full size: kill writers, crowd and kill a daemon, kill moves to another model, make random calls.
 
 The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own.
 """
@@ -30,8 +30,12 @@ from daemons import Place, open_place  # noqa: E402
 from kills import kill_writers  # noqa: E402
 from moves import kill_movers, make_stage  # noqa: E402
 
+from random_calls import Time, judged  # noqa: E402
+from stores import open_app  # noqa: E402
+
 WRITERS, MOVES, MEMORIES = 24, 2, 120
 AGENTS, CALLS, KILLS = 20, 100, 3
+RANDOM_CALLS = 1_000
 
 
 @dataclass
@@ -91,7 +95,23 @@ def moves(place: Place, clock: Clock, chance: random.Random) -> int:
     return kill_movers(stage, clock.seeds(chance, MOVES))
 
 
-KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {"writers": writers, "moves": moves, "crowd": crowd}
+def callers(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Let random callers make random calls of every operation, and compare each with a model of the rules."""
+    time_there = Time()
+    with open_app(place.settings, clock=time_there) as app:
+        model = judged(app, place.settings.folder, time_there, chance.randrange(10**9), RANDOM_CALLS, clock.left)
+    shown = f"{model.changes} rows changed, {model.names} ids, {model.marks} texts and {model.counts} counts shown"
+    clock.progress.console.print(f"{model.calls} calls: {shown}, {len(model.breaches)} against the rules")
+    assert not model.breaches, "\n".join(model.breaches[:5])
+    return model.calls
+
+
+KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
+    "writers": writers,
+    "moves": moves,
+    "crowd": crowd,
+    "callers": callers,
+}
 
 
 def main() -> int:
@@ -128,7 +148,7 @@ def _one_round(folder: Path, name: str, clock: Clock, chance: random.Random, tal
 
 def _summed_up(console: Console, tallies: dict[str, Tally], folder: Path) -> int:
     table = Table()
-    for name in ("kind", "rounds", "kills", "minutes", ""):
+    for name in ("kind", "rounds", "kills, calls", "minutes", ""):
         table.add_column(name, justify="left" if name in ("kind", "") else "right")
     for name, one in tallies.items():
         verdict = "failed" if one.failure else "held" if one.rounds else "no time"

@@ -12,10 +12,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, text
 
+from recollect.domain.requests import Caller
+from recollect.gate import clear
 from recollect.store.journal_state import Signed, Subject, states_of, subject_of
 from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import journal
@@ -58,6 +61,7 @@ def extend(
     changes: Iterable[tuple[int | None, str, dict[str, Any]]],
 ) -> None:
     """Add a line for each memory, its level and what changed in it, inside the transaction that has written it."""
+    refuse_secret_names(namespace, actor)
     newest = select(journal.c.hash).where(journal.c.namespace == namespace).order_by(journal.c.id.desc()).limit(1)
     previous = connection.execute(newest).scalar() or FIRST
     wanted = [(one, level, changed, subject_of(one, changed)) for one, level, changed in changes]
@@ -69,6 +73,18 @@ def extend(
         rows.append(line | {"previous": previous, "hash": chained(previous, line)})
         previous = rows[-1]["hash"]
     insert_all(connection, journal, rows)
+
+
+@lru_cache(maxsize=256)
+def refuse_secret_names(namespace: str, actor: str) -> None:
+    """Raise `SecretFound` for a user, team or project whose name holds a secret; every write comes by here.
+
+    It is not journalled: the line itself would hold the secret.
+    """
+    scope, _, name = namespace.partition(":")
+    team, _, project = name.partition("/") if scope == "project" else (name * (scope == "team"), "", "")
+    named = {"team": team, "project": project, "user": name if scope == "user" and name != actor else actor}
+    clear(Caller.model_construct(**named))
 
 
 def walk(connection: Connection, newest: int | None = None) -> Walked:

@@ -1,0 +1,40 @@
+"""Random calls by random callers over every operation: no row, count, id or text shows or changes that must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import true
+
+from random_calls import Time, judged
+from recollect import App, Settings
+from stores import open_app
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def store(settings: Settings, time: Time) -> Iterator[App]:
+    """Return an empty store on a clock that the calls move."""
+    with open_app(settings, clock=time) as app:
+        yield app
+
+
+def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Settings, time: Time) -> None:
+    """An independent model of the rules agrees with every answer and every changed row."""
+    model = judged(store, settings.folder, time, 1, 150)
+    assert model.breaches == []
+    assert min(model.changes, model.names, model.marks, model.counts) > 5
+
+
+@pytest.mark.parametrize("room", ["writing", "visibility", "facts", "records", "export_reader"])
+def test_the_model_notices(
+    store: App, settings: Settings, time: Time, monkeypatch: pytest.MonkeyPatch, room: str
+) -> None:
+    """Where one part of the store forgets the levels, the model says so."""
+    monkeypatch.setattr(f"recollect.store.sql.{room}.of_levels", lambda *_, **__: true())
+    assert judged(store, settings.folder, time, 1, 120).breaches
