@@ -83,8 +83,8 @@ def refuse_secret_names(namespace: str, actor: str) -> None:
     """
     scope, _, name = namespace.partition(":")
     team, _, project = name.partition("/") if scope == "project" else (name * (scope == "team"), "", "")
-    named = {"team": team, "project": project, "user": name if scope == "user" and name != actor else actor}
-    clear(Caller.model_construct(**named))
+    for user in {actor, name if scope == "user" else actor}:
+        clear(Caller.model_construct(user=user, team=team, project=project))
 
 
 def walk(connection: Connection, newest: int | None = None) -> Walked:
