@@ -434,6 +434,9 @@ def _in_object(call: RandomCall, found: dict[str, Any]) -> Iterator[tuple[str, i
     if call.name in ("export_page", "history") and "id" not in found:
         yield from _journalled(found)
         return
+    if call.name == "export_page" and "actor" in found:
+        yield from [(f"{_ONCE}memory", found["memory_id"])] if "memory_id" in found else []
+        return
     for name in ("superseded_by", "merged_into", "memory_id"):
         if str(found.get(name) or "0") != "0":
             yield "memory", int(found[name])

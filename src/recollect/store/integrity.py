@@ -2,6 +2,8 @@
 
 A quick look reads a part of the journal and of the vectors; a deep one reads everything. A part that cannot be read is
 a finding like any other.
+
+What is well is told without numbers: how much a store holds is not everybody's to know.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ from recollect.store.sql import tables
 from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import schema_faults
-from recollect.store.sql.statements import count
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
@@ -84,7 +85,10 @@ def examine(
     if embed is not None:
         checks.append(_looked(database, "embeddings", lambda one: _embeddings(one, embed, deep=deep)))
     advice = "Wait a moment; when it stays, run `recollect reindex`."
-    return [*checks, Check("outbox", not waiting, f"{len(waiting)} memories wait for the vector index", advice)]
+    return [
+        *checks,
+        Check("outbox", not waiting, "memories wait for the vector index" if waiting else "nothing waits", advice),
+    ]
 
 
 def faults(database: Database) -> list[str]:
@@ -122,11 +126,7 @@ def _looked(database: Database, name: str, look: Callable[[Connection], Check]) 
 
 def _database(connection: Connection, database: Database) -> Check:
     damage = database.dialect.damage(connection)
-    if damage:
-        return Check("database", False, damage, _DAMAGED)
-    memories, spaces = count(connection, memory), count(connection, namespace)
-    size = f", {database.file.stat().st_size / 1e6:.1f} MB" if database.file else ""
-    return Check("database", True, f"{memories} memories in {spaces} namespaces{size}")
+    return Check("database", not damage, damage or "its pages are sound", _DAMAGED)
 
 
 def _schema(connection: Connection, database: Database) -> Check:
@@ -135,8 +135,8 @@ def _schema(connection: Connection, database: Database) -> Check:
 
 
 def _journal(connection: Connection, *, deep: bool) -> Check:
-    lines, found = tampered(connection, deep=deep)
-    seen = f"{lines} lines, chains whole, the rows are as they say"
+    _, found = tampered(connection, deep=deep)
+    seen = "its chains are whole, and the rows are as they say"
     return Check("journal", not found, _named(found) or seen, _EDITED)
 
 
@@ -157,7 +157,7 @@ def _text(connection: Connection, database: Database) -> Check:
 
 def _vocabulary(connection: Connection) -> Check:
     stored = {(row.namespace_id, row.sensitivity, row.text): row.uses for row in connection.execute(select(word))}
-    return Check("vocabulary", stored == word_uses(connection), f"{len(stored)} words", _REINDEX)
+    return Check("vocabulary", stored == word_uses(connection), "agrees with the memories", _REINDEX)
 
 
 def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> Check:
@@ -167,14 +167,12 @@ def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> C
         wrong = sum(int(one.partition(".")[0]) not in waiting for one in differing)
     except IndexBroken as error:
         return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
-    many = sum(len(ids) for ids in expected.values())
-    return Check("vector index", wrong == 0, f"{many} vectors, {wrong} of them in doubt", _REINDEX)
+    return Check("vector index", wrong == 0, f"{wrong} vectors in doubt" if wrong else "agrees with SQL", _REINDEX)
 
 
 def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:
     """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
     wrong: set[int] = set()
-    compared = 0
     with database.reading() as connection:
         names = list(connection.execute(select(namespace.c.name)).scalars())
     try:
@@ -186,13 +184,12 @@ def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:
                     few = None if deep else _sampled(connection, name)
                     page = chunks_after(database, tables.vector, name, last, _PAGE, few)
                     wrong |= {*different(index, name, page)} - waiting
-                compared += len(page)
                 if not deep or len(page) < _PAGE:
                     break
                 last = (page[-1].memory_id, page[-1].ordinal)
     except IndexBroken as error:
         return Check("vector values", False, f"cannot be read: {error}", _REINDEX)
-    seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else f"{compared} vectors compared"
+    seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else "the index holds the vectors of SQL"
     return Check("vector values", not wrong, seen, _REINDEX)
 
 
@@ -203,17 +200,14 @@ def _sampled(connection: Connection, name: str) -> list[int]:
 
 def _embeddings(connection: Connection, embed: Embed, *, deep: bool) -> Check:
     """Embed memories again and compare: their vectors may be damaged, or another text's."""
-    waiting, wrong, compared = _waiting(connection), set[int](), 0
+    waiting, wrong = _waiting(connection), set[int]()
     looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(waiting))
     columns = (tables.vector.c.embedding, tables.vector.c.start, tables.vector.c.stop)
     for row in connection.execute(looked if deep else looked.order_by(func.random()).limit(_EMBEDDED)):
         mine = select(*columns).where(tables.vector.c.memory_id == row.id).order_by(tables.vector.c.ordinal)
         if not _same(connection.execute(mine).all(), embed(row.content)):
             wrong.add(row.id)
-        compared += 1
-    seen = (
-        f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else f"{compared} memories compared"
-    )
+    seen = f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else "are those of the texts"
     return Check("embeddings", not wrong, seen, "Run `recollect reindex --all`.")
 
 

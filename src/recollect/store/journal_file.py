@@ -113,7 +113,7 @@ class JournalMirror:
         for namespace, number in sorted(self._broken.items()):
             seen = f"line {number} of {namespace} was changed, or does not follow from the one before"
             return Check(name, False, seen, advice)
-        return Check(name, True, f"up to line {max(tip.id for tip in self._tips.values())}")
+        return Check(name, True, "goes as far as the journal")
 
     def _read(self, *, verify: bool) -> int:
         """Read the whole file; return where its last whole line ends, behind which a crash may have left a part."""
@@ -230,7 +230,7 @@ class JournalTips:
         with self._database.reading() as connection:
             lost = [one for one, tip in sorted(known.items()) if _lost(connection, one, tip)]
         seen = f"the journal of {', '.join(lost)} was cut off or written anew since it was last seen"
-        return Check(name, not lost, seen if lost else f"{len(known)} chains go on from where they were seen", advice)
+        return Check(name, not lost, seen if lost else "its chains go on from where they were seen", advice)
 
     def _read(self) -> dict[str, _Tip]:
         data = self._file.read_bytes() if self._file.exists() else b""
