@@ -5,7 +5,9 @@ The store of each row is a copy of one that was filled once. `--deep` must name 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -20,11 +22,14 @@ import pytest
 
 import recollect
 from callers import ADA
-from recollect import Draft, Forget, Settings, StoreFact
+from recollect import Draft, Forget, Query, Settings, StoreFact, wiring
 from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
+from recollect.domain.transfer import ExportPage
+from recollect.errors import StoreUnusable
 from recollect.operations.inspect import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
+from recollect.transfer.export_page import export_page, pages
 from stores import open_app
 
 HERE = "project:crew/engine"
@@ -175,6 +180,9 @@ def filled(settings: Settings, template: Path) -> Iterator[Path]:
             fact = StoreFact(subject="ada", predicate="likes", object="tea", memory_id="1")
             recollect.store_fact(app, fact, ADA)
             recollect.remember(app, Draft(content="Ada sits by the window", scope="personal"), ADA)
+            for number in range(30):
+                said = " ".join(f"detail{number * 7 + one} of part{one}" for one in range(12))
+                recollect.remember(app, Draft(content=f"Section {number} says: {said}"), ADA)
             recollect.forget(app, Forget(id="4"), ADA)
             app.vectors.sync()
             assert ill(app, deep=True) == {}
@@ -214,3 +222,150 @@ def test_what_was_written_since_does_not_hide_a_cut(filled: Path, settings: Sett
     (filled / "journal.tips").rename(filled / "aside")
     with open_app(settings) as app:
         assert "journal ends" not in ill(app, deep=False)
+
+
+def page(table: str, *, first: bool = False) -> Callable[[Path], None]:
+    """Return what overwrites the last page of a table or index, or its first, with noise."""
+
+    def harm(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "memory.db")) as database:
+            (pages,) = database.execute("SELECT group_concat(pageno) FROM dbstat WHERE name = ?", (table,)).fetchone()
+            (size,) = database.execute("PRAGMA page_size").fetchone()
+        numbers = sorted(int(one) for one in pages.split(","))
+        with (folder / "memory.db").open("r+b") as stream:
+            stream.seek((numbers[0 if first else -1] - 1) * size)
+            stream.write(random.Random(3).randbytes(size))
+
+    return harm
+
+
+DAMAGED = {
+    **{
+        f"page of {table}": Damage(page(table), "database", "")
+        for table in (
+            "ix_memory_namespace_id_created_at",
+            "sqlite_autoindex_vector_1",
+            "memory_text_data",
+            "memory_trigram_data",
+        )
+    },
+    "page of vector": Damage(page("vector"), "database", ""),
+    "first page of vector": Damage(page("vector", first=True), "database", ""),
+    "page of words": Damage(page("memory_words"), "database", ""),
+    "page of vocabulary": Damage(page("word"), "database", ""),
+    "index out of step": Damage(
+        edited(
+            "PRAGMA writable_schema=ON",
+            "DELETE FROM sqlite_master WHERE name = 'ix_memory_namespace_id_created_at'",
+        ),
+        "schema",
+        "index ix_memory_namespace_id_created_at is missing",
+    ),
+    "text index emptied": Damage(edited("DELETE FROM memory_text_data WHERE id > 100"), "text index", "memory_text"),
+    "text index overwritten": Damage(
+        edited("UPDATE memory_text_data SET block = randomblob(50)"), "text index", "memory_text"
+    ),
+    "text index without configuration": Damage(edited("DELETE FROM memory_text_config"), "text index", "memory_text"),
+    "text index dropped": Damage(edited("DROP TABLE memory_text"), "schema", "table memory_text is missing"),
+    "vocabulary": Damage(edited("UPDATE word SET uses = uses + 1 WHERE id = 3"), "vocabulary", "words"),
+    "counts": Damage(edited("UPDATE held SET memories = 77"), "counts", "memories and speakers"),
+    "vector of another size": Damage(
+        edited("UPDATE vector SET embedding = x'00' WHERE memory_id = 2"), "embeddings", "memory 2", quick=False
+    ),
+    "vectors lost": Damage(edited("DELETE FROM vector"), "embeddings", "memory 1"),
+    "triggers lost": TAMPERED["triggers dropped"],
+    "trigger planted": TAMPERED["trigger planted"],
+}
+
+
+def healed(settings: Settings, *, everything: bool = False) -> None:
+    """Do what `recollect reindex` does."""
+    wiring.mend(settings)
+    with open_app(settings) as app:
+        recollect.reindex(app, everything=everything)
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED.keys())
+def test_damage_is_named_and_mended(filled: Path, settings: Settings, damage: Damage) -> None:
+    """Recall answers on what was damaged, or one sentence says what to do; after `reindex` the doctor finds nothing."""
+    before = contents(filled)
+    damage.harm(filled)
+    with contextlib.ExitStack() as open_stores:
+        said = ""
+        try:
+            app = open_stores.enter_context(open_app(settings))
+            found = ill(app, deep=True)
+            assert damage.check in found, found
+            assert damage.seen in found[damage.check].seen
+            recollect.recall(app, Query(query="Who is the mascot?"), ADA)
+        except StoreUnusable as error:
+            said = str(error)
+    assert not said or "recollect reindex" in said
+    healed(settings)
+    with open_app(settings) as app:
+        assert ill(app, deep=True) == {}
+        assert recollect.recall(app, Query(query="mascot quokka"), ADA).hits[0].memory.id == 2
+    assert contents(filled) == before
+
+
+def test_a_vector_that_was_changed_is_embedded_anew(filled: Path, settings: Settings) -> None:
+    """What a plain reindex takes for whole, `reindex --all` mends, as the doctor says."""
+    other_vector(filled)
+    healed(settings)
+    with open_app(settings) as app:
+        assert {name: one.advice for name, one in ill(app, deep=True).items()} == {
+            "embeddings": "Run `recollect reindex --all`."
+        }
+    healed(settings, everything=True)
+    with open_app(settings) as app:
+        assert ill(app, deep=True) == {}
+
+
+@pytest.mark.parametrize("table", ["memory", "journal", "fact"])
+def test_rows_that_nothing_else_holds_are_not_given_up(filled: Path, settings: Settings, table: str) -> None:
+    """Where a memory, a fact or a journal line cannot be read, nothing is changed and the error names the way back."""
+    page(table)(filled)
+    before = (filled / "memory.db").read_bytes()
+    with pytest.raises(StoreUnusable, match=r"cannot be read whole .* `recollect restore FILE --force`"):
+        wiring.mend(settings)
+    assert (filled / "memory.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("table", ["memory", "journal"])
+def test_an_export_gives_what_can_be_read(filled: Path, settings: Settings, table: str) -> None:
+    """Rows on a damaged page are named, all others are in the export; another store takes them in."""
+    whole = contents(filled)
+    page(table)(filled)
+    unreadable: list[str] = []
+    with open_app(settings) as app:
+        lines = list(pages(ExportPage(), lambda one: export_page(app, one, ADA), unreadable))
+    kept = {one["memory"]["id"] for one in lines if "memory" in one}
+    lost = {int(one.split()[1]) for one in unreadable if one.startswith(table)}
+    assert lost
+    if table == "memory":
+        ids = {row[0] for row in whole[0] if row[3] == 1}
+        assert kept == ids - lost
+        assert len(kept) > len(ids) / 2
+    else:
+        assert len([one for one in lines if "journal" in one]) + len(lost) >= len(whole[1]) - 1
+
+
+@pytest.mark.parametrize("table", ["vector", "sqlite_autoindex_vector_1"])
+def test_words_answer_where_vectors_cannot_be_read(filled: Path, settings: Settings, table: str) -> None:
+    """Damaged vectors do not keep recall from finding what the words say, and a note names the command that helps."""
+    page(table, first=True)(filled)
+    shutil.rmtree(filled / "chroma")
+    with open_app(settings) as app:
+        for _ in range(2):
+            answer = recollect.recall(app, Query(query="mascot quokka"), ADA)
+            assert answer.hits[0].memory.id == 2
+    assert any("recollect reindex" in note for note in answer.notes), answer.notes
+
+
+def contents(folder: Path) -> list[Any]:
+    """Return the memories and journal of a store."""
+    with closing(sqlite3.connect(folder / "memory.db")) as database:
+        return [
+            database.execute("SELECT id, content, author, namespace_id FROM memory NOT INDEXED ORDER BY id").fetchall(),
+            database.execute("SELECT hash FROM journal NOT INDEXED ORDER BY id").fetchall(),
+        ]

@@ -134,10 +134,14 @@ class ExportPage(ReadAccess):
 
 @dataclass(frozen=True, config=LAZY)
 class Page(Answer):
-    """Lines of an export as JSON objects; `after` is where the next page begins, or empty when this was the last."""
+    """Lines of an export as JSON objects; `after` is where the next page begins, or empty when this was the last.
+
+    `unreadable` names what a damaged store could not give: `memory 17`.
+    """
 
     lines: tuple[dict[str, Any], ...]
     after: str
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -16,6 +16,7 @@ from recollect.doors.operations import opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
+from recollect.errors import StoreUnusable
 from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_client import count_items, send_file
@@ -41,13 +42,20 @@ def _export(
 ) -> None:
     """Write memories, facts and journal to a file that `recollect import` reads, or to Markdown."""
     request = ExportPage(**given)
+    unreadable: list[str] = []
     with opened(ctx.obj, model=False) as ask:
-        pieces = WRITERS[format](pages(request, lambda page: ask("export_page", **dict(page))))
+        pieces = WRITERS[format](pages(request, lambda page: ask("export_page", **dict(page)), unreadable))
         if file == _STDOUT:
             sys.stdout.writelines(pieces)
-            return
-        save(file, pieces)
-    err.print(f"Exported to {file}.", highlight=False)
+        else:
+            save(file, pieces)
+            err.print(f"Exported to {file}.", highlight=False)
+    if unreadable:
+        named = ", ".join(unreadable[:_LISTED]) + (" and more" if len(unreadable) > _LISTED else "")
+        raise StoreUnusable(
+            f"The store is damaged: {len(unreadable)} could not be read and are not in the export: {named}. Bring back "
+            "a backup with `recollect restore FILE --force`."
+        )
 
 
 @cli.command(name="import")

@@ -72,10 +72,14 @@ def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = 
         return replace(before, what=_FACT)
     for namespace in namespaces:
         with app.records.writing(namespace, caller.user, levels) as transaction:
-            if number is not None and transaction.delete_fact(number):
+            gone = number is not None and transaction.delete_fact(number)
+            if gone:
                 outcome = Outcome(WriteStatus.DELETED, str(number), what=_FACT)
                 transaction.record_outcome(_FORGET, request_id, outcome)
-                return outcome
+                transaction.request_purge()
+        if gone:
+            app.run_later(app.text.purge_deleted)
+            return outcome
     missing = Outcome(WriteStatus.NOT_FOUND, request.id, what=_FACT)
     with app.records.writing(namespaces[0], caller.user, levels) as transaction:
         if transaction.previous_outcome(_FORGET, request_id) is None:

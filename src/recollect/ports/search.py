@@ -94,7 +94,7 @@ class Vectors(Protocol):
 
     @property
     def state(self) -> str:
-        """Say in a word how the index is: `opening`, `rebuilding`, `ready`, or `moved` to another model."""
+        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, or `moved` to another model."""
 
 
 class ShadowIndex(Protocol):

@@ -317,4 +317,7 @@ class ExportReader(Protocol):
         """Return the next journal lines with ids above `after`, but for those of memories that may not be exported."""
 
     def counts(self, view: View) -> dict[str, int]:
-        """Count the memories, facts and journal lines that may be exported."""
+        """Count the memories, facts and journal lines that may be exported; nothing for a damaged store."""
+
+    def take_unreadable(self) -> tuple[str, ...]:
+        """Name what could not be read since this was last asked: `memory 17`."""

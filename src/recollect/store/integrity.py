@@ -214,8 +214,8 @@ def _embeddings(connection: Connection, embed: Embed, *, deep: bool) -> Check:
 def _same(stored: Sequence[Any], made: Sequence[Chunk]) -> bool:
     if [(one.start, one.stop) for one in stored] != [(one.start, one.end) for one in made]:
         return False
-    vectors = [(as_vector(one.embedding), two.vector) for one, two in zip(stored, made, strict=True)]
-    return all(len(one) == len(two) and float(one @ two) > _AS_EMBEDDED for one, two in vectors)
+    pairs = [(one.embedding, two.vector) for one, two in zip(stored, made, strict=True)]
+    return all(len(one) == two.nbytes and float(as_vector(one) @ two) > _AS_EMBEDDED for one, two in pairs)
 
 
 def _waiting(connection: Connection) -> set[int]:

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import text
+from sqlalchemy import Table, text
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import StoreUnusable
@@ -28,18 +28,10 @@ from recollect.store.text.fts5_schema import INDEXES
 
 log = logging.getLogger(__name__)
 
+_PAGE = 1_000
+
 _WRITTEN = (tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata)
-_DERIVED = (
-    tables.held,
-    tables.usage,
-    tables.memory_words,
-    tables.vector,
-    tables.vector_shadow,
-    tables.outbox,
-    tables.word,
-    tables.speaker,
-    tables.request_outcome,
-)
+_DERIVED = tuple(one for one in tables.metadata.sorted_tables if one not in _WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +82,41 @@ def damage_in(file: Path) -> str:
 
 
 def _copy_rows(damaged: Path, fresh: Path) -> None:
-    with closing(sqlite3.connect(fresh, isolation_level=None)) as database:
-        database.execute("PRAGMA secure_delete=ON")
-        database.execute("ATTACH ? AS damaged", (str(damaged),))
-        database.execute("BEGIN")
+    """Copy every table; the damaged file is read through a connection of its own, which nothing is written through."""
+    source = sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=rw", uri=True)
+    with closing(source), closing(sqlite3.connect(fresh, isolation_level=None)) as target:
+        target.execute("BEGIN")
         for table in (*_WRITTEN, *_DERIVED):
-            columns = ", ".join(f'"{one.name}"' for one in table.c)
-            # The condition keeps SQLite from copying index pages as they are.
-            rows = f'SELECT {columns} FROM damaged."{table.name}" NOT INDEXED WHERE true'  # noqa: S608 - our own names
-            database.execute("SAVEPOINT one")
+            target.execute("SAVEPOINT one")
             try:
-                database.execute(f'INSERT OR REPLACE INTO main."{table.name}" ({columns}) {rows}')
-            except sqlite3.DatabaseError as error:
+                _copy_table(source, target, table)
+            except _Unreadable as error:
                 if table in _WRITTEN:
                     raise StoreUnusable(
                         f"The table {table.name} cannot be read whole ({error}); nothing was changed. Bring back a "
                         "backup with `recollect restore FILE --force`; `recollect export FILE` saves what can be read."
                     ) from None
                 log.warning("the table %s cannot be read and is built anew: %s", table.name, error)
-                database.execute("ROLLBACK TO one")
-            database.execute("RELEASE one")
-        database.execute("DELETE FROM sqlite_sequence")
-        database.execute("INSERT INTO sqlite_sequence SELECT name, seq FROM damaged.sqlite_sequence WHERE true")
-        database.execute("COMMIT")
-        database.execute("DETACH damaged")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                target.execute("ROLLBACK TO one")
+            target.execute("RELEASE one")
+        highest = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
+        target.execute("DELETE FROM sqlite_sequence")
+        target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", highest)
+        target.execute("COMMIT")
+        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+class _Unreadable(Exception):
+    """A table of the damaged file cannot be read to its end."""
+
+
+def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: Table) -> None:
+    columns = ", ".join(f'"{one.name}"' for one in table.c)
+    places = ", ".join("?" * len(table.c))
+    insert = f'INSERT INTO "{table.name}" ({columns}) VALUES ({places})'  # noqa: S608 - our own names
+    try:
+        rows = source.execute(f'SELECT {columns} FROM "{table.name}" NOT INDEXED')  # noqa: S608 - our own names
+        while page := rows.fetchmany(_PAGE):
+            target.executemany(insert, page)
+    except sqlite3.DatabaseError as error:  # also for rows that break our rules: two of one key, or none
+        raise _Unreadable(str(error)) from None

@@ -37,14 +37,19 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
         header = [_header(app, request, view)] if request.after == _FIRST else []
         found = reads[part](view, int(number), _LINES_A_PAGE)
     lines = (jsonl.line_of(part, one) for one in found)
-    return Page((*header, *lines), f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part])
+    after = f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part]
+    return Page((*header, *lines), after, reader.take_unreadable())
 
 
-def pages(request: ExportPage, ask: Callable[[ExportPage], Page]) -> Iterator[dict[str, Any]]:
-    """Yield every line, asking for one page after the other."""
+def pages(
+    request: ExportPage, ask: Callable[[ExportPage], Page], unreadable: list[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield every line, asking for one page after the other; note in `unreadable` what could not be read."""
     after = request.after
     while after:
         page = ask(request.model_copy(update={"after": after}))
+        if unreadable is not None:
+            unreadable += page.unreadable
         yield from page.lines
         after = page.after
 

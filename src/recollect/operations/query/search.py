@@ -28,6 +28,10 @@ _AT_LEAST = 50
 _DEEP = 300  # bm25 is wanted of the neighbours of the best too
 _EXPANDED = 20
 _TRANSCRIPTS = 10
+_NO_VECTORS = {
+    "moved": "the store has just switched to another embedding model.",
+    "unreadable": "the stored vectors are damaged; run `recollect reindex`.",
+}
 _PATIENCE = 2.0  # seconds: a warm start loads the model in less
 _MOST_TERMS = 16
 _COMMON = 0.2  # share of a large store; a word in more memories than that tells little
@@ -229,4 +233,4 @@ def _unsearchable(app: App, query: ParsedQuery) -> str:
         return "the model does not support this writing system."
     if not (app.embedder.card.multilingual or is_english(query.model_text)):
         return "the model does not support this language."
-    return "the store has just switched to another embedding model." if app.vectors.state == "moved" else ""
+    return _NO_VECTORS.get(app.vectors.state, "")

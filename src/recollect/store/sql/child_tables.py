@@ -40,6 +40,11 @@ _WRITE_WORDS = text(
     "INSERT INTO memory_words (memory_id, sensitivity, words) VALUES (:id, :level, :words) "
     "ON CONFLICT (memory_id) DO UPDATE SET words = :words, sensitivity = :level"
 )
+_PUT_WORDS = text(
+    "INSERT INTO memory_words (memory_id, sensitivity, words) "
+    "SELECT id, replace(sensitivity, :quarantined, ''), :words FROM memory WHERE id = :id "
+    "ON CONFLICT (memory_id) DO UPDATE SET words = :words"
+)
 
 
 def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[Entry]) -> None:
@@ -111,6 +116,11 @@ def write_words(connection: Connection, namespace_id: int, words: Mapping[int, t
     if wanted:
         rows = [{"id": one, "level": level, "words": " ".join(sorted(some))} for one, (level, some) in wanted.items()]
         connection.execute(_WRITE_WORDS, rows)
+
+
+def put_words(connection: Connection, memory_id: int, words: str) -> None:
+    """Note the words of a memory, separated by spaces, at its level, without counting them."""
+    connection.execute(_PUT_WORDS, {"id": memory_id, "words": words, "quarantined": QUARANTINED})
 
 
 def mark_embedded(connection: Connection, memory_id: int) -> None:

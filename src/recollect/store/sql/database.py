@@ -16,7 +16,7 @@ from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
 
-_DAMAGED = ("malformed", "not a database", "vtable constructor", "no such table", "corrupt")
+_DAMAGED = ("malformed", "not a database", "vtable constructor", "fts5", "no such table", "corrupt")
 _ADVICE = (
     " Run `recollect reindex`, which builds the file anew; where it cannot, bring back a backup with "
     "`recollect restore FILE --force`."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Engine, Table
+from sqlalchemy import Connection, Engine, Table, func, select
 from sqlalchemy import Dialect as Language
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -33,6 +33,10 @@ class Dialect(ABC):
     @abstractmethod
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
+
+    def highest_id(self, connection: Connection, table: Table) -> int:
+        """Return the highest id that a row of `table` has, or may have had."""
+        return int(connection.execute(select(func.max(table.c.id))).scalar() or 0)
 
     def mark_deleted_text(self, connection: Connection) -> None:
         """Note that the text index still holds what the transaction deletes, until it is purged."""

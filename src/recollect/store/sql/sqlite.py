@@ -98,7 +98,7 @@ class Sqlite(Dialect):
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
-        highest = int(connection.execute(_HIGHEST_ID, {"name": table.name}).scalar() or 0)
+        highest = self.highest_id(connection, table)
         free = {one for one in wanted if one is not None and one > highest}
         fresh = count(max(free, default=highest) + 1)
         claimed: list[int] = []
@@ -106,6 +106,10 @@ class Sqlite(Dialect):
             claimed.append(one if one is not None and one in free else next(fresh))
             free.discard(claimed[-1])
         return claimed
+
+    def highest_id(self, connection: Connection, table: Table) -> int:
+        """Return the highest id that a row ever had; nothing of the table is read."""
+        return int(connection.execute(_HIGHEST_ID, {"name": table.name}).scalar() or 0)
 
     def mark_deleted_text(self, connection: Connection) -> None:
         """Note that the text index still holds what the transaction deletes, until it is purged."""

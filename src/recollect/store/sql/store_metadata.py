@@ -33,6 +33,13 @@ def erase(connection: Connection, names: Iterable[str]) -> None:
     connection.execute(delete(tables.store_metadata).where(tables.store_metadata.c.name.in_(list(names))))
 
 
+def erase_unchanged(connection: Connection, values: Mapping[str, str]) -> None:
+    """Take away those stamps that still have these values."""
+    for name, value in values.items():
+        same = (tables.store_metadata.c.name == name) & (tables.store_metadata.c.value == value)
+        connection.execute(delete(tables.store_metadata).where(same))
+
+
 def model_of(known: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return the model that the store is stamped with, or with a prefix another one; empty for a new store."""
     return {name: known[prefix + name] for name in MODEL if prefix + name in known}

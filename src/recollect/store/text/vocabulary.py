@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
+from recollect.store.sql.child_tables import put_words
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import Listed, any_of
 from recollect.store.sql.statements import in_batches, insert_all
@@ -74,8 +75,7 @@ class SqlVocabulary:
                     connection.execute(update(memory).where(changed).values(keywords=keywords))
                     shown = one.deleted_at is None and one.merged_into is None
                     kept = " ".join(sorted(frozenset(" ".join(words).split()))) if shown else ""
-                    mine = memory_words.c.memory_id == one.id
-                    connection.execute(update(memory_words).where(mine).values(words=kept))
+                    put_words(connection, one.id, kept)
 
 
 def word_uses(connection: Connection) -> Counter[tuple[int, str, str]]:

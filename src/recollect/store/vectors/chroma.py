@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,6 +47,8 @@ class ChromaIndex:
         self.generation = generation
         self._client: ClientAPI | None = None
         self._opening = threading.Lock()
+        self._gate = threading.Condition()
+        self._calls, self._compacting = 0, False
         self._collections: dict[str, Collection] = {}
 
     @property
@@ -95,11 +99,41 @@ class ChromaIndex:
             _guarded(closable.close)
             self.proven()
 
+    def compact(self) -> None:
+        """Take what was deleted out of Chroma's files: its queue, free pages, and the graphs of dropped collections.
+
+        Chroma itself leaves all of that. Calls of other threads wait meanwhile, which is some milliseconds.
+        """
+        with self._gate:
+            self._compacting = True
+            self._gate.wait_for(lambda: not self._calls)
+        try:
+            self.close()
+            _guarded(lambda: _compact(self._folder))
+        finally:
+            with self._gate:
+                self._compacting = False
+                self._gate.notify_all()
+        self.open()
+
+    @contextmanager
+    def _using(self, namespace: str) -> Iterator[Collection]:
+        """Give the namespace's collection to one call, which `compact` waits for."""
+        with self._gate:
+            self._gate.wait_for(lambda: not self._compacting)
+            self._calls += 1
+        try:
+            yield self._collection(namespace)
+        finally:
+            with self._gate:
+                self._calls -= 1
+                self._gate.notify_all()
+
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
         """Return the memories of the `limit` nearest chunks, each with its best cosine."""
-        collection = self._collection(namespace)
         asked: Any = [vector]
-        found = _guarded(lambda: collection.query(asked, n_results=limit, include=["distances"]))
+        with self._using(namespace) as collection:
+            found = _guarded(lambda: collection.query(asked, n_results=limit, include=["distances"]))
         best: dict[int, float] = {}
         for name, distance in zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True):
             memory_id = int(name.partition(".")[0])
@@ -108,36 +142,38 @@ class ChromaIndex:
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""
-        collection = self._collection(namespace)
         for start in range(0, len(ids), _BATCH):
             stop = start + _BATCH
             some: Any = list(vectors[start:stop])
-            _guarded(lambda: collection.upsert(list(ids[start:stop]), some))  # noqa: B023 - called at once
+            with self._using(namespace) as collection:
+                _guarded(lambda: collection.upsert(list(ids[start:stop]), some))  # noqa: B023 - called at once
 
     def take(self, namespace: str, ids: Sequence[str]) -> None:
         """Remove vectors; ids that are absent are no error."""
-        collection = self._collection(namespace)
         for start in range(0, len(ids), _BATCH):
-            _guarded(lambda: collection.delete(list(ids[start : start + _BATCH])))  # noqa: B023 - called at once
+            with self._using(namespace) as collection:
+                _guarded(lambda: collection.delete(list(ids[start : start + _BATCH])))  # noqa: B023 - called at once
 
     def ids(self, namespace: str) -> set[str]:
         """Return every id in the namespace's collection."""
-        collection = self._collection(namespace)
-        return set(_guarded(lambda: collection.get(include=[]))["ids"])
+        with self._using(namespace) as collection:
+            return set(_guarded(lambda: collection.get(include=[]))["ids"])
 
     def vectors(self, namespace: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of these ids, float32[d]; one that the collection lacks is absent."""
-        collection = self._collection(namespace)
         found: dict[str, Vector] = {}
         for start in range(0, len(ids), _BATCH):
-            some = _guarded(lambda: collection.get(list(ids[start : start + _BATCH]), include=["embeddings"]))  # noqa: B023 - called at once
+            asked = list(ids[start : start + _BATCH])
+            with self._using(namespace) as collection:
+                some = _guarded(lambda: collection.get(asked, include=["embeddings"]))  # noqa: B023 - called at once
             held: Any = some["embeddings"]
             found |= dict(zip(some["ids"], held, strict=True))
         return found
 
     def count(self, namespace: str) -> int:
         """Return how many vectors the namespace's collection holds."""
-        return _guarded(self._collection(namespace).count)
+        with self._using(namespace) as collection:
+            return _guarded(collection.count)
 
     def drop(self, namespace: str) -> None:
         """Delete the namespace's collection."""
@@ -201,6 +237,16 @@ def _connect(folder: Path) -> ClientAPI:
     except BaseException:  # whatever it was, chromadb would hand out the half-started system for this folder again
         SharedSystemClient._identifier_to_system.pop(str(folder), None)
         raise
+
+
+def _compact(folder: Path) -> None:
+    """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name."""
+    with closing(sqlite3.connect(folder / "chroma.sqlite3", isolation_level=None)) as database:
+        named = {row[0] for row in database.execute("SELECT id FROM segments")}
+        database.execute("VACUUM")
+    for path in folder.iterdir():
+        if path.is_dir() and path.name not in named:
+            remove(path)
 
 
 def _guarded(call: Callable[[], T]) -> T:

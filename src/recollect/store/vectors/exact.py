@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import heapq
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, cast, select
+from sqlalchemy.exc import DatabaseError
 
+from recollect.errors import StoreUnusable
 from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
     Similarity: TypeAlias = Callable[[Matrix, Sequence[bytes]], Matrix]
     """From query tokens, float32[q, d], and the packed tokens of each chunk to float32[chunks, q], -1–1."""
+
+log = logging.getLogger(__name__)
 
 _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
@@ -49,11 +55,13 @@ class SqlVectors:
     _database: Database
     _similarity: Similarity
     _model: Mapping[str, str] | None
+    _unreadable = False
 
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
-        with self._database.reading() as connection:
+        with self._readable(), self._database.reading() as connection:
             return scan(connection, vector, len(ids), OF_IDS, {"ids": ids}) if self._serves() else {}
+        return {}
 
     def late_interaction(
         self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]
@@ -63,11 +71,13 @@ class SqlVectors:
         `vector` is float32[d] and `tokens` float32[q, d], all unit; `weights` has one number per token, 1 in sum.
         """
         near: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        with self._database.reading() as connection:
+        stored: list[tuple[int, bytes]] = []
+        with self._readable(), self._database.reading() as connection:
             for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
                 for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
                     near[chunk.memory_id].append((-cosine, chunk.ordinal))
-            stored = _stored(connection, near) if len(tokens) else []
+            whole = len(vector) // 8  # bytes of one token
+            stored = [one for one in _stored(connection, near) if not len(one[1]) % whole] if len(tokens) else []
         late = _late(self._similarity, tokens, weights, stored) if len(tokens) else {}
         return {one: LateInteraction(-min(found)[0], *late.get(one, (None, None))) for one, found in near.items()}
 
@@ -82,12 +92,21 @@ class SqlVectors:
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
         best: dict[int, tuple[float, int, int]] = {}
-        with self._database.reading() as connection:
+        with self._readable(), self._database.reading() as connection:
             for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
                 for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
                     found = (-cosine, chunk.start, chunk.stop)
                     best[chunk.memory_id] = min(found, best.get(chunk.memory_id, found))
         return {one: (start, stop) for one, (_, start, stop) in best.items()}
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Let words alone answer where the stored vectors are damaged; what was read until then counts."""
+        try:
+            yield
+        except (DatabaseError, StoreUnusable) as error:
+            log.warning("the stored vectors cannot be read, words alone answer: %s", error)
+            self._unreadable = True
 
     def _serves(self) -> bool:
         """Say whether the vectors that this thread sees are of our model."""
@@ -120,8 +139,11 @@ def _compared(
 ) -> Iterator[tuple[Sequence[Row[Any]], Vector]]:
     """Yield pages of a selection of `CHUNKS` with the cosine of each."""
     for page in connection.execute(chunks, values).partitions():
-        stored = as_vector(b"".join([row[-1] for row in page])).reshape(len(page), -1)
-        yield page, stored @ vector
+        whole = b"".join([row[-1] for row in page])
+        if len(whole) != len(page) * vector.nbytes:  # damaged ones await `reindex`
+            page = [row for row in page if len(row[-1]) == vector.nbytes]
+            whole = b"".join([row[-1] for row in page])
+        yield page, as_vector(whole).reshape(len(page), -1) @ vector
 
 
 def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]]) -> list[tuple[int, bytes]]:

@@ -6,20 +6,23 @@ vectors that SQL holds, so doing it twice, late or out of order ends the same.
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, select
 
-from recollect.store.sql import tables
+from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
+from recollect.store.text.fts5_schema import DELETED_TEXT
 from recollect.store.vectors.chroma import ChromaIndex, chunk_id
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ log = logging.getLogger(__name__)
 _BATCH = 200
 _PAGE = 2_000
 _PROBED = 10
+_STALE = "stale_vectors."
+_FLOAT = 4  # bytes
 _ROUNDED = 1e-4  # what the index may round of a number
 _SAME = 0.99  # cosine of a vector with itself, less what the index may round
 
@@ -104,6 +109,7 @@ class Outbox:
             column = tables.outbox.c.id
             done = select(column).where(column.in_([one for one, *_ in batch]))
             with self._database.writing() as connection:  # what a writer changes at this moment is written again
+                _mark_stale(connection, batch)
                 connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
 
     def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
@@ -131,6 +137,28 @@ class Outbox:
             ids = [chunk_id(memory_id, ordinal) for memory_id, held in stored.items() for ordinal in range(len(held))]
             if ids:
                 self._index.put(namespace, ids, [one for held in stored.values() for one in held])
+
+
+def stale(known: Mapping[str, str]) -> dict[str, str]:
+    """Return the namespaces whose collection may still hold the bytes of forgotten vectors, by their marks."""
+    return {mark: value.partition(" ")[2] for mark, value in known.items() if mark.startswith(_STALE)}
+
+
+def _mark_stale(connection: Connection, batch: Sequence[tuple[int, int, str, int]]) -> None:
+    """Mark the namespaces in which a vector was taken from the index whose memory is gone, or was to be purged."""
+    held = {memory_id: namespace for _, memory_id, namespace, chunks in batch if chunks}
+    if not held:
+        return
+    columns = (tables.memory.c.id, shown().label("shown"))
+    known = {row.id: row.shown for row in select_in(connection, select(*columns), tables.memory.c.id, held)}
+    purging = DELETED_TEXT in store_metadata.read(connection)
+    gone = {name for one, name in held.items() if one not in known or (purging and known[one])}
+    # The value changes with each mark, so that one that is made during a purge outlives it.
+    marks = {
+        f"{_STALE}{hashlib.sha256(one.encode()).hexdigest()[:16]}": f"{secrets.token_hex(8)} {one}" for one in gone
+    }
+    if marks:
+        store_metadata.write(connection, marks)
 
 
 def put_pages(
@@ -182,8 +210,12 @@ def different(index: ChromaIndex, namespace: str, chunks: Sequence[Row[Any]]) ->
     held = index.vectors(namespace, [chunk_id(one.memory_id, one.ordinal) for one in chunks])
     found = []
     for one in chunks:
-        known, stored = held.get(chunk_id(one.memory_id, one.ordinal)), as_vector(one.embedding)
-        if known is None or len(known) != len(stored) or not np.allclose(known, stored, atol=_ROUNDED):
+        known = held.get(chunk_id(one.memory_id, one.ordinal))
+        if (
+            known is None
+            or known.size * _FLOAT != len(one.embedding)
+            or not np.allclose(known, as_vector(one.embedding), atol=_ROUNDED)
+        ):
             found.append(one.memory_id)
     return found
 

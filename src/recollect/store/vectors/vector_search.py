@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
 from recollect.domain.search import View
+from recollect.errors import StoreUnusable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import any_of
@@ -23,7 +25,7 @@ from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
-from recollect.store.vectors.outbox import Outbox
+from recollect.store.vectors.outbox import Outbox, stale
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector
@@ -34,6 +36,8 @@ log = logging.getLogger(__name__)
 _SCANNED = 2_000
 _CHUNKS_PER_MEMORY = 3
 _PATIENT = (4, 16)
+_PROMPTLY = 2_000  # vectors of a namespace that is built anew at once: about two seconds
+_REST = 10.0  # times as long as a purge took
 
 _BY_ID = select(tables.memory.c.id).where(any_of(tables.memory.c.id, IDS))
 _QUEUED = (tables.outbox.c.embedded.is_(True), any_of(tables.outbox.c.namespace_id, HERE))
@@ -58,6 +62,7 @@ class SqlChromaVectors(SqlVectors):
     _moved: bool = field(default=False, init=False)
     _broken: set[str] = field(default_factory=set, init=False)
     _checked: bool = field(default=False, init=False)
+    _rests_until: float = field(default=0.0, init=False)
     _syncing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self, stopping: threading.Event) -> None:
@@ -65,7 +70,7 @@ class SqlChromaVectors(SqlVectors):
 
     def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]:
         """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first."""
-        with self._database.reading() as connection:
+        with self._readable(), self._database.reading() as connection:
             if not self._serves():
                 return {}
             small = view.filtered or size(connection, view) <= _SCANNED
@@ -79,6 +84,7 @@ class SqlChromaVectors(SqlVectors):
                 chunks = CHUNKS.where(tables.vector.c.memory_id.in_(passing(view)))
                 return scan(connection, vector, limit, chunks, values_of(connection, view))
             return near
+        return {}
 
     def sync(self) -> None:
         """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile."""
@@ -93,7 +99,7 @@ class SqlChromaVectors(SqlVectors):
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it."""
-        with self._distrusting("failed and is built again"):
+        with suppress(StoreUnusable), self._distrusting("failed and is built again"):
             if self._serves():
                 self._index.open()
                 self._outbox.sync_memory(memory_id)
@@ -110,9 +116,9 @@ class SqlChromaVectors(SqlVectors):
 
     @property
     def state(self) -> str:
-        """Say in a word how the index is: `opening`, `rebuilding`, `ready`, or `moved` to another model."""
-        if self._moved:
-            return "moved"
+        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, or `moved` to another model."""
+        if self._moved or self._unreadable:
+            return "moved" if self._moved else "unreadable"
         opening = not (self._index.ready and self._checked)
         return "opening" if opening else "rebuilding" if self._broken else "ready"
 
@@ -122,6 +128,7 @@ class SqlChromaVectors(SqlVectors):
         with self._syncing, self._distrusting("cannot be read and is built again"):
             if self._serves():
                 self._broken |= set(self._outbox.differing())
+                self._purge(everything=True)
         if self._broken:
             self.sync()
 
@@ -145,7 +152,8 @@ class SqlChromaVectors(SqlVectors):
 
     def _catch_up(self) -> None:
         self._index.open()
-        if not self._checked:
+        opening = not self._checked
+        if opening:
             with self._database.reading() as connection:
                 building = store_metadata.read(connection).get(store_metadata.SHADOW + store_metadata.GENERATION, "")
             self._index.prune(building)
@@ -156,7 +164,32 @@ class SqlChromaVectors(SqlVectors):
             self._outbox.rebuild(namespace)
             self._broken.discard(namespace)
         self._outbox.drain()
+        self._purge(everything=opening)
         self._index.proven()
+
+    def _purge(self, *, everything: bool) -> None:
+        """Build anew each namespace in which vectors were forgotten, so that none of their bytes is left in a file.
+
+        Large ones wait until the store is opened next, or `everything` is asked for; the others take turns with rests.
+        """
+        with self._database.reading() as connection:
+            known = store_metadata.read(connection)
+            marks = stale(known)
+            if not marks or store_metadata.SHADOW + store_metadata.GENERATION in known:
+                return
+        began = time.monotonic()
+        if not everything:
+            marks = {mark: name for mark, name in marks.items() if self._index.count(name) <= _PROMPTLY}
+            if not marks or began < self._rests_until:
+                return
+        for name in marks.values():
+            self._broken.add(name)
+            self._outbox.rebuild(name)
+            self._broken.discard(name)
+        self._index.compact()
+        with self._database.writing() as connection:
+            store_metadata.erase_unchanged(connection, {mark: known[mark] for mark in marks})
+        self._rests_until = time.monotonic() + _REST * (time.monotonic() - began)
 
     def _indexed(
         self, connection: Connection, vector: Vector, view: View, limit: int, growth: Sequence[int] = (1,)
