@@ -25,11 +25,12 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import salvage
 from recollect.store.backup import Manifest, Restored
+from recollect.store.files import read_only
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
-from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.database import Database, open_file, open_read_only
 from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import SqlRecords
@@ -61,7 +62,8 @@ def open_app(
     With `wait` the models are loaded when this returns; without it, text search answers until the embedding model is.
     Without `background` no thread is started: the next owner does what is left. `other_model` opens a store of another
     model; `role` is its name for others. A given `embedder` is used instead of the configured model; several
-    stores may share it. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
+    stores may share it. A store in a folder that cannot be written is opened for reading alone, beside others, without
+    its vector index. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
     """
     settings = settings or Settings()
     with ExitStack() as undo:
@@ -73,6 +75,7 @@ def open_app(
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping)
         executor = BackgroundExecutor([catch_up, *store.rounds])
+        background = background and not store.read_only
         if wait:
             embedder.warm()
         if background:
@@ -91,7 +94,7 @@ def open_app(
             fusion=LearnedFusion(),
             capabilities=Capabilities(rerank=rerank),
             clock=clock,
-            run_later=executor.submit if background else lambda task: task(),
+            run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             checks=partial(store.checks, embedder),
             close=undo.pop_all().close,
         )
@@ -108,6 +111,7 @@ class _Store:
     vectors: SqlChromaVectors
     stopping: threading.Event
     journal_files: tuple[JournalTips | JournalMirror, ...]
+    read_only: bool
 
     @property
     def rounds(self) -> list[Callable[[], None]]:
@@ -130,8 +134,11 @@ def _open_store(
     undo: ExitStack,
 ) -> _Store:
     """Own the store, bring its database to the tables of this version, and open what works on it."""
-    undo.callback(own(settings.folder, role).release)
-    database = open_file(settings.folder / "memory.db")
+    file = settings.folder / "memory.db"
+    fixed = file.is_file() and read_only(settings.folder)
+    if not fixed:
+        undo.callback(own(settings.folder, role).release)
+    database = open_read_only(file) if fixed else open_file(file)
     undo.callback(database.close)
     migrate(database)
     stopping = threading.Event()
@@ -141,10 +148,10 @@ def _open_store(
     tips = JournalTips(database, settings.folder / TIPS)
     mirrors = [JournalMirror(database, settings.journal_mirror)] if settings.journal_mirror else []
     files: tuple[JournalTips | JournalMirror, ...] = (tips, *mirrors)
-    for one in files:
+    for one in () if fixed else files:
         undo.callback(one.close)
     records = SqlRecords(database, clock, notify, model)
-    return _Store(database, records, SqliteText(database), index, vectors, stopping, files)
+    return _Store(database, records, SqliteText(database), index, vectors, stopping, files, fixed)
 
 
 def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -343,7 +345,7 @@ def test_an_export_gives_what_can_be_read(filled: Path, settings: Settings, tabl
     lost = {int(one.split()[1]) for one in unreadable if one.startswith(table)}
     assert lost
     if table == "memory":
-        ids = {row[0] for row in whole[0] if row[3] == 1}
+        ids = {row[0] for row in whole[0]}
         assert kept == ids - lost
         assert len(kept) > len(ids) / 2
     else:
@@ -369,3 +371,46 @@ def contents(folder: Path) -> list[Any]:
             database.execute("SELECT id, content, author, namespace_id FROM memory NOT INDEXED ORDER BY id").fetchall(),
             database.execute("SELECT hash FROM journal NOT INDEXED ORDER BY id").fetchall(),
         ]
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """Return a folder that other users may enter, as the folders of tests are not."""
+    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def unprivileged() -> Iterator[None]:
+    """Let the block run as a user whom file modes bind, where this process is the superuser's."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_store_that_cannot_be_written_is_read(filled: Path, settings: Settings, public_folder: Path) -> None:
+    """In a read-only folder recall, lists and history answer; a write is refused in a sentence, and nothing changes."""
+    home = public_folder / "home"
+    shutil.copytree(filled, home)
+    read_only = settings.model_copy(update={"home": home, "journal_mirror": None})
+    with open_app(settings) as app:  # whatever is imported late is there by now
+        recollect.recall(app, Query(query="Who is the mascot?"), ADA)
+    for path in home.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    home.chmod(0o555)
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    with unprivileged(), open_app(read_only) as app:
+        assert recollect.recall(app, Query(query="Who is the mascot?"), ADA).hits[0].memory.id == 2
+        assert recollect.get_memory(app, recollect.Get(id="1"), ADA).content == "We deploy on Fridays"
+        assert [line.action for line in recollect.history(app, recollect.Get(id="4"), ADA)] == ["insert", "delete"]
+        with pytest.raises(StoreUnusable, match="readonly"):
+            recollect.remember(app, Draft(content="Lunch is at one"), ADA)
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+    home.chmod(0o755)

@@ -12,6 +12,7 @@ from recollect.doors.daemon import launch
 from recollect.operations.table import CORE, Operation
 from recollect.ports.app import App
 from recollect.settings import Settings
+from recollect.store.files import read_only
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
 
@@ -33,8 +34,11 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
 
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
-    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process."""
-    if settings.daemon and (model or launch.running(settings)):
+    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
+
+    A store that cannot be written needs no owner, and each process reads it itself.
+    """
+    if settings.daemon and not read_only(settings.folder) and (model or launch.running(settings)):
         with recollect.connect(settings) as link:
             yield link.perform
     else:

@@ -23,6 +23,11 @@ def usable(failure: str) -> Iterator[None]:
         raise StoreUnusable(f"{failure}: {getattr(error, 'strerror', None) or error}.") from None
 
 
+def read_only(folder: Path) -> bool:
+    """Say whether a folder is there in which this process may not write."""
+    return folder.is_dir() and not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
 def remove(path: Path) -> None:
     """Delete a folder with all in it, a file or a link; nothing there is no error."""
     if path.is_dir() and not path.is_symlink():

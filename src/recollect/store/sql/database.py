@@ -40,12 +40,14 @@ class Database:
         if (known := getattr(self._thread, "connection", None)) is not None:
             yield known
             return
-        with _as_store_error(), self.engine.connect() as connection, connection.begin():
+        with _as_store_error(), self.engine.connect() as connection:
+            transaction = connection.begin()
             self._thread.connection = connection
             try:
                 yield connection
             finally:
                 self._thread.connection = None
+                transaction.rollback()  # nothing was written; and after damage was met SQLite refuses to commit
 
     @contextmanager
     def writing(self, *namespaces: str) -> Iterator[Connection]:
@@ -91,3 +93,15 @@ def open_file(path: Path) -> Database:
             pass
         path.chmod(0o600)
     return Database(f"sqlite:///{path}")
+
+
+def open_read_only(path: Path) -> Database:
+    """Open the SQLite database at `path`, in a folder that cannot be written, for reading alone.
+
+    SQLite then takes the file for one that nobody changes, unless a log lies beside it.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    fixed = "" if log.exists() and log.stat().st_size else "&immutable=1"
+    database = Database(f"sqlite:///{path.as_uri()}?mode=ro{fixed}&uri=true")
+    database.file = path
+    return database
