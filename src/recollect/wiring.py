@@ -61,9 +61,9 @@ def open_app(
 
     With `wait` the models are loaded when this returns; without it, text search answers until the embedding model is.
     Without `background` no thread is started: the next owner does what is left. `other_model` opens a store of another
-    model; `role` is its name for others. A given `embedder` is used instead of the configured model; several
-    stores may share it. A store in a folder that cannot be written is opened for reading alone, beside others, without
-    its vector index. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
+    model; `role` is its name for others. A given `embedder`, which stores may share, is used instead of the configured
+    model. A store that cannot be written is opened for reading alone, without its vector index. Raises `StoreOwned`,
+    `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
     """
     settings = settings or Settings()
     with ExitStack() as undo:
@@ -74,8 +74,7 @@ def open_app(
         if not other_model:
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping)
-        executor = BackgroundExecutor([catch_up, *store.rounds])
-        background = background and not store.read_only
+        executor, background = BackgroundExecutor([catch_up, *store.rounds]), background and not store.read_only
         if wait:
             embedder.warm()
         if background:
