@@ -240,13 +240,18 @@ def _connect(folder: Path) -> ClientAPI:
 
 
 def _compact(folder: Path) -> None:
-    """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name."""
+    """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name.
+
+    A graph that was never saved is a file of whatever lay in memory when it was made, and is blanked.
+    """
     with closing(sqlite3.connect(folder / "chroma.sqlite3", isolation_level=None)) as database:
         named = {row[0] for row in database.execute("SELECT id FROM segments")}
         database.execute("VACUUM")
     for path in folder.iterdir():
         if path.is_dir() and path.name not in named:
             remove(path)
+        elif (graph := path / "data_level0.bin").is_file() and not (path / "index_metadata.pickle").exists():
+            graph.write_bytes(bytes(graph.stat().st_size))
 
 
 def _guarded(call: Callable[[], T]) -> T:
