@@ -61,7 +61,10 @@ def test_a_field_is_declared_once() -> None:
     for name, field in MemoryFields.model_fields.items():
         assert Draft.model_fields[name].description == field.description
         assert Memory.model_fields[name].description == field.description
-    assert set(Update.model_fields) - {"id"} == set(MemoryFields.model_fields) - {"scope", "source"}
+    assert set(Update.model_fields) - {"id", "allow_private", "allow_secret"} == set(MemoryFields.model_fields) - {
+        "scope",
+        "source",
+    }
     assert not any(field.is_required() for name, field in Update.model_fields.items() if name != "id")
 
 

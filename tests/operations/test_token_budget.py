@@ -141,14 +141,28 @@ def test_with_room_everything_is_shown_whole(zoo: App) -> None:
 
 
 def test_a_book_is_shown_as_deep_as_fits(app: App) -> None:
-    """All of a long memory where it fits, else its overview, else nothing but its line."""
+    """All of a long memory where it fits, else the passage that answers, else nothing but its line."""
     remember(app, Draft(content=CONTENTS["book"], key="book"), ADA)
     depth = {}
     for most in (80, 300, 20_000):
         recalled = recall(app, Query(query="quokka handbook", max_tokens=most), ADA)
         assert recalled.index is not None
         depth[most] = [hit.layer for hit in recalled.hits], recalled.index.omitted
-    assert depth == {80: ([], 1), 300: ([Layer.OVERVIEW], 0), 20_000: ([Layer.CONTENT], 0)}
+    assert depth == {80: ([], 1), 300: ([Layer.PASSAGE], 0), 20_000: ([Layer.CONTENT], 0)}
+
+
+def test_a_long_memory_is_quoted_where_it_answers(app: App) -> None:
+    """Where not all of a long memory fits, its detail is the passage that answers, not its beginning."""
+    filling = "The harbour master counts the crates on the quay every morning before breakfast. " * 12
+    remember(app, Draft(content=f"{filling}\n\nThe quokka mascot is named Zerline.\n\n{filling}"), ADA)
+    query = "what is the name of the quokka mascot?"
+    (hit,) = recall(app, Query(query=query, max_tokens=400), ADA).hits
+    assert hit.layer is Layer.PASSAGE
+    assert "Zerline" in hit.text
+    assert hit.text in hit.memory.content
+    assert hit.detail()["passage"] == hit.text
+    (whole,) = recall(app, Query(query=query, max_tokens=4_000), ADA).hits
+    assert whole.layer is Layer.CONTENT
 
 
 def test_a_small_one_is_shown_where_a_better_one_does_not_fit(app: App) -> None:

@@ -213,6 +213,7 @@ def test_a_detail_names_its_layer_and_its_labels() -> None:
         "id": "7",
         "content": "We deploy on Fridays.",
         "certainty": "weak",
+        "author": "ada",
         "updated_at": "2026-03-01",
     }
     labels = {"key": "deploys", "category": "ops", "tags": ("ci", "cd")}
@@ -226,6 +227,7 @@ def test_a_detail_names_its_layer_and_its_labels() -> None:
         "category": "ops",
         "tags": ["ci", "cd"],
         "certainty": "weak",
+        "author": "ada",
         "updated_at": "2026-03-01",
     }
 

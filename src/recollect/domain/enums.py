@@ -139,10 +139,11 @@ class OnFound(StrEnum):
 
 
 class Layer(StrEnum):
-    """How deep an answer shows a memory: one line, a paragraph, or all of it."""
+    """How deep an answer shows a memory: one line, a paragraph, the passage nearest to the query, or all of it."""
 
     ABSTRACT = "abstract"
     OVERVIEW = "overview"
+    PASSAGE = "passage"
     CONTENT = "content"
 
 

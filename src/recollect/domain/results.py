@@ -78,6 +78,7 @@ _COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1
 _MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
 _CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
 _OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
+_PASSAGE: Final = {"type": "string", "description": "The stretch of the content that is nearest to the query"}
 _SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
 _DAY: Final = {"type": "string"}
 _WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
@@ -99,7 +100,13 @@ _Hit = Annotated[
 _Detail = Annotated[
     dict[str, Any],
     DescribedBy(
-        Memory, _LABELS | {"id"}, _LAYERS | {"older_than"}, certainty=_CERTAINTY, older_than=_OLDER, updated_at=_DAY
+        Memory,
+        _LABELS | {"id"},
+        _LAYERS | {"older_than", "passage"},
+        passage=_PASSAGE,
+        certainty=_CERTAINTY,
+        older_than=_OLDER,
+        updated_at=_DAY,
     ),
 ]
 MemoryPreview = Annotated[
@@ -113,7 +120,8 @@ class Hit(Answer):
     """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
 
     `certainty` says in a word how sure the match is. `layer` is how deep the answer shows it: all of it, unless a
-    budget was given. `older_than` is a newer hit about the same subject.
+    budget was given. `older_than` is a newer hit about the same subject, `passage` the stretch of a long memory that is
+    nearest to the query, where a budget may need it.
     """
 
     memory: Memory
@@ -124,11 +132,12 @@ class Hit(Answer):
     certainty: Certainty = Certainty.WEAK
     layer: Layer = Layer.CONTENT
     older_than: Id | None = None
+    passage: str = ""
 
     @property
     def text(self) -> str:
         """Return the memory as deep as the answer shows it."""
-        return str(getattr(self.memory, self.layer))
+        return self.passage if self.layer is Layer.PASSAGE else str(getattr(self.memory, self.layer))
 
     @property
     def why(self) -> dict[str, Any]:

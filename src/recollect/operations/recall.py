@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.domain.requests import Caller, Query
-from recollect.domain.results import Index, IndexLine, Recalled, found_message
+from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import View
 from recollect.operations.access_counts import count_use
-from recollect.operations.query.ranking import Ranked, ranking_of
+from recollect.operations.query.ranking import Ranked, Ranking, ranking_of
 from recollect.operations.visibility import view_of
 from recollect.policy import budget
 from recollect.policy.text import layers
 from recollect.ports.app import App
 
+_LONG = 1_000  # characters: about what one chunk holds
 ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."
 
 
@@ -30,9 +31,20 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
         ranking = ranking_of(app, query, view)
         recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
         if query.max_tokens is not None:
+            recalled = replace(recalled, hits=_with_passages(app, ranking))
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
+
+
+def _with_passages(app: App, ranking: Ranking) -> tuple[Hit, ...]:
+    """Return the hits, the long ones with the passage that is nearest to the query."""
+    long = [hit.memory.id for hit in ranking.hits if len(hit.memory.content) > _LONG]
+    spans = app.vectors.best_spans(ranking.vector, long) if long and ranking.vector is not None else {}
+    return tuple(
+        replace(hit, passage=hit.memory.content[slice(*spans[hit.memory.id])]) if hit.memory.id in spans else hit
+        for hit in ranking.hits
+    )
 
 
 def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view: View, max_tokens: int) -> Recalled:

@@ -18,7 +18,7 @@ from recollect.policy.text.layers import shortened
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 
-_DEEPEST_FIRST: Final = (Layer.CONTENT, Layer.OVERVIEW, Layer.ABSTRACT)
+_DEEPEST_FIRST: Final = (Layer.CONTENT, Layer.PASSAGE, Layer.OVERVIEW, Layer.ABSTRACT)
 _LINE: Final = 32  # tokens; twenty words have about thirty, twenty words of Thai or twenty paths hundreds
 _WIDEST: Final = 24  # characters; hardly any token has more
 _WORD: Final = 20  # letters; what has more is no word
@@ -95,7 +95,7 @@ def _listed(matches: Sequence[IndexLine], room: _Room, reserve: int) -> list[Ind
 
 
 def _brief(line: IndexLine, count: Count) -> IndexLine:
-    """Return the line with an abstract of at most 48 tokens, so that none takes the room of many."""
+    """Return the line with an abstract of at most 32 tokens, so that none takes the room of many."""
     abstract, columns = line.abstract, 2 * len(line.abstract)
     while (used := count(abstract)) > _LINE and columns > 1:
         columns = columns * _LINE // used

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
@@ -13,6 +13,9 @@ from recollect.operations.query.features import Candidates, gather
 from recollect.operations.query.rerank import passages, reranked
 from recollect.policy import currency, rank
 from recollect.ports.app import App
+
+if TYPE_CHECKING:
+    from recollect.ports.models import Vector
 
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
@@ -32,11 +35,12 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The best hits of a query, all ranked candidates (best first), and what could not be searched."""
+    """The best hits of a query, all ranked candidates (best first), what could not be searched, the query's vector."""
 
     hits: tuple[Hit, ...]
     ranked: Sequence[Ranked]
     notes: tuple[str, ...]
+    vector: Vector | None
 
 
 def ranking_of(app: App, query: Query, view: View) -> Ranking:
@@ -60,7 +64,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
         for one in best
         if one.id in memories
     )
-    return Ranking(hits, ranked, (*candidates.notes, *notes))
+    return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector)
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
