@@ -88,6 +88,7 @@ def _facts(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterato
                 elif rule is OnFound.REDACT:
                     masked = clear(_triple(one), OnSecret.REDACT).value
                     transaction.rewrite_fact(one, {name: str(getattr(masked, name)) for name in _PARTS})
+                    transaction.request_purge()
         yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
         if len(page) < _PAGE:
             return

@@ -165,7 +165,7 @@ def faults_in(copy: Path) -> str:
     try:
         with opened(copy) as database:
             return "; ".join(faults(database)[:_NAMED])
-    except (DatabaseError, StoreUnusable, ValueError) as error:
+    except (DatabaseError, StoreUnusable, ValueError, TypeError, AttributeError) as error:  # a row may hold anything
         return str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
 
 

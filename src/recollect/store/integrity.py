@@ -120,7 +120,7 @@ def _looked(database: Database, name: str, look: Callable[[Connection], Check]) 
     try:
         with database.reading() as connection:
             return look(connection)
-    except (StoreUnusable, DatabaseError, ValueError) as error:
+    except (StoreUnusable, DatabaseError, ValueError, TypeError, AttributeError) as error:  # a row may hold anything
         return Check(name, False, str(error).partition("\n")[0], _DAMAGED)
 
 

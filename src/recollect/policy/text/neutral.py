@@ -20,7 +20,10 @@ _UNSEEN = re.compile(
 _LESS = re.compile(r"[<＜﹤]+(?=([^<＜﹤>＞﹥]{0,80}))")
 _INSTRUCTIONS = re.compile(r"\[(?=\s*/?\s*INST\s*\])", re.IGNORECASE)
 _ROLES = "system|developer|user|human|assistant|tool"
-_TURN = re.compile(rf"^([ \t>#*_]*)({_ROLES})(?=[ \t*_]*[:：])", re.IGNORECASE | re.MULTILINE)
+_TURN = re.compile(  # what begins a text like the key `user:name` is none
+    rf"((?:\A|\n)[ \t>#*_]*)({_ROLES})(?=[ \t*_]*[:：]\s|[ \t*_]*[:：]\Z)|(\n[ \t>#*_]*)({_ROLES})(?=[ \t*_]*[:：])",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"[\s/\\]*([\w:.\-\u00ad]+)")
 _FRAMES = frozenset(
     [
@@ -41,7 +44,8 @@ def neutral(text: str) -> str:
         return text
     seen = _UNSEEN.sub("", text)
     seen = _LESS.sub(lambda less: "‹" * len(less[0]) if _frames(less[1]) else less[0], seen)
-    return _TURN.sub(r"\1[\2]", _INSTRUCTIONS.sub("⟦", seen))
+    seen = _INSTRUCTIONS.sub("⟦", seen)
+    return _TURN.sub(lambda turn: f"{turn[1] or turn[3] or ''}[{turn[2] or turn[4]}]", seen)
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:

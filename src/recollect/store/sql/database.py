@@ -64,9 +64,9 @@ class Database:
         with _as_store_error(), self.dialect.writing(self.engine, None) as connection:
             yield connection
 
-    def checkpoint(self) -> None:
-        """Take deleted text out of the database's log too."""
-        self.dialect.checkpoint(self.engine)
+    def checkpoint(self) -> bool:
+        """Take deleted text out of the database's log too; say whether no reader kept it from that."""
+        return self.dialect.checkpoint(self.engine)
 
     def close(self) -> None:
         """Close every pooled connection."""
@@ -81,8 +81,13 @@ def _as_store_error() -> Iterator[None]:
     except (DataError, IntegrityError, ProgrammingError):  # these are about a statement
         raise
     except DatabaseError as error:
-        damaged = any(word in str(error.orig) for word in _DAMAGED)
-        raise StoreUnusable(f"The database cannot be used: {error.orig}.{_ADVICE if damaged else ''}") from None
+        advice = _ADVICE if is_damage(error) else ""
+        raise StoreUnusable(f"The database cannot be used: {error.orig}.{advice}") from None
+
+
+def is_damage(error: Exception) -> bool:
+    """Say whether an error tells of a damaged file, and not of one that cannot be used just now."""
+    return any(word in str(getattr(error, "orig", error)) for word in _DAMAGED)
 
 
 def open_file(path: Path) -> Database:
@@ -101,7 +106,8 @@ def open_read_only(path: Path) -> Database:
     SQLite then takes the file for one that nobody changes, unless a log lies beside it.
     """
     log = path.with_name(f"{path.name}-wal")
-    fixed = "" if log.exists() and log.stat().st_size else "&immutable=1"
+    used = path.with_name(f"{path.name}-shm").exists() or (log.exists() and log.stat().st_size)
+    fixed = "" if used else "&immutable=1"
     database = Database(f"sqlite:///{path.as_uri()}?mode=ro{fixed}&uri=true")
     database.file = path
     return database

@@ -42,9 +42,10 @@ class Dialect(ABC):
         """Note that the text index still holds what the transaction deletes, until it is purged."""
         del connection
 
-    def checkpoint(self, engine: Engine) -> None:
-        """Take deleted text out of the database's log too."""
+    def checkpoint(self, engine: Engine) -> bool:
+        """Take deleted text out of the database's log too; say whether no reader kept it from that."""
         del engine
+        return True
 
     def damage(self, connection: Connection) -> str:
         """Return what is wrong with the database's file, or an empty string."""

@@ -109,7 +109,7 @@ class FactWriting(Transaction):
         ended = had.valid_to is not None and old.valid_to is None
         if ended:
             self._change(old, valid_to=had.valid_to, updated_at=self._now)
-            self._journal("update", (entry.memory_id, old.sensitivity, {"fact": old.id} | origin(had.origin)))
+            self._journal("update", (old.memory_id, old.sensitivity, {"fact": old.id} | origin(had.origin)))
         return ended
 
     def confirm_fact(self, old: Fact, confidence: float) -> None:

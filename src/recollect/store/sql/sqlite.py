@@ -115,10 +115,13 @@ class Sqlite(Dialect):
         """Note that the text index still holds what the transaction deletes, until it is purged."""
         connection.execute(_MARK_DELETED, {"name": fts5_schema.DELETED_TEXT, "token": secrets.token_hex(8)})
 
-    def checkpoint(self, engine: Engine) -> None:
-        """Move the write-ahead log into the database file, so that deleted text leaves the log too."""
+    def checkpoint(self, engine: Engine) -> bool:
+        """Move the write-ahead log into the database file, so that deleted text leaves the log too; say whether it did.
+
+        A reader who needs the log keeps it.
+        """
         with self._write_lock, engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar()
 
     def damage(self, connection: Connection) -> str:
         """Return what is wrong with the file, or an empty string."""

@@ -135,19 +135,26 @@ class SqlWriting(FactWriting):
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
         """Remove the memory, what was merged into it and all their traces; say whether it was there."""
-        row = self._row(memory_id)
-        if row is None:
+        if self._row(memory_id) is None:
             return False
-        for one in self.archived(memory_id):
-            self.delete(one.id, action)
+        self._remove(memory_id, action)
+        return True
+
+    def _remove(self, memory_id: int, action: str) -> None:
+        """Remove a memory that is there; what was merged into it goes with it at whatever level it is."""
+        mine = memory.c.namespace_id == self._known_id
+        parts = select(memory.c.id).where(mine, memory.c.merged_into == memory_id)
+        for part in self._connection.execute(parts).scalars().all():
+            self._remove(part, action)
+        columns = (memory.c.speaker, memory.c.superseded_by, memory.c.sensitivity)
+        row = self._connection.execute(select(*columns).where(mine, memory.c.id == memory_id)).one()
         self._leave_indexes(memory_id, row.sensitivity)
-        self._connection.execute(delete(memory).where(self._is(memory_id)))
+        self._connection.execute(delete(memory).where(mine, memory.c.id == memory_id))
         self._count(row.sensitivity, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
         self._replace(replaced, row.superseded_by)
         child_tables.prune_speaker(self._connection, self._namespace_id, row.speaker)
         self._journal(action, (memory_id, row.sensitivity, {}))
-        return True
 
     def page(self, after: int, limit: int) -> list[Memory]:
         """Return the next memories of the namespace in the order of their ids, whatever their state."""

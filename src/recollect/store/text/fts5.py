@@ -126,7 +126,8 @@ class SqliteText(SqlVocabulary):
             pages = -_MERGED_PAGES
             while self._merge(name, pages):
                 pages = _MERGED_PAGES
-        self._database.checkpoint()
+        if not self._database.checkpoint():
+            return  # the mark stays, and the next purge tries again
         with self._database.writing() as connection:
             connection.execute(delete(store_metadata).where(due, store_metadata.c.value == token))
 

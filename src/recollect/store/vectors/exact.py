@@ -17,7 +17,7 @@ from sqlalchemy.exc import DatabaseError
 from recollect.errors import StoreUnusable
 from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
-from recollect.store.sql.database import Database
+from recollect.store.sql.database import Database, is_damage
 from recollect.store.sql.dialect import Listed, any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.vectors.outbox import as_vector, vectors_of
@@ -83,10 +83,12 @@ class SqlVectors:
 
     def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
         """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
-        with self._database.reading() as connection:
-            stacked = {
-                one: np.stack(some) for one, some in vectors_of(connection, ids if self._serves() else ()).items()
-            }
+        stacked: dict[int, Matrix] = {}
+        with self._readable(), self._database.reading() as connection:
+            found = vectors_of(connection, ids if self._serves() else ())
+            size = max((len(vector) for some in found.values() for vector in some), default=0)
+            whole = {one: [vector for vector in some if len(vector) == size] for one, some in found.items()}
+            stacked = {one: np.stack(some) for one, some in whole.items() if some}
         return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -106,7 +108,7 @@ class SqlVectors:
             yield
         except (DatabaseError, StoreUnusable) as error:
             log.warning("the stored vectors cannot be read, words alone answer: %s", error)
-            self._unreadable = True
+            self._unreadable = self._unreadable or is_damage(error)
 
     def _serves(self) -> bool:
         """Say whether the vectors that this thread sees are of our model."""

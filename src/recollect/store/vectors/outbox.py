@@ -61,7 +61,8 @@ class Outbox:
 
     def rebuild(self, namespace: str) -> None:
         """Drop the namespace's collection and fill it from SQL."""
-        self._index.drop(namespace)
+        with self._applying:
+            self._index.drop(namespace)
         held = 0
         for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, self._applying):
             held += len(page)
@@ -237,7 +238,8 @@ def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vec
     held = select(tables.vector.c.memory_id, tables.vector.c.embedding).order_by(tables.vector.c.ordinal)
     query = held.join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id).where(shown())
     for row in select_in(connection, query, tables.vector.c.memory_id, ids):
-        found[row.memory_id].append(as_vector(row.embedding))
+        if len(row.embedding) % _FLOAT == 0:  # else it is damaged
+            found[row.memory_id].append(as_vector(row.embedding))
     return found
 
 

@@ -124,6 +124,7 @@ class SqlChromaVectors(SqlVectors):
 
     def repair(self) -> None:
         """Bring the index to what SQL says, and build anew each namespace that holds other ids than SQL."""
+        self._unreadable = False
         self.sync()
         with self._syncing, self._distrusting("cannot be read and is built again"):
             if self._serves():
