@@ -47,7 +47,7 @@ def test_for_people_the_index_comes_first(typed: Typed, settings: Settings) -> N
     stock(settings)
     shown = typed("recall", "quokka handbook", "--category", "books", "--max-tokens", "350").out
     assert shown.index("Index") < shown.index("The quokka handbook.") < shown.index("found by")
-    assert "overview only" in shown
+    assert "passage only" in shown
     brief = typed("recall", "quokka", "--max-tokens", "100").out
     assert "memories found." in brief
     assert "Without details: " in brief

@@ -25,7 +25,6 @@ from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
 from recollect.store import store_lock
-from recollect.wiring import mend
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
@@ -57,7 +56,8 @@ def reindex(
     """
     settings: Settings = ctx.obj
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
-    mended = mend(settings, free=lambda: launch.stop(settings))
+    wiring = import_module("recollect.wiring")  # a store takes half a second to import
+    mended = wiring.mend(settings, free=lambda: launch.stop(settings))
     with render.progress("Embedding", hidden=as_json) as report:
         count = _reindex(wanted, report, everything=everything)
     sentences = [f"{count} memories are indexed with {wanted.model}."]
