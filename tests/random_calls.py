@@ -411,6 +411,7 @@ def ids_in(call: RandomCall, answer: Any) -> Iterator[tuple[str, int]]:
         elif isinstance(part, Outcome) and part.id.isdecimal() and int(part.id) not in asked:
             yield ("fact" if call.name in FACTS else "memory"), int(part.id)
         elif isinstance(part, JournalEntry):
+            yield from [(f"{_ONCE}memory", part.memory_id)] if part.memory_id else []
             yield from _journalled(part.changes)
         elif isinstance(part, dict):
             yield from _in_object(call, part)
@@ -431,6 +432,8 @@ def _journalled(changes: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 def _in_object(call: RandomCall, found: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield what an object names that a tool or an export shows."""
+    if call.name == "history" and "actor" in found:
+        yield f"{_ONCE}memory", int(call.fields["id"])
     if call.name in ("export_page", "history") and "id" not in found:
         yield from _journalled(found)
         return

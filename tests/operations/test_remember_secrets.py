@@ -42,7 +42,8 @@ def test_every_text_field_is_tried() -> None:
     free = {name for name in Draft.model_fields if name in (*TEXTS, *LISTS)}
     closed = {"scope", "fact_type", "type", "concepts", "sensitivity", "source", "observed_at"}
     numbers = {"importance", "confidence", "trust", "discovery_tokens", "ttl_days", "position"}
-    assert free | closed | numbers == set(type(draft).model_fields)
+    levels = {"allow_private", "allow_secret"}
+    assert free | closed | numbers | levels == set(type(draft).model_fields)
 
 
 @pytest.mark.parametrize("field", [*TEXTS, *LISTS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ def exposed(app: App, settings: recollect.Settings) -> App:
     recollect.store_fact(app, StoreFact(subject="bot", predicate="uses", object="an account"), ADA)
     recollect.store_fact(app, StoreFact(subject="team", predicate="eats at", object="noon"), ADA)
     content = f"The deploy bot signs in with {SECRET} of its own"
-    smuggle(app, settings.folder, "UPDATE memory SET content = :content WHERE id = 2", content=content)
+    named = {"content": content, "hash": sha256(content.encode()).hexdigest()}
+    smuggle(app, settings.folder, "UPDATE memory SET content = :content, content_hash = :hash WHERE id = 2", **named)
     smuggle(app, settings.folder, "UPDATE fact SET object = :object WHERE id = 1", object=f"token {SECRET}")
     return app
 
@@ -92,7 +94,7 @@ def test_quarantine_puts_it_out_of_all_sight(exposed: App) -> None:
     )
     with pytest.raises(SecretFound):
         restore_memory(exposed, Restore(id="2"), ADA)
-    assert all(one.well for one in doctor(exposed, Inspect(), ADA))
+    assert [one for one in doctor(exposed, Inspect(), ADA) if not one.well] == []
 
 
 def test_a_key_brings_no_secret_out_of_quarantine(app: App, settings: recollect.Settings) -> None:

@@ -117,7 +117,7 @@ def stores(settings: Settings, clock: Any, tmp_path: Path) -> Iterator[tuple[App
 
 
 def test_an_empty_store_becomes_the_same_store(stores: tuple[App, App, Path]) -> None:
-    """Memories with all their fields and ids, facts with their times, recall in its order; the journal is its own."""
+    """Memories with all their fields and ids, facts with their times, recall in its order; the journal tells of it."""
     full, empty, path = stores
     purge_expired(full, Purge(), ADA)  # what has passed its time stays, and would still weigh among the rarity of words
     export_file(full, path, ALL, ADA)
@@ -125,11 +125,15 @@ def test_an_empty_store_becomes_the_same_store(stores: tuple[App, App, Path]) ->
     assert (report.updated, report.unchanged, report.refused, report.failed) == (0, 0, 0, 0)
     assert report.problems == ()
     assert lines(empty) == lines(full)
-    imported = [line["memory"]["id"] for line in lines(full) if "memory" in line]
-    assert [line.memory_id for line in journal(empty) if "fact" not in line.changes] == imported
-    assert {line.action for line in journal(empty)} == {"import"}
+    imported = [line["memory"] for line in lines(full) if "memory" in line]
+    merged = [(one["id"], {"merged_into": one["merged_into"]}) for one in imported if "merged_into" in one]
+    brought = [line for line in journal(empty) if line.action == "import"]
+    linked = [line for line in journal(empty) if line.action == "update"]
+    assert [line.memory_id for line in brought if "fact" not in line.changes] == [one["id"] for one in imported]
+    assert all(line.changes["from"].startswith("export.jsonl:") for line in brought)
+    assert [(line.memory_id, line.changes) for line in linked] == merged != []
+    assert journal(empty) == brought + linked
     assert {line.actor for line in journal(empty)} == {"ada"}
-    assert all(line.changes["from"].startswith("export.jsonl:") for line in journal(empty))
     view = View(namespaces=ADA.namespaces(), now=full.clock(), sensitivities=ALL_LEVELS)
     assert empty.export_reader.memories(view, 0, 1_000) == full.export_reader.memories(view, 0, 1_000)
     assert empty.export_reader.facts(view, 0, 1_000) == full.export_reader.facts(view, 0, 1_000)

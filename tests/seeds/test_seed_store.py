@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from doorway import Door, Opening, ids
+from doorway import ALL_LEVELS, Door, Opening, ids
 
 from recollect import Settings
 from recollect.domain.enums import Concept, Observation
@@ -81,10 +81,12 @@ def test_a_field_comes_back(door: Door, name: str) -> None:
 
 @pytest.mark.parametrize("name", UPDATED)
 def test_a_field_is_updated_in_place(door: Door, name: str) -> None:
-    """An update of one field changes that one, under the same id, and leaves every other as it was."""
+    """An update of one field changes that one, under the same id, and no other; it must let in the memory's level."""
     memory_id = door.store(**FIELDS)
     before = door.memory(memory_id)
-    assert door.reply("update_memory", id=memory_id, **{name: UPDATED[name]}) == (
+    assert door.refused("update_memory", id=memory_id, **{name: UPDATED[name]}) == f"Memory {memory_id} not found."
+    assert door.memory(memory_id)[name] == FIELDS[name]
+    assert door.reply("update_memory", id=memory_id, **{name: UPDATED[name]}, **ALL_LEVELS) == (
         f"Memory updated successfully (ID: {memory_id})"
     )
     after = door.memory(memory_id)
