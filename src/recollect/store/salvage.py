@@ -23,7 +23,7 @@ from recollect.store.files import usable
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
-from recollect.store.store_lock import own
+from recollect.store.store_lock import DAEMON, held, own, role_of
 from recollect.store.text.fts5_schema import INDEXES
 
 log = logging.getLogger(__name__)
@@ -45,15 +45,18 @@ class Mended:
 def mend(folder: Path, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database in `folder` anew when its file or its schema is damaged; None when it is not.
 
-    `free` is called before, to end whoever has the store open. Raises `StoreUnusable` when rows that nothing else holds
-    cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
+    `free` is called before, to end a daemon that has the store open. Raises `StoreUnusable` when rows that nothing else
+    holds cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
     """
-    damage = damage_in(folder / DATABASE)
-    if not damage:
-        return None
-    free()
+    if held(folder) and role_of(folder) == DAEMON:
+        if not damage_in(folder / DATABASE):
+            return None
+        free()
     holder = own(folder)
     try:
+        damage = damage_in(folder / DATABASE)
+        if not damage:
+            return None
         with usable(f"The store in {folder} cannot be mended"), scratch(folder) as place:
             fresh = place / DATABASE
             with closing(open_file(fresh)) as database:
@@ -93,8 +96,9 @@ def _copy_rows(damaged: Path, fresh: Path) -> None:
             except _Unreadable as error:
                 if table in _WRITTEN:
                     raise StoreUnusable(
-                        f"The table {table.name} cannot be read whole ({error}); nothing was changed. Bring back a "
-                        "backup with `recollect restore FILE --force`; `recollect export FILE` saves what can be read."
+                        f"The table {table.name} of {damaged} cannot be read whole ({error}); nothing was changed. "
+                        "Bring back a backup with `recollect restore FILE --force`; `recollect export FILE` saves "
+                        "what can be read."
                     ) from None
                 log.warning("the table %s cannot be read and is built anew: %s", table.name, error)
                 target.execute("ROLLBACK TO one")
