@@ -269,8 +269,8 @@ DAMAGED = {
     ),
     "text index without configuration": Damage(edited("DELETE FROM memory_text_config"), "text index", "memory_text"),
     "text index dropped": Damage(edited("DROP TABLE memory_text"), "schema", "table memory_text is missing"),
-    "vocabulary": Damage(edited("UPDATE word SET uses = uses + 1 WHERE id = 3"), "vocabulary", "words"),
-    "counts": Damage(edited("UPDATE held SET memories = 77"), "counts", "memories and speakers"),
+    "vocabulary": Damage(edited("UPDATE word SET uses = uses + 1 WHERE id = 3"), "vocabulary", "do not agree"),
+    "counts": Damage(edited("UPDATE held SET memories = 77"), "counts", "counted wrongly"),
     "vector of another size": Damage(
         edited("UPDATE vector SET embedding = x'00' WHERE memory_id = 2"), "embeddings", "memory 2", quick=False
     ),

@@ -146,7 +146,8 @@ def _counts(connection: Connection) -> Check:
     spoken = set(connection.execute(select(memory.c.namespace_id, memory.c.speaker).distinct()))
     known = set(connection.execute(select(speaker.c.namespace_id, speaker.c.name).distinct()))
     right = found == {place: many for place, many in kept.items() if many} and known <= spoken
-    return Check("counts", right, "memories and speakers are counted", _REINDEX)
+    seen = "memories and speakers are counted" if right else "memories and speakers are counted wrongly"
+    return Check("counts", right, seen, _REINDEX)
 
 
 def _text(connection: Connection, database: Database) -> Check:
@@ -157,7 +158,9 @@ def _text(connection: Connection, database: Database) -> Check:
 
 def _vocabulary(connection: Connection) -> Check:
     stored = {(row.namespace_id, row.sensitivity, row.text): row.uses for row in connection.execute(select(word))}
-    return Check("vocabulary", stored == word_uses(connection), "agrees with the memories", _REINDEX)
+    right = stored == word_uses(connection)
+    seen = "agrees with the memories" if right else "the words do not agree with the memories"
+    return Check("vocabulary", right, seen, _REINDEX)
 
 
 def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> Check:
