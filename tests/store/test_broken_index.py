@@ -15,6 +15,7 @@ import pytest
 from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Query, Settings, recall, remember
+from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import IndexBroken
 
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
@@ -101,6 +102,12 @@ def found(parts: Any, namespace: str) -> int:
     """Return the memory nearest to the first one of the namespace."""
     near = parts.vectors.nearest(direction(f"{namespace} fact 0/0"), parts.view(namespace), 5)
     return max(near, key=lambda one: near[one])
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the index also where there are few memories, which are otherwise scanned."""
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -140,7 +141,10 @@ def written(database: Any, memories: list[Kept]) -> None:
     plain = {"importance": 0.5, "confidence": 0.5, "trust": 0.5, "author": "ada", "source": "tool", "subtitle": ""}
     plain |= {"abstract": "", "overview": "", "keywords": "", "namespace_id": 1}
     with database.writing() as connection:
-        connection.execute(insert(tables.namespace).values(id=1, name=HERE, memories=len(memories)))
+        connection.execute(insert(tables.namespace).values(id=1, name=HERE))
+        levels = Counter(one.columns["sensitivity"] for one in memories)
+        counts = [{"namespace_id": 1, "sensitivity": level, "memories": many} for level, many in levels.items()]
+        connection.execute(insert(tables.held), counts)
         for start in range(0, len(memories), 1_000):
             part = memories[start : start + 1_000]
             values = [one.columns | plain | {"id": one.id, "updated_at": NOW} for one in part]

@@ -17,6 +17,7 @@ from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
 from recollect.domain.enums import FactType
 from recollect.store.sql.database import open_file
+from recollect.store.vectors import vector_search
 from recollect.store.vectors.outbox import vectors_of
 
 HERE = "project:crew/engine"
@@ -188,7 +189,7 @@ def test_the_scan_answers_without_chroma(parts: Any) -> None:
     assert not parts.index.ready
 
 
-def test_index_and_scan_agree(parts: Any) -> None:
+def test_index_and_scan_agree(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Chroma answers is what the exact scan answers, best chunk of each memory, with the same cosines."""
     for number in range(60):
         parts.add(f"fact {number}", chunks=3)
@@ -196,6 +197,7 @@ def test_index_and_scan_agree(parts: Any) -> None:
     scanned = parts.vectors.nearest(asked, view, 10)
     parts.vectors.sync()
     assert parts.vectors.state == "ready"
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
     assert parts.vectors.nearest(asked, view, 10) == pytest.approx(scanned, abs=1e-4)
     assert parts.vectors.cosines(asked, list(scanned)) == pytest.approx(scanned, abs=1e-4)
 
