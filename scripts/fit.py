@@ -214,11 +214,12 @@ def finished(sets: Mapping[str, Compiled], inputs: Inputs, given: Given, title: 
     found = leave_out(sets, inputs, given.seeds, given.rounds, title)
     mixes = {name: best_mix({other: sets[other] for other in sets if other != name}) for name in sets}
     show(sets, found, f"{title}, each set left out", mixes)
-    part, stretch, best = refusing(sets, found, inputs, given.seeds)
-    show_silence(sets, best, f"{title}, each set left out")
-    show_reliability(sets, best, f"{title}, each set left out")
+    whole = {name: one for name, one in sets.items() if name not in given.ordering}
+    part, stretch, best = refusing(whole, found, inputs, given.seeds)
+    show_silence(whole, best, f"{title}, each set left out")
+    show_reliability(whole, best, f"{title}, each set left out")
     if given.plots is not None and inputs is FUSED:
-        curves.draw({name: (one.asked, best[name]) for name, one in sets.items()}, given.plots)
+        curves.draw({name: (one.asked, best[name]) for name, one in whole.items()}, given.plots)
     if given.leave_out:
         return None
     return Network(*mean(fitted(sets, inputs, given.seeds, given.rounds)), part, stretch)
@@ -245,13 +246,17 @@ def top(network: Network, question: Question) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Given:
-    """What was asked for: how many networks are averaged, how long each is trained, and whether only to judge."""
+    """What was asked for: how many networks are averaged, how long each is trained, and whether only to judge.
+
+    `ordering` names sets that say how to order, but not when to be silent.
+    """
 
     seeds: int
     rounds: int
     leave_out: bool
     limits: Limits
     plots: Path | None = None
+    ordering: frozenset[str] = frozenset()
 
 
 def run(folders: list[Path], judging: list[Path], evidence: Path | None, target: Path, given: Given) -> None:
@@ -264,6 +269,8 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
         evidence.mkdir(exist_ok=True)
     torch.set_num_threads(1)  # more of them wait for one another
     sets, others = load(folders), load(judging) if judging else []
+    if unknown := given.ordering - {one.name for one in sets}:
+        raise InvalidInput("order-only", f"No set is named {min(unknown)}; name one of the folders.")
     examples = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
     words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
@@ -297,6 +304,10 @@ def main(
     ] = None,
     target: Annotated[Path, typer.Option(help="Where the coefficients go.")] = TARGET,
     rounds: Annotated[int, typer.Option(min=10, help="How many steps each network is trained.")] = ROUNDS,
+    ordering: Annotated[
+        list[str] | None,
+        typer.Option("--order-only", help="One of FOLDERS, by name, that is not to say when nothing is relevant."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many networks are averaged.")] = SEEDS,
     questions: Annotated[int, typer.Option(min=1, help="The most questions of a set that are asked.")] = 250,
     plots: Annotated[
@@ -309,7 +320,13 @@ def main(
     """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients."""
     try:
         limits = replace(Limits(), questions=questions)
-        run(folders, judging or [], evidence, target, Given(seeds, rounds, leave_out, limits, plots))
+        run(
+            folders,
+            judging or [],
+            evidence,
+            target,
+            Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ())),
+        )
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

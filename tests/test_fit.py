@@ -20,6 +20,7 @@ import pytest
 
 from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network, Part, columns
+from recollect.errors import InvalidInput
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
@@ -385,3 +386,11 @@ def test_each_set_counts_alike(module: Callable[[str], ModuleType]) -> None:
     blind = training.compiled([one], False, True)
     assert not any("cosine" in question.known for question in blind)
     assert columns(one.found, one.query).keys() > blind[0].known.keys()
+
+
+def test_a_set_for_the_order_alone_is_one_of_the_folders(module: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """A name that no folder has is refused before anything is gathered."""
+    fit, gathering = module("fit"), module("gathering")
+    given = fit.Given(1, 10, True, gathering.Limits(), None, frozenset({"nobody"}))
+    with pytest.raises(InvalidInput, match="No set is named nobody"):
+        fit.run([talks(tmp_path / "talks")], [], None, tmp_path / "fusion.json", given)
