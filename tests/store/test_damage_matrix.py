@@ -31,6 +31,7 @@ from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
 from recollect.operations.inspect import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
+from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.export_page import export_page, pages
 from stores import open_app
 
@@ -321,6 +322,18 @@ def test_a_vector_that_was_changed_is_embedded_anew(filled: Path, settings: Sett
     healed(settings, everything=True)
     with open_app(settings) as app:
         assert ill(app, deep=True) == {}
+
+
+def test_a_daemon_is_ended_only_for_a_damaged_file(filled: Path, settings: Settings) -> None:
+    """A daemon keeps a store whose file is whole; where it is damaged, the daemon is ended before it is mended."""
+    daemon = own(filled, DAEMON)
+    with contextlib.ExitStack() as ended:
+        ended.callback(daemon.release)
+        assert wiring.mend(settings, free=ended.close) is None
+        assert held(filled)
+        page("word")(filled)
+        assert wiring.mend(settings, free=ended.close) is not None
+        assert not held(filled)
 
 
 @pytest.mark.parametrize("table", ["memory", "journal", "fact"])
