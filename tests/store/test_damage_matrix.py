@@ -156,7 +156,7 @@ TAMPERED = {
         "memory 77 was added",
     ),
     "vector": Damage(other_vector, "vector values", "memory 2"),
-    "vector, against the text": Damage(other_vector, "embeddings", "memory 2"),
+    "vector, against the text": Damage(other_vector, "embeddings", "memory 2", quick=False),
 }
 
 
@@ -206,9 +206,9 @@ def ill(app: Any, *, deep: bool) -> dict[str, Check]:
 
 @pytest.mark.parametrize("damage", TAMPERED.values(), ids=TAMPERED.keys())
 def test_tampering_is_named(filled: Path, settings: Settings, damage: Damage) -> None:
-    """Whatever was changed by hand, the doctor names it, also in a quick look."""
+    """Whatever was changed by hand, the doctor names it, also in a quick look where that reads more than a sample."""
     damage.harm(filled)
-    for deep in (False, True):
+    for deep in (False, True) if damage.quick else (True,):
         with open_app(settings) as app:
             found = ill(app, deep=deep)
         assert damage.check in found, found

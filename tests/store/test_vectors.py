@@ -86,6 +86,14 @@ def test_pairs_are_compared_by_their_best_chunks(parts: Any) -> None:
     assert parts.vectors.similarities([]) == parts.vectors.similarities([bare]) == {}
 
 
+def test_a_damaged_vector_is_in_no_pair(parts: Any) -> None:
+    """Vectors of another length, or of no whole number of floats, are left out, and the others are compared."""
+    one, two, short, torn = (parts.add(name) for name in ("one", "two", "short", "torn"))
+    for memory_id, blob in ((short, "X'0000803F0000803F'"), (torn, "X'010203'")):
+        parts.by_hand(f"UPDATE vector SET embedding = {blob} WHERE memory_id = {memory_id}")
+    assert set(parts.vectors.similarities([one, two, short, torn])) == {(one, two)}
+
+
 def test_a_kill_after_applying_changes_nothing(open_parts: Callable[[], Any]) -> None:
     """Work that was applied but stayed queued, as after a kill, is applied again to the same end."""
     parts = open_parts()
