@@ -30,7 +30,7 @@ def server(home: Path) -> StdioServerParameters:
 async def ask(client: Client, why: str, expect: str, **arguments: Any) -> Any:
     """Call the tool, show question and answer, and stop the demo when the answer is not what it must be."""
     body = (await client.call_tool("memory", arguments)).structured_content
-    while any("not searched" in note for note in body.get("notes", [])):
+    while any(word in note for note in body.get("notes", []) for word in ("still loading", "no embeddings yet")):
         console.print(f"[dim]{body['notes'][0]} Asking again.[/dim]")
         await anyio.sleep(1)
         body = (await client.call_tool("memory", arguments)).structured_content
