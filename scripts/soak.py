@@ -30,7 +30,8 @@ from daemons import Place, open_place  # noqa: E402
 from kills import kill_writers  # noqa: E402
 from moves import kill_movers, make_stage  # noqa: E402
 
-from random_calls import Time, judged  # noqa: E402
+from clock import Clock as StoreClock  # noqa: E402
+from random_calls import judged  # noqa: E402
 from stores import open_app  # noqa: E402
 
 WRITERS, MOVES, MEMORIES = 24, 2, 120
@@ -97,7 +98,7 @@ def moves(place: Place, clock: Clock, chance: random.Random) -> int:
 
 def callers(place: Place, clock: Clock, chance: random.Random) -> int:
     """Let random callers make random calls of every operation, and compare each with a model of the rules."""
-    time_there = Time()
+    time_there = StoreClock()
     with open_app(place.settings, clock=time_there) as app:
         model = judged(app, place.settings.folder, time_there, chance.randrange(10**9), RANDOM_CALLS, clock.left)
     shown = f"{model.changes} rows changed, {model.names} ids, {model.marks} texts and {model.counts} counts shown"

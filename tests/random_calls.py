@@ -12,12 +12,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from clock import Clock
 from recollect import App, Caller
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
@@ -344,21 +345,7 @@ class Model:
 _READS = {name for name, operation in BY_NAME.items() if not operation.writes}
 
 
-class Time:
-    """A clock that moves only when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_days(self, days: float) -> None:
-        """Let some days pass."""
-        self.now += timedelta(days=days)
-
-
-def judged(app: App, home: Path, time: Time, seed: int, calls: int, more: Callable[[], bool] = lambda: True) -> Model:
+def judged(app: App, home: Path, time: Clock, seed: int, calls: int, more: Callable[[], bool] = lambda: True) -> Model:
     """Make random calls on an empty store and judge each; `more` may end that early."""
     make, model = Maker(random.Random(seed)), Model(home, time)
     before = state_of(home)

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from clock import Clock
 from operate import by_hand, rows
-from random_calls import LEVELS, Maker, RandomCall, Time, answer_of
+from random_calls import LEVELS, Maker, RandomCall, answer_of
 from recollect import App, Caller, Settings
 from recollect.doors.operations import BY_NAME
 from recollect.doors.serializers import public_json
@@ -32,7 +33,7 @@ class Two:
     full: App
     plain: App
     homes: tuple[Settings, Settings]
-    time: Time
+    time: Clock
 
     def hide(self, call: RandomCall) -> None:
         """Do something in the one store that the caller of the other calls may not see."""
@@ -68,7 +69,7 @@ def two(settings: Settings, migrated: Any) -> Iterator[Two]:
     """Return two empty stores."""
     other = settings.model_copy(update={"home": settings.home.with_name("plain")})
     lay(migrated, other.folder)
-    time = Time()
+    time = Clock()
     with ExitStack() as opened:
         apps = [opened.enter_context(open_app(one, clock=time)) for one in (settings, other)]
         apps = [replace(app, text=WithoutBm25(app.text)) for app in apps]

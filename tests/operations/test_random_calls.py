@@ -7,24 +7,25 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import true
 
-from random_calls import Time, judged
+from clock import Clock
+from random_calls import judged
 from recollect import App, Settings
 from stores import open_app
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def time() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def store(settings: Settings, time: Time) -> Iterator[App]:
+def store(settings: Settings, time: Clock) -> Iterator[App]:
     """Return an empty store on a clock that the calls move."""
     with open_app(settings, clock=time) as app:
         yield app
 
 
-def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Settings, time: Time) -> None:
+def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Settings, time: Clock) -> None:
     """An independent model of the rules agrees with every answer and every changed row."""
     model = judged(store, settings.folder, time, 1, 100)
     assert model.breaches == []
@@ -33,7 +34,7 @@ def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Setti
 
 @pytest.mark.parametrize("room", ["writing", "visibility", "facts", "records", "export_reader"])
 def test_the_model_notices(
-    store: App, settings: Settings, time: Time, monkeypatch: pytest.MonkeyPatch, room: str
+    store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
     """Where one part of the store forgets the levels, the model says so."""
     monkeypatch.setattr(f"recollect.store.sql.{room}.of_levels", lambda *_, **__: true())

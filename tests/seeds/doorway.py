@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from clock import Clock
 from recollect import App, Caller, Settings
 from recollect.doors import toolsets
 from recollect.doors.memory_tool import ToolAnswer
@@ -17,26 +17,12 @@ from stores import open_app
 ALL_LEVELS = {"allow_private": True, "allow_secret": True}
 
 
-class Time:
-    """A clock that stands still until it is told to move."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_days(self, days: float) -> None:
-        """Move on."""
-        self.now += timedelta(days=days)
-
-
 @dataclass(frozen=True)
 class Door:
     """The tools as one caller calls them; `home` is where the store lies."""
 
     app: App
-    time: Time
+    time: Clock
     caller: Caller
     home: Path
 
@@ -95,7 +81,7 @@ class House:
     """An open store, with a door for each who asks; nothing runs in its background, so that uses count at once."""
 
     app: App
-    time: Time
+    time: Clock
     home: Path
     callers: list[Caller]
 
@@ -109,7 +95,7 @@ class House:
 
 def open_house(home: Path, cache_dir: Path, **settings: Any) -> House:
     """Open a store in a folder."""
-    time = Time()
+    time = Clock()
     ours = {"home": home, "cache_dir": cache_dir, "user": "ada", "team": "crew", "project": "engine", "daemon": False}
     chosen = Settings(**ours | settings)
     return House(open_app(chosen, background=False, clock=time), time, chosen.folder, [])
