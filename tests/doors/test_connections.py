@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from starlette.routing import Route
 
 from recollect.doors.daemon import auth, connections, runtime
 from recollect.doors.daemon.auth import Activity, TokenAuth
+from recollect.doors.daemon.client import Client, TokenRejected
 from recollect.errors import InvalidInput
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n"
@@ -124,3 +126,24 @@ def test_a_file_that_cannot_be_read_just_now_is_not_lost(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Path, "read_bytes", full)
     assert runtime.published_by(tmp_path, 1)
+
+
+def test_an_answer_may_come_before_the_whole_request_is_sent(tmp_path: Path) -> None:
+    """A daemon that rejects the token after the head and closes is understood, however much is still to be sent."""
+    address = str(tmp_path / "socket")
+
+    def reject() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(2_000)
+            connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+    found = runtime.Runtime(pid=1, version="1", protocol=1, token="other", socket=address, port=0, since="today")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        rejecting = threading.Thread(target=reject)
+        rejecting.start()
+        with pytest.raises(TokenRejected, match="no longer process 1"):
+            Client(found).post("/operation", {"content": "x" * 5_000_000})
+        rejecting.join()

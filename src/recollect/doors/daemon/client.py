@@ -6,7 +6,7 @@ import http.client
 import json
 import selectors
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from recollect.doors.daemon.runtime import Runtime
@@ -57,7 +57,9 @@ class Client:
         headers = {"Authorization": f"Bearer {self.runtime.token}", "Content-Type": "application/json"}
         try:
             with closing(self._connection(timeout)) as connection:
-                connection.request("POST", path, json.dumps(body), headers)
+                connection.connect()
+                with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
+                    connection.request("POST", path, json.dumps(body), headers)
                 self._await(connection, busy=busy)
                 response = connection.getresponse()
                 payload = json.loads(response.read())
