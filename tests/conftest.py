@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 
@@ -30,6 +31,17 @@ def pytest_configure() -> None:
     """Put temporary folders in memory; they go when their test has passed."""
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deal files that wait for processes among those that compute, the longest early: both cores stay busy."""
+    by_file: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        by_file.setdefault(item.path, []).append(item)
+    waiting = [file for file in by_file if file.parent.name == "e2e"]
+    computing = [file for file in reversed(by_file) if file.parent.name != "e2e"]
+    order = [file for pair in zip_longest(waiting, computing) for file in pair if file is not None]
+    items[:] = [item for file in order for item in by_file[file]]
 
 
 @pytest.hookimpl(wrapper=True)
