@@ -36,13 +36,9 @@ ALL = Signals(
     before=NeighbourSignals(bm25=5.0, cosine=0.3, late=0.2),
     after=NeighbourSignals(bm25=20.0, cosine=0.4, late=0.45),
     in_session=True,
-    date_match=0.6,
-    time_match=True,
-    number_match=True,
     questions=0.5,
     questions_before=1.0,
     length=147,
-    parts=0.7,
     rarest=0.8,
     identifier=0.9,
 )
@@ -55,14 +51,10 @@ LEXICAL = {
     "held_to_best": [0, -0.75, -0.5],
     "passage": [0.45, 0, 0.25],
     "phrase": [0.3, 0, 0.2],
-    "parts": [0.75, 0, 0.25],
     "rarest": [0.8, 0, 0],
     "identifier": [0.9, 0, 0],
     "words": [5 / 12] * 3,
     "unknown": [0.1] * 3,
-    "date_match": [0.6, 0, 0],
-    "time_match": [1, 0, 0],
-    "number_match": [1, 0, 0],
     "length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
     "in_talk": [1, 1, 1],
     "speaker_named": [1, 0, 0],
@@ -74,7 +66,6 @@ LEXICAL = {
     "questions_before": [1, 0, 0],
     "turn_length": [(math.log(148) - 5) / 3, -5 / 3, -5 / 3],
     "turn_held": [0.75, 0, 0.25],
-    "turn_time": [1, 0, 0],
 }
 USUAL, USUAL_LATE = (0.3 + 47 * 0.1) / 49, (0.35 + 0.1 + 47 * 0.1) / 49
 SEMANTIC = {
@@ -96,7 +87,6 @@ EVIDENCE = {
     "bm25": 20 / 33,
     "held": 0.75,
     "passage": 0.45,
-    "parts": 0.75,
     "rarest": 0.8,
     "unknown": -0.1,
     "words": 5 / 12,
@@ -127,13 +117,9 @@ signals = st.builds(
     before=near,
     after=near,
     in_session=st.booleans(),
-    date_match=unit,
-    time_match=st.booleans(),
-    number_match=st.booleans(),
     questions=unit,
     questions_before=unit,
     length=st.integers(0, 200_000),
-    parts=unit,
     rarest=unit,
     identifier=unit,
 )
@@ -171,7 +157,7 @@ def near_by(cosine: float, **fields: Any) -> Signals:
 def holding(share: float, bm25: float, cosine: float = 0.0) -> Signals:
     """Return a memory that holds this share of the query's words, and so the tokens of these words."""
     late = max(0.1 + 0.61 * cosine, 0.1 + 0.3 * share)
-    words = {"coverage": share, "passage": share, "phrase": share, "around": share, "parts": share}
+    words = {"coverage": share, "passage": share, "phrase": share, "around": share}
     return near_by(cosine, **words, bm25=bm25, late=late, rare=late)
 
 

@@ -172,8 +172,8 @@ def test_private_neighbours_lend_nothing_to_a_public_view(app: App) -> None:
         assert found[hidden].before.bm25 == found[public].bm25
 
 
-def test_who_spoke_when_it_was_and_what_it_tells(library: App, talk: list[int]) -> None:
-    """Signals say whether the query names the speaker or the day, and whether a wanted time or number is told."""
+def test_who_spoke(library: App, talk: list[int]) -> None:
+    """Signals say whether the query names the speaker."""
 
     def signal(text: str, name: str) -> list[Any]:
         found = candidates(library, text).signals
@@ -181,13 +181,6 @@ def test_who_spoke_when_it_was_and_what_it_tells(library: App, talk: list[int]) 
 
     assert signal("Which instrument is Ann's, for the wedding?", "speaker_named") == [False, True, False]
     assert signal("Which instrument, for the wedding?", "speaker_named") == [False, False, False]
-    assert signal("instrument at the wedding on 7 May 2023", "date_match") == [1.0] * 3
-    assert signal("instrument at the wedding on 1 May", "date_match") == [0.6] * 3
-    assert signal("instrument at the wedding in August", "date_match") == [0.0] * 3
-    assert signal("When is the wedding, and which instrument?", "time_match") == [False, False, True]
-    assert signal("Which instrument at the wedding?", "time_match") == [False] * 3
-    assert signal("How many lessons on the instrument for the wedding?", "number_match") == [False, True, False]
-    assert signal("Which instrument at the wedding after the lessons?", "number_match") == [False] * 3
 
 
 def test_names_of_speakers_are_not_embedded(library: App, talk: list[int]) -> None:

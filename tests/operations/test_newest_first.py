@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from callers import ADA
+from clock import Clock
 from recollect import App, Draft, Query, recall, remember
 from recollect.domain.enums import Profile
 
@@ -39,6 +40,17 @@ def test_asked_for_the_past_the_older_note_leads(app: App) -> None:
     found = recall(app, Query(query="Which pool mode did PgBouncer run in before?"), ADA).hits
     assert [hit.memory.content for hit in found[:2]] == [OLD, NEW]
     assert found[0].older_than == found[1].memory.id
+
+
+@pytest.mark.parametrize("when", ["in March 2025", "on 2025-03-04", "20 months ago"])
+def test_the_note_of_the_named_time_leads(app: App, clock: Clock, when: str) -> None:
+    """A query that names a time lifts what is of it, whichever is newer; nothing is hidden, and the score says why."""
+    clock.now = datetime(2026, 11, 22, tzinfo=UTC)
+    found = recall(app, Query(query=f"Which pool mode did PgBouncer run in {when}?"), ADA).hits
+    assert [hit.memory.content for hit in found[:2]] == [OLD, NEW]
+    assert found[0].parts["period"] == pytest.approx(0.1)
+    assert "period" not in found[1].parts
+    assert all(0.0 <= hit.score <= 1.0 and sum(hit.parts.values()) == pytest.approx(hit.score) for hit in found)
 
 
 def test_the_answer_says_it(app: App) -> None:

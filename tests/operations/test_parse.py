@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -58,21 +57,6 @@ def test_endless_queries_have_few_pairs() -> None:
     asked = parse("one two one two " + " ".join(f"w{number}" for number in range(200)))
     assert len(asked.pairs) == 64
     assert texts(asked.pairs)[:3] == ("one two", "two one", "two w0")
-
-
-@pytest.mark.parametrize(
-    ("query", "time", "number", "date"),
-    [
-        ("When did Ann move?", True, False, None),
-        ("How many tests ran on 7 May 2023?", False, True, (2023, 5, 7)),
-        ("how long did it take?", True, True, None),
-        ("where is the pool", False, False, None),
-    ],
-)
-def test_what_a_query_asks_for(query: str, time: bool, number: bool, date: object) -> None:
-    """A query knows whether it asks for a time or a number, and which date it names."""
-    asked = parse(query)
-    assert (asked.asks_time, asked.asks_number, asked.date) == (time, number, date)
 
 
 def test_what_the_model_reads() -> None:

@@ -73,14 +73,20 @@ def test_turns_of_a_talk_replace_nothing() -> None:
 def test_the_newer_one_is_lifted_to_the_older() -> None:
     """It takes the best score of what it comes before, and none where it is ahead already."""
     scores = {1: 0.5, 2: 0.7, 3: 0.6}
-    assert lifted(scores, {2: 1, 3: 1}, past=False) == {1: 0.7}
-    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=False) == {}
-    assert lifted({1: 0.7, 2: 0.7}, {2: 1}, past=False) == {1: 0.7}
+    assert lifted(scores, {2: 1, 3: 1}, past=False, fits={}) == {1: 0.7}
+    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=False, fits={}) == {}
+    assert lifted({1: 0.7, 2: 0.7}, {2: 1}, past=False, fits={}) == {1: 0.7}
 
 
 def test_asked_for_the_past_the_older_one_is_lifted() -> None:
     """The older comes before the newer then."""
-    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=True) == {2: 0.8}
+    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=True, fits={}) == {2: 0.8}
+
+
+def test_what_fits_the_named_period_better_is_lifted() -> None:
+    """The older one comes first where the query names its time, the newer one where it names that."""
+    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=False, fits={1: 0.0, 2: 1.0}) == {2: 0.8}
+    assert lifted({1: 0.7, 2: 0.8}, {2: 1}, past=True, fits={1: 1.0, 2: 0.0}) == {1: 0.8}
 
 
 @pytest.mark.parametrize(

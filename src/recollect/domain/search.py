@@ -71,10 +71,9 @@ class Signals:
     `late` and `rare` are the late interaction of its best chunk, plain and by the rarity of the query's words, None
     where it was not searched. `passage` and `phrase` are the greatest shares within a few sentences and within a
     clause, `around` is the coverage with its neighbours, `before` and `after` are those. `speaker_named` says
-    whether the query names its speaker, `date_match` (0–1) whether it was observed when the query says,
-    `time_match` and `number_match` whether it tells a time or a number to a query that asks for one, `questions` and
-    `questions_before` which share of it, and of what came before it, are questions. `length` is in characters.
-    `parts` is the coverage where a word also counts that stands within a longer one. `rarest` (0–1) is how rare the
+    whether the query names its speaker, `questions` and `questions_before` which share of it, and of what came before
+    it, are questions. `length` is in characters.
+    `rarest` (0–1) is how rare the
     rarest of its words is beside a word that one memory holds, `identifier` the same of a name with digits or
     punctuation that it holds as the query writes it.
     """
@@ -92,13 +91,9 @@ class Signals:
     before: NeighbourSignals = NeighbourSignals()
     after: NeighbourSignals = NeighbourSignals()
     in_session: bool = False
-    date_match: float = 0.0
-    time_match: bool = False
-    number_match: bool = False
     questions: float = 0.0
     questions_before: float = 0.0
     length: int = 0
-    parts: float = 0.0
     rarest: float = 0.0
     identifier: float = 0.0
 

@@ -158,7 +158,6 @@ def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) ->
         "bm25": float(known["bm25"].max()),
         "held": float(known["held"].max()),
         "passage": float(known["passage"].max()),
-        "parts": float(known["parts"].max()),
         "rarest": float(known["rarest"].max()),
         "unknown": -query.unknown,
         "words": min(query.words, 12) / 12,
@@ -188,7 +187,6 @@ def _lexical(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]
         "held_to_best": held - held.max(),
         "passage": _column(found, lambda one: one.passage),
         "phrase": _column(found, lambda one: one.phrase),
-        "parts": np.maximum(held, _column(found, lambda one: one.parts)),
         "rarest": _column(found, lambda one: one.rarest),
         "identifier": _column(found, lambda one: one.identifier),
         "words": _every(found, min(query.words, 12) / 12),
@@ -198,9 +196,6 @@ def _lexical(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]
 
 def _surface(found: Sequence[Signals]) -> dict[str, Column]:
     return {
-        "date_match": _column(found, lambda one: one.date_match),
-        "time_match": _column(found, lambda one: one.time_match),
-        "number_match": _column(found, lambda one: one.number_match),
         "length": _column(found, lambda one: (math.log1p(one.length) - 5) / 3),
     }
 
@@ -223,7 +218,6 @@ def _talk(found: Sequence[Signals], query: QuerySignals, known: Mapping[str, Col
         "questions_before": _column(found, lambda one: one.questions_before),
         "turn_length": known["length"],
         "turn_held": known["held"],
-        "turn_time": known["time_match"],
     }
     if query.semantic:
         features |= {

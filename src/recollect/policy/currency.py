@@ -51,14 +51,18 @@ def newer_by_older(
     return found
 
 
-def lifted(scores: Mapping[int, float], newer: Mapping[int, int], *, past: bool) -> dict[int, float]:
+def lifted(
+    scores: Mapping[int, float], newer: Mapping[int, int], *, past: bool, fits: Mapping[int, float]
+) -> dict[int, float]:
     """Return the scores of those that come before others: each as high as the best of what it comes before.
 
-    The newer comes before the older, with `past` the older before the newer.
+    The newer comes before the older. With `past` the older comes before the newer, and so it does where it fits the
+    period that the query names better, by `fits` (0–1).
     """
     found: dict[int, float] = {}
     for older, new in newer.items():
-        first, second = (older, new) if past else (new, older)
+        earlier, later = fits.get(older, 0.0), fits.get(new, 0.0)
+        first, second = (older, new) if earlier > later or (past and earlier == later) else (new, older)
         if scores[second] >= max(scores[first], found.get(first, 0.0)):
             found[first] = scores[second]
     return found

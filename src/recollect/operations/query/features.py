@@ -15,7 +15,7 @@ from recollect.operations.query.search import Found, search
 from recollect.operations.query.spelling_expansion import best_weight
 from recollect.policy import rank
 from recollect.policy.proximity import Proximity
-from recollect.policy.query_features import date_match, questions, tells_number, tells_time
+from recollect.policy.query_features import questions
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import STOP_WORDS, stem
 from recollect.ports.app import App
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
-_SHORTEST_PART = 4
 _NAME_PART = 8  # characters
 _SUBSTRING = 0.9  # of a share that was found as whole words
 
@@ -109,7 +108,7 @@ class _Measured:
     proximity: Proximity
 
     def signals(self, one: int) -> Signals:
-        query, found, row, stems = self.query, self.found, self.rows[one], self.stems[one]
+        found, row, stems = self.found, self.rows[one], self.stems[one]
         content, weights, late = row.content, found.terms.weights, self.late.get(one)
         sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in self.rows}
         before = sides.get(-1)
@@ -128,13 +127,9 @@ class _Measured:
             before=self._neighbour(before),
             after=self._neighbour(sides.get(1)),
             in_session=bool(sides),
-            date_match=date_match(query.date, row.observed_at),
-            time_match=query.asks_time and tells_time(content[:_FEATURED]),
-            number_match=query.asks_number and tells_number(content[:_FEATURED]),
             questions=questions(content[:_FEATURED]),
             questions_before=questions(self.rows[before].content[:_FEATURED]) if before else 0.0,
             length=len(content),
-            parts=self._parts(one),
             rarest=self._rarest(weights.keys() & stems),
             identifier=self._identifier(one, content),
         )
@@ -144,19 +139,6 @@ class _Measured:
         terms = self.found.terms
         rarest = max((terms.weights.get(word, 0.0) for word in held), default=0.0)
         return min(rarest / rank.rarity(1, max(terms.size, 2)), 1.0)
-
-    def _parts(self, one: int) -> float:
-        """Return the share (0–1) of the query that the memory holds, parts of longer words included."""
-        terms, stems = self.found.terms, self.stems[one]
-        text = self.rows[one].words
-        return (
-            sum(
-                weight
-                for word, weight in terms.weights.items()
-                if word in stems or (len(word) >= _SHORTEST_PART and word in text)
-            )
-            / terms.total
-        )
 
     def _identifier(self, one: int, content: str) -> float:
         """Return how rare (0–1) the rarest name is that the memory holds as it is asked for, or within a longer one.

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recollect.policy import query_features
-from recollect.policy.query_features import Date
 from recollect.policy.text import writing_systems
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.speaker_names import name_words
@@ -45,9 +43,6 @@ class ParsedQuery:
     compounds: tuple[Phrase, ...]
     pairs: tuple[Phrase, ...]
     name_words: frozenset[str]
-    asks_time: bool
-    asks_number: bool
-    date: Date | None
     identifiers: tuple[Phrase, ...] = ()
 
 
@@ -65,9 +60,6 @@ def parse(query: str) -> ParsedQuery:
         compounds=_phrases(names),
         pairs=_phrases(_PAIR.findall(folded), _MOST_PAIRS),
         name_words=name_words(query),
-        asks_time=query_features.asks_time(query),
-        asks_number=query_features.asks_number(query),
-        date=query_features.named_date(query),
         identifiers=_phrases(
             [fold(one) for one in _COMPOUND.findall(query) if _IDENTIFIER.search(one) and not _YEAR.fullmatch(one)]
         ),

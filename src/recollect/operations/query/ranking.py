@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from recollect.domain.results import Hit
 from recollect.domain.search import View
 from recollect.operations.query.features import Candidates, gather
 from recollect.operations.query.rerank import passages, reranked
-from recollect.policy import currency, rank
+from recollect.policy import currency, periods, rank
 from recollect.ports.app import App
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
 _FEW_WORDS = 3
 _COMPARED = 10  # of the best: which of them are about one subject
+_OF_PERIOD = 0.1  # of a score: as much as full trust
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
@@ -48,7 +49,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     candidates = gather(app, query, view)
     matches = app.fusion.matches(candidates.signals, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
-    ranked = _newest_first(app, query.query, candidates, _ranked(app, query, view, candidates, matches))
+    ranked = _by_time(app, query.query, view, candidates, _ranked(app, query, view, candidates, matches))
     best = ranked[: query.limit]
     memories = app.records.load([one.id for one in best], view)
     hits = tuple(
@@ -91,7 +92,25 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     return sorted(passing, key=lambda one: (-one.score, -one.match, one.id))
 
 
-def _newest_first(app: App, text: str, candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
+def _by_time(app: App, text: str, view: View, candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
+    """Lift what is of the period that the query names, and the newer of two good answers about one subject."""
+    period = periods.named_period(text, view.now)
+    if period is None:
+        return _newest_first(app, text, candidates, ranked, {})
+    fits = {one.id: periods.fit(period, currency.dated(one)) for one in candidates.ranking_rows}
+    lifted = [
+        one._replace(score=one.score + gain, parts=one.parts | {"period": gain})
+        if (gain := min(_OF_PERIOD * fits[one.id], 1.0 - one.score)) > 0
+        else one
+        for one in ranked
+    ]
+    lifted.sort(key=lambda one: (-one.score, -one.match, one.id))
+    return _newest_first(app, text, candidates, lifted, fits)
+
+
+def _newest_first(
+    app: App, text: str, candidates: Candidates, ranked: list[Ranked], fits: Mapping[int, float]
+) -> list[Ranked]:
     """Put the newer of two good answers about one subject before the older one, or after it where the past is asked."""
     best = {one.id: one for one in ranked[:_COMPARED]}
     cosines = app.vectors.similarities(list(best)) if len(best) > 1 else {}
@@ -101,7 +120,7 @@ def _newest_first(app: App, text: str, candidates: Candidates, ranked: list[Rank
     rows = {one.id: one for one in candidates.ranking_rows if one.id in best}
     newer = currency.newer_by_older(rows, {one.id: one.match for one in best.values()}, pairs)
     scores = {one.id: one.score for one in best.values()}
-    lifted = currency.lifted(scores, newer, past=currency.asks_past(text))
+    lifted = currency.lifted(scores, newer, past=currency.asks_past(text), fits=fits)
     for one in best.values():
         gain = lifted.get(one.id, one.score) - one.score
         parts = one.parts | {"currency": gain} if gain else one.parts

@@ -1,0 +1,113 @@
+"""Periods: the days that a query names, as a date or relative to now, and how well a moment fits them.
+
+The expressions are found by pattern in English and in figures; dateparser reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from dateparser.date import DateDataParser
+
+_MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
+_DAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_COUNT: Final = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_YEAR: Final = r"(?:19|20)\d\d"
+_DAY: Final = r"[0-3]?\d(?:st|nd|rd|th)?(?!\w)"
+_IN_MONTH: Final = rf"(?:{_DAY} (?:of )?)?(?:{_MONTHS})\b(?: {_DAY})?(?:,? (?:of )?{_YEAR}\b)?"
+_FORMS: Final = (
+    rf"{_YEAR}-\d\d-\d\d\b|{_YEAR}-\d\d\b(?!-)",
+    r"\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b",
+    rf"(?:{_COUNT}) (?:day|week|month|year)s? ago\b",
+    rf"(?:last|this) (?:week|month|year|{_DAYS})\b",
+    r"(?:the day before )?yesterday\b|today\b",
+    rf"(?<=\bon )(?:{_DAYS})\b|(?<=\bsince )(?:{_DAYS})\b",
+    _IN_MONTH,
+    rf"(?<=\bin ){_YEAR}\b|(?<=\bof ){_YEAR}\b|(?<=\bfrom ){_YEAR}\b|(?<=\bduring ){_YEAR}\b",
+)
+_NAMED = re.compile(rf"\b(?:{'|'.join(_FORMS)})", re.IGNORECASE)
+_WITH_YEAR = re.compile(rf"\b{_YEAR}\b")
+_MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
+_VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
+_BEFORE_MONTH = re.compile(r"\b(?:in|of|since|until|by|last|this|during)\s+$", re.IGNORECASE)
+_LEAP: Final = 2000  # has every day that a year can have
+_LATER: Final = 14  # days in which something is still told about
+_SOON: Final = 3  # days after a day on which it is as likely to be told about
+_EARLIER: Final = 2  # days before a day: other time zones, and what was planned
+
+
+class Period(NamedTuple):
+    """Days in a row: the first one, how many, and whether those of any year are meant."""
+
+    first: datetime
+    days: int
+    yearly: bool = False
+
+
+def named_period(query: str, now: datetime) -> Period | None:
+    """Return the first period that a query names, None without one; "last week" is relative to `now`."""
+    year = _WITH_YEAR.search(query)
+    for one in _NAMED.finditer(query):
+        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query[: one.start()]):
+            continue
+        text = one[0].lower()
+        lacking = bool(_MONTH.search(text)) and not _WITH_YEAR.search(text)
+        text = f"{text} {year[0] if year else _LEAP}" if lacking else text
+        if period := _read(text, now.replace(tzinfo=None), yearly=lacking and year is None):
+            return period
+    return None
+
+
+def fit(period: Period | None, moment: datetime) -> float:
+    """Return how well (0–1) a moment fits a period: 1 within it, less where it may have been told about."""
+    if period is None:
+        return 0.0
+    at, years = moment.replace(tzinfo=None), {period.first.year}
+    if period.yearly:
+        years = {at.year - 1, at.year, at.year + 1}
+    return max(_fit((at - _in_year(period.first, year)).days, period.days) for year in years)
+
+
+def _fit(days: int, length: int) -> float:
+    if length == 1:
+        return 1.0 if 0 <= days <= _SOON else 0.6 if -_EARLIER <= days <= _LATER else 0.0
+    return 1.0 if 0 <= days < length else 0.5 if length <= days < length + _LATER else 0.0
+
+
+def _in_year(day: datetime, year: int) -> datetime:
+    """Return the same day of another year, the first of March for a 29 February that it lacks."""
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        return day.replace(year=year, month=3, day=1)
+
+
+def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
+    """Return the period of one expression; None where there is no such day."""
+    found = _reader(now.date()).get_date_data(text)
+    if found.date_obj is None:
+        return None
+    day = datetime.combine(found.date_obj.date(), time())
+    if found.period == "week":
+        return Period(day - timedelta(days=day.weekday()), 7)
+    if found.period == "month":
+        first = day.replace(day=1)
+        return Period(first, ((first + timedelta(days=31)).replace(day=1) - first).days, yearly)
+    if found.period == "year":
+        first = day.replace(month=1, day=1)
+        return Period(first, (first.replace(year=first.year + 1) - first).days)
+    return Period(day, 1, yearly)
+
+
+@lru_cache(maxsize=2)
+def _reader(today: date) -> DateDataParser:
+    from dateparser.date import DateDataParser
+
+    base = datetime.combine(today, time(hour=12))
+    return DateDataParser(
+        languages=["en"], settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "DATE_ORDER": "DMY"}
+    )
