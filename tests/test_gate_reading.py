@@ -163,6 +163,7 @@ def test_a_session_in_a_cookie_is_a_secret() -> None:
         "password=:password, password = @p1",
         "password https://example.com/reset?id=1&x=2",
         "pw = pageWidth2",
+        "pwd: 99.95%+12345",
         "![badge](https://codecov.io/graph/badge.svg?token=" + chars("badge", LETTERS, 10) + ")",
         'create_engine("postgresql://scott:tiger@db.internal/test")',
     ],
