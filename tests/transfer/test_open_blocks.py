@@ -22,7 +22,9 @@ def memory(title: str, content: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("opened", ["```\nmake test", "~~~~ sh\nmake test", "<!-- not yet", "Note:\n\n```python\nx = 1"])
+@pytest.mark.parametrize(
+    "opened", ["```\nmake test", "~~~~ sh\nmake test", "<!-- not yet", "Note:\n\n```python\nx = 1"]
+)
 def test_what_is_left_open_is_closed(opened: str) -> None:
     """The next memory's title is a heading, whatever the one before it left open."""
     document = "".join(write([memory("First", opened), memory("Second", "plain words")]))
