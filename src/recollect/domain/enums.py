@@ -42,15 +42,14 @@ class Merge(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KindPolicy:
-    """How a kind of knowledge merges and ages: `decay` scales ageing, `half_life` is in days."""
+    """How a kind of knowledge merges and ages: `half_life` is in days."""
 
     merge: Merge = Merge.RECONCILE
-    decay: float = 1.0
     half_life: float = 21.0
 
 
 POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in FactType} | {
-    FactType.DECISION: KindPolicy(decay=0.5, half_life=42.0),
+    FactType.DECISION: KindPolicy(half_life=42.0),
     FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS),
     FactType.EVENT: KindPolicy(merge=Merge.NEVER),
     FactType.CASE: KindPolicy(merge=Merge.NEVER),
