@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from entries import make_entry
-from recollect.domain.enums import Concept, Order
+from recollect.domain.enums import Concept, Order, Sensitivity
 from recollect.domain.results import Outcome
 from recollect.domain.results import WriteStatus as Ended
 from recollect.errors import NotFound
@@ -143,6 +143,18 @@ def test_deleting_takes_the_archived_along(store: Any) -> None:
     for table in ("memory", "label", "vector", "memory_words", "word", "speaker"):
         assert store.rows(f"SELECT * FROM {table}") == []
     assert [lines(store, each)[-1][0] for each in (one, part, other)] == ["evict"] * 3
+    assert sound(store)
+
+
+def test_what_was_merged_goes_whatever_its_level(store: Any) -> None:
+    """Whoever may delete the whole takes its parts along, although the call does not let in the level of one."""
+    whole = store.add("rare quokka")
+    with store.records.writing(HERE, "ada", list(Sensitivity)) as transaction:
+        part = transaction.insert(make_entry("shy heron", sensitivity=Sensitivity.SECRET), merged_into=whole)
+    with store.records.writing(HERE, "ada", [Sensitivity.PUBLIC]) as transaction:
+        assert not transaction.delete(part)
+        assert transaction.delete(whole)
+    assert store.rows("SELECT id FROM memory") == []
     assert sound(store)
 
 

@@ -79,6 +79,15 @@ def test_redaction_leaves_no_trace_of_the_secret(exposed: App, settings: recolle
         assert SECRET.encode() not in file.read_bytes()
 
 
+def test_a_masked_fact_leaves_no_trace_of_the_secret(app: App, settings: recollect.Settings) -> None:
+    """Where only a fact held a secret, the log of the database is purged as well."""
+    recollect.store_fact(app, StoreFact(subject="bot", predicate="uses", object="an account"), ADA)
+    smuggle(app, settings.folder, "UPDATE fact SET object = :object", object=f"token {SECRET}")
+    assert rescan(app, Rescan(on_found=OnFound.REDACT), ADA).changed == 1
+    for file in settings.folder.rglob("memory.db*"):
+        assert SECRET.encode() not in file.read_bytes()
+
+
 def test_quarantine_puts_it_out_of_all_sight(exposed: App) -> None:
     """No read shows it, whatever is let in, and it comes back only when the gate finds nothing in it."""
     assert rescan(exposed, Rescan(on_found=OnFound.QUARANTINE), ADA).changed == 2

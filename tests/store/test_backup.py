@@ -391,7 +391,7 @@ def harm_page(file: Path, table: str) -> None:
         stream.write(random.Random(3).randbytes(size))
 
 
-@pytest.mark.parametrize("harm", ["a page", "an edited memory", "a planted trigger"])
+@pytest.mark.parametrize("harm", ["a page", "an edited memory", "a memory that is no text", "a planted trigger"])
 def test_a_damaged_store_never_replaces_a_good_backup(saved: Path, tmp_path: Path, harm: str) -> None:
     """A store that is damaged or was edited is not backed up: the error says what to do, and the old backup stays."""
     file, before = tmp_path / "home" / "memory.db", saved.read_bytes()
@@ -400,8 +400,10 @@ def test_a_damaged_store_never_replaces_a_good_backup(saved: Path, tmp_path: Pat
     else:
         with closing(sqlite3.connect(file)) as database, database:
             sql = "UPDATE memory SET trust = 1.0 WHERE id = 3"
+            if harm == "a memory that is no text":
+                sql = "UPDATE memory SET content = x'ff00' WHERE id = 3"
             database.execute(
-                sql if harm == "an edited memory" else f"CREATE TRIGGER x AFTER INSERT ON word BEGIN {sql}; END"
+                f"CREATE TRIGGER x AFTER INSERT ON word BEGIN {sql}; END" if harm == "a planted trigger" else sql
             )
     with pytest.raises(StoreUnusable, match=r"is damaged .* `recollect reindex` .* `recollect export FILE`") as failed:
         backup(tmp_path / "home", saved, force=True)

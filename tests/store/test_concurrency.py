@@ -17,7 +17,7 @@ from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, remember
 from recollect.domain.results import WriteStatus
 from recollect.operations.visibility import view_of
-from recollect.store.sql.database import open_file
+from recollect.store.sql.database import open_file, open_read_only
 from recollect.store.vectors import vector_search
 
 THREADS, WRITES = 8, 100
@@ -178,3 +178,17 @@ def test_the_doctor_does_not_cry_wolf(parts: Any) -> None:
     assert seen <= {"outbox"}
     parts.vectors.sync()
     assert parts.checks() == {}
+
+
+def test_a_store_that_is_only_read_follows_its_writer(parts: Any) -> None:
+    """Whoever may not write the folder sees what its owner writes, also where the log was empty at the opening."""
+    parts.add("fact 1")
+    parts.database.checkpoint()
+    reader = open_read_only(parts.folder / "memory.db")
+    counts = []
+    for number in range(2):
+        with reader.reading() as connection:
+            counts.append(connection.exec_driver_sql("SELECT count(*) FROM memory").scalar())
+        parts.add(f"late fact {number}")
+    reader.close()
+    assert counts == [1, 2]

@@ -129,6 +129,9 @@ TAMPERED = {
         "journal",
         "memory 1 was changed",
     ),
+    "content that is no text": Damage(
+        edited("UPDATE memory SET content = x'ff00' WHERE id = 1"), "journal", "a row holds what Recollect never writes"
+    ),
     "author": Damage(edited("UPDATE memory SET author = 'eve' WHERE id = 1"), "journal", "memory 1 was changed"),
     "trust": Damage(edited("UPDATE memory SET trust = 1.0 WHERE id = 1"), "journal", "memory 1 was changed"),
     "sensitivity": Damage(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +126,18 @@ def test_an_update_leaves_the_index_alone(parts: Any, monkeypatch: pytest.Monkey
         transaction.hide(memory_id)
     parts.vectors.sync()
     assert built == []
+
+
+def test_a_reader_only_puts_the_purge_off(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While somebody reads an older state the log keeps the text, and the next purge takes it out."""
+    monkeypatch.setattr("recollect.store.sql.sqlite._PATIENCE", 20)
+    memory_id = parts.add(TEXT)
+    with closing(sqlite3.connect(parts.folder / "memory.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memory").fetchone()
+        parts.delete(memory_id)
+        parts.text.purge_deleted()
+        assert text_in(parts.folder, RARE) != []
+    parts.text.purge_deleted()
+    assert text_in(parts.folder, RARE) == []
+    assert parts.rows("SELECT * FROM store_metadata") == []

@@ -94,6 +94,34 @@ def test_a_damaged_vector_is_in_no_pair(parts: Any) -> None:
     assert set(parts.vectors.similarities([one, two, short, torn])) == {(one, two)}
 
 
+def test_only_damage_makes_vectors_unreadable(parts: Any) -> None:
+    """Where the file cannot be opened for a moment words alone answer, and afterwards vectors do again."""
+    one = parts.add("fact 1")
+    parts.vectors.sync()
+    parts.database.engine.dispose()
+    away = parts.folder.rename(parts.folder.with_name("away"))
+    assert parts.vectors.nearest(direction("fact 1/0"), parts.view(), 1) == {}
+    assert parts.vectors.state == "ready"
+    away.rename(parts.folder)
+    assert list(parts.vectors.nearest(direction("fact 1/0"), parts.view(), 1)) == [one]
+
+
+def test_a_repair_reads_vectors_again(parts: Any) -> None:
+    """What made vectors unreadable once does not last beyond the repair."""
+    parts.add("fact 1")
+    file = parts.folder / "memory.db"
+    parts.database.checkpoint()
+    parts.database.engine.dispose()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100] + bytes(len(whole) - 100))
+    assert parts.vectors.nearest(direction("fact 1/0"), parts.view(), 1) == {}
+    assert parts.vectors.state == "unreadable"
+    parts.database.engine.dispose()
+    file.write_bytes(whole)
+    parts.vectors.repair()
+    assert parts.vectors.state == "ready"
+
+
 def test_a_kill_after_applying_changes_nothing(open_parts: Callable[[], Any]) -> None:
     """Work that was applied but stayed queued, as after a kill, is applied again to the same end."""
     parts = open_parts()

@@ -131,6 +131,17 @@ def test_a_number_that_two_memories_have_links_neither(app: App, bring: Importin
     assert len({*found.values()}) == 2
 
 
+def test_an_end_that_another_memory_tells_stays_with_the_fact(app: App, bring: Importing) -> None:
+    """A fact that a second file ends is still its first memory's: forgetting the second one takes nothing along."""
+    begins = {"valid_from": "2026-01-01T00:00:00Z"}
+    bring(memory("One.", id=1), fact("tea", memory_id=1, **begins))
+    bring(memory("Two.", id=2), fact("tea", memory_id=2, valid_to="2026-02-01T00:00:00Z", **begins))
+    do(app, "forget", id="2")
+    (kept,) = do(app, "query_facts", history=True).facts
+    assert (kept.memory_id, kept.valid_to is None) == (1, False)
+    assert ill(app) == []
+
+
 def test_a_blank_key_is_none(app: App, bring: Importing) -> None:
     """Two memories whose key is blank are two memories without one."""
     assert bring(memory("One.", key=" "), memory("Two.", key=" ")).new == 2

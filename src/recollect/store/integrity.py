@@ -120,8 +120,10 @@ def _looked(database: Database, name: str, look: Callable[[Connection], Check]) 
     try:
         with database.reading() as connection:
             return look(connection)
-    except (StoreUnusable, DatabaseError, ValueError, TypeError, AttributeError) as error:  # a row may hold anything
+    except (StoreUnusable, DatabaseError) as error:
         return Check(name, False, str(error).partition("\n")[0], _DAMAGED)
+    except (ValueError, TypeError, AttributeError) as error:  # SQLite keeps bytes in a column of texts
+        return Check(name, False, f"a row holds what Recollect never writes: {error}", _EDITED)
 
 
 def _database(connection: Connection, database: Database) -> Check:

@@ -18,9 +18,11 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed
 from recollect.store.text import fts5_schema
 
+_TIMEOUT = "busy_timeout=30000"
+_PATIENCE = 2_000  # milliseconds that a checkpoint waits for readers
 _PRAGMAS = (
     "journal_mode=WAL",
-    "busy_timeout=30000",
+    _TIMEOUT,
     "synchronous=FULL",
     "foreign_keys=ON",
     "secure_delete=ON",
@@ -118,10 +120,14 @@ class Sqlite(Dialect):
     def checkpoint(self, engine: Engine) -> bool:
         """Move the write-ahead log into the database file, so that deleted text leaves the log too; say whether it did.
 
-        A reader who needs the log keeps it.
+        A reader who needs the log keeps it. Writers wait meanwhile, so the reader gets little time.
         """
         with self._write_lock, engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar()
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={_PATIENCE}")
+            try:
+                return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar()
+            finally:
+                connection.exec_driver_sql(f"PRAGMA {_TIMEOUT}")
 
     def damage(self, connection: Connection) -> str:
         """Return what is wrong with the file, or an empty string."""
