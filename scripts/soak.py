@@ -30,13 +30,14 @@ from daemons import Place, open_place  # noqa: E402
 from kills import kill_writers  # noqa: E402
 from moves import kill_movers, make_stage  # noqa: E402
 
+from alike import compare, two_stores  # noqa: E402
 from clock import Clock as StoreClock  # noqa: E402
 from random_calls import judged  # noqa: E402
-from stores import open_app  # noqa: E402
+from stores import make_migrated, open_app  # noqa: E402
 
 WRITERS, MOVES, MEMORIES = 24, 2, 120
 AGENTS, CALLS, KILLS = 20, 100, 3
-RANDOM_CALLS = 1_000
+RANDOM_CALLS, ALIKE_CALLS = 1_000, 500
 
 
 @dataclass
@@ -107,11 +108,20 @@ def callers(place: Place, clock: Clock, chance: random.Random) -> int:
     return model.calls
 
 
+def alike(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Compare the answers of a store with hidden things and of one without, to random calls of every operation."""
+    with two_stores(place.settings, make_migrated(place.home.with_name("migrated.db"))) as two:
+        calls, differing = compare(two, chance.randrange(10**9), ALIKE_CALLS, clock.left)
+    assert not differing, "\n".join(differing)
+    return calls
+
+
 KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "writers": writers,
     "moves": moves,
     "crowd": crowd,
     "callers": callers,
+    "alike": alike,
 }
 
 

@@ -1,129 +1,14 @@
-"""Two stores that differ only in what a caller may not see answer that caller alike, over every operation.
-
-Ids count everything that a store ever held, so the second store skips the numbers that the hidden things of the first
-one have. Nothing else may differ, not one digit of a score.
-"""
+"""Two stores that differ only in what a caller may not see answer that caller alike, over every operation."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
 
-import pytest
-
-from clock import Clock
-from operate import by_hand, rows
-from random_calls import LEVELS, Maker, RandomCall, answer_of
-from recollect import App, Caller, Settings
-from recollect.doors.operations import BY_NAME
-from recollect.doors.serializers import public_json
-from stores import lay, open_app
-
-ELSEWHERE = Caller(user="zoe", team="else", project="engine")
-NUMBERED = ("memory", "fact", "journal")
+from alike import compare, two_stores
+from recollect import Settings
 
 
-@dataclass
-class Two:
-    """A store with hidden things and one without, of the same callers at the same time."""
-
-    full: App
-    plain: App
-    homes: tuple[Settings, Settings]
-    time: Clock
-
-    def hide(self, call: RandomCall) -> None:
-        """Do something in the one store that the caller of the other calls may not see."""
-        answer_of(self.full, call)
-        for name, number in rows(self.homes[0], "SELECT name, seq FROM sqlite_sequence"):
-            if name in NUMBERED:
-                by_hand(self.homes[1], "DELETE FROM sqlite_sequence WHERE name = ?", name)
-                by_hand(self.homes[1], "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, number)
-
-    def answers(self, call: RandomCall) -> list[str]:
-        """Return how both answer."""
-        return [told(call, answer_of(app, call)) for app in (self.full, self.plain)]
-
-
-class WithoutBm25:
-    """A text index that finds what the real one finds, each as well as the other.
-
-    Its bm25 counts the words of all namespaces; everything else of a score is compared.
-    """
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def search(self, *asked: Any) -> dict[int, float]:
-        return dict.fromkeys(sorted(self._real.search(*asked)), 1.0)
-
-
-@pytest.fixture
-def two(settings: Settings, migrated: Any) -> Iterator[Two]:
-    """Return two empty stores."""
-    other = settings.model_copy(update={"home": settings.home.with_name("plain")})
-    lay(migrated, other.folder)
-    time = Clock()
-    with ExitStack() as opened:
-        apps = [opened.enter_context(open_app(one, clock=time)) for one in (settings, other)]
-        apps = [replace(app, text=WithoutBm25(app.text)) for app in apps]
-        yield Two(apps[0], apps[1], (settings, other), time)
-
-
-def told(call: RandomCall, answer: Any) -> str:
-    """Return an answer as a door shows it, but for the hashes that chain all lines of a journal."""
-    if call.tool or isinstance(answer, Exception):
-        return str(answer)
-    if call.name == "export_page":
-        unchained = [
-            {kind: {**line, "hash": ""} if isinstance(line, dict) else line for kind, line in one.items()}
-            for one in answer.lines
-        ]
-        return str((unchained, answer.after))
-    if call.name == "history":
-        return str([one.public() for one in answer])
-    return str(public_json(BY_NAME[call.name].answer, answer)) + repr(getattr(answer, "hits", ""))
-
-
-def hidden(make: Maker) -> RandomCall:
-    """Return a write that nobody but its caller sees: elsewhere, or of a level above those of the other calls."""
-    if make.chance.random() < 0.4:
-        elsewhere = Maker(make.chance, [ELSEWHERE], told=make.told, highest=make.highest)
-        return elsewhere.call([name for name, operation in BY_NAME.items() if operation.writes])
-    draft = {name: value for name, value in make.draft().items() if name not in ("id", "supersedes")}
-    fact = {
-        "subject": make.chance.choice(make.told).split()[1],
-        "predicate": "holds",
-        "object": make.text(),
-        "several": True,
-    }
-    name, fields = make.chance.choice((("remember", draft), ("remember", draft), ("store_fact", fact)))
-    return RandomCall(make.chance.choice(make.callers), name, fields | {"sensitivity": "secret"}, frozenset(LEVELS))
-
-
-def compare(two: Two, seed: int, calls: int) -> list[str]:
-    """Make random calls on both stores; return the first of which the answers differ."""
-    make = Maker(random.Random(seed), allowed=("public", "private"))
-    make.text()
-    for number in range(calls):
-        if make.chance.random() < 0.4:
-            two.hide(hidden(make))
-        make.highest = max((one for (one,) in rows(two.homes[0], "SELECT max(id) FROM memory") if one), default=0)
-        call = make.call(["remember", "store_fact"] if number < 15 else None)
-        full, plain = two.answers(call)
-        if full != plain:
-            return [str(call), full, plain]
-        if number % 25 == 24:
-            two.time.pass_days(0.5)
-    return []
-
-
-def test_hidden_things_change_no_answer(two: Two) -> None:
+def test_hidden_things_change_no_answer(settings: Settings, migrated: Path) -> None:
     """Whatever is hidden, each answer is the same to the last digit."""
-    assert compare(two, 1, 60) == []
+    with two_stores(settings, migrated) as two:
+        assert compare(two, 1, 60) == (60, [])
