@@ -113,9 +113,13 @@ class _Store:
     read_only: bool
 
     @property
-    def rounds(self) -> list[Callable[[], None]]:
+    def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
-        return [self.vectors.sync, *(one.sync for one in self.journal_files)]
+        return [self._sync_vectors, *(one.sync for one in self.journal_files)]
+
+    def _sync_vectors(self) -> float:
+        self.vectors.sync()
+        return self.vectors.resting
 
     def checks(self, embedder: Embedder, deep: bool = False) -> list[Check]:
         """Let the doctor look at every part, and compare vectors where the model is ready."""

@@ -104,6 +104,19 @@ def test_a_known_failure_is_tried_again(begin: Begin, monkeypatch: pytest.Monkey
     assert tries.reaches(3)
 
 
+def test_a_task_that_is_not_done_runs_again(begin: Begin, recurring: Count) -> None:
+    """A recurring task that returns a number of seconds runs again after them, without a request."""
+
+    def task() -> float:
+        recurring()
+        return 0.01 if recurring.done < 3 else 0.0
+
+    executor = begin(task)
+    assert recurring.reaches(3)
+    executor.stop()
+    assert recurring.done == 4
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_unknown_failure_stops_nothing_else(begin: Begin, recurring: Count) -> None:
     """After a task broke in an unknown way, what waits behind it and later requests are served."""

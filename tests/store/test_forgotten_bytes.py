@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import recollect
 from callers import ADA
 from entries import direction, make_entry
+from operate import rows
 from recollect import App, Draft, Forget, StoreFact
 
 NAMESPACE = "project:crew/engine"
@@ -69,6 +71,23 @@ def test_a_forgotten_memory_leaves_no_byte(app: App, settings: Any) -> None:
     assert vector_in(settings.folder, vector) == []
     assert recollect.recall(app, recollect.Query(query="Where is the office?"), ADA).hits[0].memory.id == int(kept.id)
     assert [check for check in app.checks() if not check.well] == []
+
+
+def test_two_forgotten_at_once_leave_no_byte(open_store: Any, settings: Any) -> None:
+    """What is forgotten while the upkeep rests after an earlier purge is purged without another write."""
+    app = open_store(background=True)
+    for number in range(4):
+        recollect.remember(app, Draft(content=f"Door {number} of the crew is open"), ADA)
+    app.vectors.sync()
+    for one in ("1", "2"):
+        recollect.forget(app, Forget(id=one), ADA)
+        app.vectors.sync()
+    end, marks = time.monotonic() + 30, [()]
+    while marks and time.monotonic() < end:
+        time.sleep(0.05)
+        marks = rows(settings, "SELECT * FROM store_metadata WHERE name LIKE 'stale%'")
+    assert marks == []
+    assert vector_in(settings.folder, app.embedder.read(["Door 1 of the crew is open"], "document")[0].vector) == []
 
 
 def test_a_forgotten_fact_leaves_no_byte(app: App, settings: Any) -> None:

@@ -70,16 +70,16 @@ class BackgroundExecutor:
     """Runs the `recurring` tasks whenever that is requested, each submitted task once, and loads models.
 
     Models load one after another in a thread of their own, so that the other tasks do not wait for them. Recurring
-    tasks that fail in a known way run again after 30 seconds.
+    tasks that fail in a known way run again after 30 seconds, and those that return a number after so many seconds.
     """
 
-    def __init__(self, recurring: Sequence[Callable[[], None]]) -> None:
+    def __init__(self, recurring: Sequence[Callable[[], float | None]]) -> None:
         self._recurring = recurring
         self._work, self._models = _Lane("background"), _Lane("models")
         self._requested = threading.Event()
         self._stopping = threading.Event()
         self._started = False
-        self._retry: threading.Timer | None = None
+        self._again: threading.Timer | None = None
 
     def start(self) -> None:
         """Begin, and run the recurring tasks at once."""
@@ -106,8 +106,6 @@ class BackgroundExecutor:
         if not self._running:
             return
         self._stopping.set()
-        if self._retry is not None:
-            self._retry.cancel()
         self._work.submit(self._recur)
         self._work.join(None)
         self._models.join(_GRACE)
@@ -119,18 +117,19 @@ class BackgroundExecutor:
     def _recur(self) -> None:
         self._stopping.wait(_GATHER)
         self._requested.clear()
-        results = [self._run(task) for task in self._recurring]
-        if not all(results) and self._running:
-            self._retry = threading.Timer(_RETRY, self.request)
-            self._retry.daemon = True
-            self._retry.start()
+        pauses = [pause for task in self._recurring if (pause := self._run(task))]
+        if self._again is not None:
+            self._again.cancel()
+        if pauses and self._running:
+            self._again = threading.Timer(min(pauses), self.request)
+            self._again.daemon = True
+            self._again.start()
 
-    def _run(self, task: Callable[[], None]) -> bool:
-        """Run one task; log a failure that can happen to any store, and return whether there was none."""
+    def _run(self, task: Callable[[], float | None]) -> float | None:
+        """Run one task; log a failure that can happen to any store. Return after how many seconds to run it again."""
         try:
-            task()
+            return task()
         except (SQLAlchemyError, RecollectError, OSError) as error:
             why = str(error).partition("\n")[0]  # further lines of PostgreSQL's errors hold the values
             log.warning("background work failed and is tried again: %s: %s", type(error).__name__, why)
-            return False
-        return True
+            return _RETRY

@@ -8,7 +8,7 @@ What is well is told without numbers: how much a store holds is not everybody's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -59,36 +59,43 @@ def examine(
     """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts.
 
     With `embed` some memories are embedded again, all of them where it is `deep`, and compared with their vectors.
+    Indexes cannot be compared in a database that can only be read.
     """
-    with suppress(StoreUnusable):  # the checks say why
-        vectors.sync()
-    waiting: set[int] = set()
     looks: dict[str, Callable[[Connection], Check]] = {
         "database": lambda connection: _database(connection, database),
         "schema": lambda connection: _schema(connection, database),
         "journal": lambda connection: _journal(connection, deep=deep),
         "counts": _counts,
     }
+    if database.read_only:
+        looks["vocabulary"] = _vocabulary
+    if embed is not None:
+        looks["embeddings"] = lambda connection: _embeddings(connection, embed, deep=deep)
     checks = [_looked(database, name, look) for name, look in looks.items()]
+    if database.read_only:
+        return [*checks, Check("indexes", True, "cannot be compared, as the data folder cannot be written")]
+    return [*checks, *_indexes(database, vectors, index, deep=deep)]
+
+
+def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool) -> Iterator[Check]:
+    """Compare the indexes with the memories, once the vector index has caught up; nobody writes meanwhile."""
+    with suppress(StoreUnusable):  # the checks say why
+        vectors.sync()
+    waiting: set[int] = set()
     try:
         with database.exclusive() as connection:
-            checks.append(_text(connection, database))
-            checks.append(_vocabulary(connection))
+            yield _text(connection, database)
+            yield _vocabulary(connection)
             waiting = _waiting(connection)
-            checks.append(_vectors(connection, index, waiting))
+            yield _vectors(connection, index, waiting)
     except StoreUnusable as error:
-        checks.append(Check("indexes", False, str(error), _DAMAGED))
+        yield Check("indexes", False, str(error), _DAMAGED)
     try:
-        checks.append(_values(database, index, deep=deep))
+        yield _values(database, index, deep=deep)
     except StoreUnusable as error:
-        checks.append(Check("vector values", False, str(error), _DAMAGED))
-    if embed is not None:
-        checks.append(_looked(database, "embeddings", lambda one: _embeddings(one, embed, deep=deep)))
+        yield Check("vector values", False, str(error), _DAMAGED)
     advice = "Wait a moment; when it stays, run `recollect reindex`."
-    return [
-        *checks,
-        Check("outbox", not waiting, "memories wait for the vector index" if waiting else "nothing waits", advice),
-    ]
+    yield Check("outbox", not waiting, "memories wait for the vector index" if waiting else "nothing waits", advice)
 
 
 def faults(database: Database) -> list[str]:

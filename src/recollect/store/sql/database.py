@@ -30,6 +30,7 @@ class Database:
         self.url = make_url(url)
         sqlite = self.url.get_backend_name() == "sqlite"
         self.file = Path(self.url.database) if sqlite and self.url.database else None
+        self.read_only = False
         self.dialect: Dialect = Sqlite() if sqlite else Postgres()
         self.engine = self.dialect.engine(url)
         self._thread = threading.local()  # the connection that this thread reads with
@@ -109,5 +110,5 @@ def open_read_only(path: Path) -> Database:
     used = path.with_name(f"{path.name}-shm").exists() or (log.exists() and log.stat().st_size)
     fixed = "" if used else "&immutable=1"
     database = Database(f"sqlite:///{path.as_uri()}?mode=ro{fixed}&uri=true")
-    database.file = path
+    database.file, database.read_only = path, True
     return database

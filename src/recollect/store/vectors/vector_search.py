@@ -63,6 +63,7 @@ class SqlChromaVectors(SqlVectors):
     _broken: set[str] = field(default_factory=set, init=False)
     _checked: bool = field(default=False, init=False)
     _rests_until: float = field(default=0.0, init=False)
+    _rest: float = field(default=0.0, init=False)
     _syncing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self, stopping: threading.Event) -> None:
@@ -122,6 +123,11 @@ class SqlChromaVectors(SqlVectors):
         opening = not (self._index.ready and self._checked)
         return "opening" if opening else "rebuilding" if self._broken else "ready"
 
+    @property
+    def resting(self) -> float:
+        """Return the seconds until forgotten vectors can be purged that had to wait; 0 where none wait."""
+        return self._rest
+
     def repair(self) -> None:
         """Bring the index to what SQL says, and build anew each namespace that holds other ids than SQL."""
         self._unreadable = False
@@ -173,6 +179,7 @@ class SqlChromaVectors(SqlVectors):
 
         Large ones wait until the store is opened next, or `everything` is asked for; the others take turns with rests.
         """
+        self._rest = 0.0
         with self._database.reading() as connection:
             known = store_metadata.read(connection)
             marks = stale(known)
@@ -181,7 +188,8 @@ class SqlChromaVectors(SqlVectors):
         began = time.monotonic()
         if not everything:
             marks = {mark: name for mark, name in marks.items() if self._index.count(name) <= _PROMPTLY}
-            if not marks or began < self._rests_until:
+            self._rest = max(0.0, self._rests_until - began) if marks else 0.0
+            if not marks or self._rest > 0:
                 return
         for name in marks.values():
             self._broken.add(name)
