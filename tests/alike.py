@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +47,6 @@ class Two:
         return [told(call, answer_of(app, call)) for app in (self.full, self.plain)]
 
 
-class WithoutBm25:
-    """A text index that finds what the real one finds, each as well as the other.
-
-    Its bm25 counts the words of all namespaces; everything else of a score is compared.
-    """
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def search(self, *asked: Any) -> dict[int, float]:
-        return dict.fromkeys(sorted(self._real.search(*asked)), 1.0)
-
-
 @contextmanager
 def two_stores(settings: Settings, migrated: Path) -> Iterator[Two]:
     """Open two empty stores side by side, whose tables are copied from the `migrated` file."""
@@ -72,8 +56,7 @@ def two_stores(settings: Settings, migrated: Path) -> Iterator[Two]:
         apps = []
         for one in (settings, other):
             lay(migrated, one.folder)
-            app = opened.enter_context(open_app(one, clock=time))
-            apps.append(replace(app, text=WithoutBm25(app.text)))
+            apps.append(opened.enter_context(open_app(one, clock=time)))
         yield Two(apps[0], apps[1], (settings, other), time)
 
 

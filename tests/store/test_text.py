@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from callers import ADA
 from entries import make_entry
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
-from recollect.domain.enums import Scope
+from recollect.domain.enums import Scope, Sensitivity
 from recollect.operations.query.parse import parse
+from recollect.policy.text.normalization import fold
 from recollect.ports.search import Term
 
 NASTY = [
@@ -156,11 +157,13 @@ def test_rows_and_index_stay_in_step(parts: Any) -> None:
 @pytest.mark.parametrize(
     "sabotage",
     [
-        "INSERT INTO memory_text(memory_text, rowid, title, subtitle, content, keywords, ns)"
-        " VALUES ('delete', 1, '', '', 'rope', '', '')",
+        "INSERT INTO memory_text(memory_text, rowid, title, subtitle, content, keywords)"
+        " VALUES ('delete', 1, '', '', 'rope', '')",
         "INSERT INTO memory_trigram(rowid, content) VALUES (77, 'stray')",
         "DELETE FROM word_trigram_data WHERE id > 10",
         "UPDATE word SET uses = uses + 1",
+        "UPDATE text_size SET length = length + 1",
+        "DELETE FROM text_length",
         "DELETE FROM word WHERE text = 'mast'",
     ],
 )
@@ -294,3 +297,25 @@ def test_an_overwritten_text_is_not_found(app: App) -> None:
         recalled = recall(app, Query(query=typed, min_score=0.0), ADA)
         assert all("quok" not in hit.memory.content for hit in recalled.hits)
         assert "zyxquokka" not in " ".join(recalled.notes)
+
+
+def test_what_is_hidden_weighs_nothing(parts: Any) -> None:
+    """Neither other namespaces nor levels above the view's change a score, and repeating a word raises it."""
+    once = parts.add("the lantern swings over a quiet deck tonight", "user:ada")
+    twice = parts.add("a lantern beside the lantern on a quiet deck", "user:ada")
+    parts.add("nothing of the kind", "user:ada")
+    view = parts.view("user:ada").model_copy(update={"sensitivities": (Sensitivity.PUBLIC,)})
+    asked = [Term("lantern"), Term("quiet", 0.5)]
+    before = parts.text.search(asked, view, 9)
+    assert before[twice] > before[once]
+    parts.add("lantern lantern lantern", "user:eve")
+    parts.add("one quiet and secret lantern", "user:ada", sensitivity=Sensitivity.SECRET)
+    assert parts.text.search(asked, view, 9) == before
+    assert len(parts.text.search(asked, parts.view("user:ada"), 9)) == 3
+
+
+@pytest.mark.parametrize("word", ["technology", "possibly", "js", "x" * 64, "x" * 65, "größe", "данные"])
+def test_words_that_the_index_stems_in_its_own_way_are_found(parts: Any, word: str) -> None:
+    """A word is found however the index's stemmer treats it."""
+    holder = parts.add(f"about {word} alone")
+    assert set(parts.text.search([Term(fold(word))], parts.view(), 9)) == {holder}

@@ -141,4 +141,5 @@ class Sqlite(Dialect):
                 connection.exec_driver_sql(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - our own names
             except DatabaseError:
                 return name
-        return ""
+        differs = connection.exec_driver_sql(fts5_schema.LENGTHS_DIFFER).scalar()
+        return "text_length" if differs else ""

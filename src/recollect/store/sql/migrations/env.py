@@ -11,10 +11,10 @@ from recollect.store.sql import tables
 from recollect.store.sql.database import Database
 
 BY_DIALECT = {
-    "table": ("memory_text", "memory_trigram", "word_trigram"),
+    "table": ("memory_text", "memory_trigram", "word_trigram", "text_length", "text_size"),
     "index": ("ix_memory_namespace_id_happened_at", "ix_label_kind_folded"),
 }
-"""FTS5 tables (and their shadows) and indexes on expressions, which Alembic cannot compare with the declarations."""
+"""Tables of the text index (FTS5 with its shadows) and indexes on expressions, which Alembic cannot compare."""
 
 
 def include_object(_: Any, name: str | None, kind: str, *_rest: Any) -> bool:
