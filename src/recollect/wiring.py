@@ -23,7 +23,7 @@ from recollect.ports.models import Capabilities, Embedder
 from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import salvage
+from recollect.store import kept_files, salvage
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import read_only
 from recollect.store.integrity import examine
@@ -61,16 +61,15 @@ def open_app(
 
     With `wait` the models are loaded when this returns; without it, text search answers until the embedding model is.
     Without `background` no thread is started: the next owner does what is left. `other_model` opens a store of another
-    model; `role` is its name for others. A given `embedder`, which stores may share, is used instead of the configured
-    model. A store that cannot be written is opened for reading alone, without its vector index. Raises `StoreOwned`,
-    `StoreUnusable`, `ModelMismatch` or `ModelUnusable`.
+    model; `role` is its name for others. A given `embedder`, which stores may share, is used, not the configured model.
+    A store that cannot be written is only read, without its vector index. Raises `StoreOwned`, `StoreUnusable`,
+    `ModelMismatch` or `ModelUnusable`.
     """
     settings = settings or Settings()
     with ExitStack() as undo:
         embedder = embedder or open_embedder(settings.model, settings.models_dir, settings.caches)
         rerank = open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
-        model = stamps_of(embedder)
-        store = _open_store(settings, role, model, clock, lambda: executor.request(), undo)
+        store = _open_store(settings, role, model := stamps_of(embedder), clock, lambda: executor.request(), undo)
         if not other_model:
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping)
@@ -95,6 +94,7 @@ def open_app(
             clock=clock,
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             checks=partial(store.checks, embedder),
+            remaining=partial(kept_files.remaining, settings.folder),
             close=undo.pop_all().close,
         )
 
@@ -110,12 +110,15 @@ class _Store:
     vectors: SqlChromaVectors
     stopping: threading.Event
     journal_files: tuple[JournalTips | JournalMirror, ...]
+    folder: Path
+    clock: Callable[[], datetime]
     read_only: bool
 
     @property
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
-        return [self._sync_vectors, *(one.sync for one in self.journal_files)]
+        files = (one.sync for one in self.journal_files)
+        return [self._sync_vectors, *files, lambda: kept_files.remove_old(self.folder, self.clock())]
 
     def _sync_vectors(self) -> float:
         self.vectors.sync()
@@ -125,7 +128,8 @@ class _Store:
         """Let the doctor look at every part, and compare vectors where the model is ready."""
         embed = partial(chunks_of, embedder) if embedder.ready else None
         found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
-        return [*found, *(one.check() for one in self.journal_files)]
+        files = [one.check() for one in self.journal_files]
+        return [*found, *files, kept_files.check(self.folder, self.clock())]
 
 
 def _open_store(
@@ -154,7 +158,8 @@ def _open_store(
     for one in () if fixed else files:
         undo.callback(one.close)
     records = SqlRecords(database, clock, notify, model)
-    return _Store(database, records, SqliteText(database), index, vectors, stopping, files, fixed)
+    text = SqliteText(database)
+    return _Store(database, records, text, index, vectors, stopping, files, settings.folder, clock, fixed)
 
 
 def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:

@@ -164,7 +164,7 @@ def test_a_new_model_finds_its_index_ready(
     assert index.count(HERE) == 15
     opened = SqlChromaVectors(store.database, index, threading.Event(), similarity, NEW)
     opened.sync()
-    assert next(iter(opened.nearest(direction("new word3"), store.view(), 3))) == ids[3]
+    assert next(iter(index.query(HERE, direction("new word3"), 3))) == ids[3]
     assert {one.name.rpartition("-")[0] for one in index.open().list_collections()} == {"m2"}
     opened.close()
 

@@ -213,7 +213,7 @@ def test_a_restored_store_is_the_saved_one(filled: Any, saved: Path, tmp_path: P
     again = open_parts()
     again.vectors.sync()
     assert again.checks() == {}
-    assert next(iter(again.vectors.nearest(direction("fact 7/1"), again.view(), 1))) == 8
+    assert list(again.index.query(HERE, direction("fact 7/1"), 1)) == [8]
 
 
 def test_a_store_in_use_is_not_replaced_unasked(filled: Any, saved: Path, open_parts: Any) -> None:

@@ -110,7 +110,7 @@ def test_a_forgotten_vector_leaves_no_byte(parts: Any, many: int) -> None:
     parts.text.purge_deleted()
     assert vector_in(parts.folder, vector) == []
     assert parts.checks() == {}
-    assert next(iter(parts.vectors.nearest(direction("fact 9/0"), parts.view(), 1))) == ids[9]
+    assert list(parts.index.query(NAMESPACE, direction("fact 9/0"), 1)) == [ids[9]]
     assert parts.vectors.state == "ready"
 
 

@@ -160,13 +160,14 @@ def test_shrinking_removes_surplus_chunks(parts: Any) -> None:
     assert parts.checks() == {}
 
 
-def test_deleting_removes_every_vector(parts: Any) -> None:
+def test_deleting_removes_every_vector(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """All chunks of a deleted memory leave SQL at once and Chroma with the next sync, others stay."""
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
     gone, kept = parts.add("gone", chunks=7), parts.add("kept", chunks=2)
     parts.vectors.sync()
     parts.delete(gone)
     assert set(parts.in_sql()) == {f"{kept}.0", f"{kept}.1"}
-    assert gone not in parts.vectors.nearest(direction("gone/0"), parts.view(), 9)
+    assert list(parts.vectors.nearest(direction("gone/0"), parts.view(), 1)) == [kept]
     parts.vectors.sync()
     assert set(parts.in_chroma()) == {f"{kept}.0", f"{kept}.1"}
 

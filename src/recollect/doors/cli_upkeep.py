@@ -25,6 +25,7 @@ from recollect.doors.serializers import public_json
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
 from recollect.store import store_lock
+from recollect.store.files import KEPT_DAYS
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
@@ -63,7 +64,8 @@ def reindex(
     sentences = [f"{count} memories are indexed with {wanted.model}."]
     if mended:
         sentences.append(
-            f"The database was damaged ({mended.damage}) and was built anew; the old file is {mended.kept}."
+            f"The database was damaged ({mended.damage}) and was built anew; the old file is {mended.kept}, for "
+            f"{KEPT_DAYS} days."
         )
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
@@ -96,7 +98,7 @@ def restore(
     restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
     sentences = [f"Restored from {restored.manifest.made_at}: {_counts(restored.manifest.counts)}."]
     if restored.kept:
-        sentences.append(f"The previous database is kept as {restored.kept}.")
+        sentences.append(f"The previous database is kept for {KEPT_DAYS} days as {restored.kept}.")
     kept = {"kept": str(restored.kept) if restored.kept else None}
     exit_codes.show(asdict(restored.manifest) | kept, as_json, *sentences)
 

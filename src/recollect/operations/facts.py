@@ -74,7 +74,7 @@ def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = 
         with app.records.writing(namespace, caller.user, levels) as transaction:
             gone = number is not None and transaction.delete_fact(number)
             if gone:
-                outcome = Outcome(WriteStatus.DELETED, str(number), what=_FACT)
+                outcome = Outcome(WriteStatus.DELETED, str(number), tuple(app.remaining()), what=_FACT)
                 transaction.record_outcome(_FORGET, request_id, outcome)
                 transaction.request_purge()
         if gone:

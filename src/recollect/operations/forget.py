@@ -38,7 +38,8 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
             gone = transaction.delete(memory_id) if hard else transaction.hide(memory_id)
         outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
         if gone:
-            outcome = Outcome(WriteStatus.DELETED, str(memory_id), () if hard else (_HIDDEN,))
+            notes = tuple(app.remaining()) if hard else (_HIDDEN,)
+            outcome = Outcome(WriteStatus.DELETED, str(memory_id), notes)
         transaction.record_outcome(_NAME, request_id, outcome)
     if memory_id is None or not gone:
         return outcome

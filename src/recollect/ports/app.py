@@ -32,6 +32,7 @@ class App:
     clock: Callable[[], datetime]
     run_later: Callable[[Callable[[], None]], None]
     checks: Callable[..., list[Check]]
+    remaining: Callable[[], list[str]]
     close: Callable[[], None]
 
     def __enter__(self) -> App:

@@ -40,6 +40,9 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 """Changes when an older Recollect could no longer read a backup."""
 
+SCRATCH = ".recollect-"
+"""How the names of working folders begin."""
+
 _LOGS = ("-wal", "-shm")
 _NAMED = 3
 _BLOCK = 1 << 20  # bytes
@@ -327,7 +330,7 @@ def opened(path: Path) -> Iterator[Database]:
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
     """Give a folder beside the target, on the same disk, that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=".recollect-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
         yield Path(scratch)
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from recollect.errors import RecollectError, StoreUnusable
 
+KEPT_DAYS = 7
+"""How long a database that a restore or a repair put aside is kept."""
+
 
 @contextmanager
 def usable(failure: str) -> Iterator[None]:
