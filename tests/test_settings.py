@@ -42,7 +42,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     settings = Settings()
     assert settings.folder == tmp_path / ".recollect"
-    assert settings.caches == tmp_path / ".recollect" / "cache"
+    assert settings.caches == tmp_path / ".cache" / "recollect"
     assert (settings.user, settings.team, settings.project) == ("ada", "local", tmp_path.name)
     assert (settings.model, settings.models_dir) == ("all-MiniLM-L6-v2", None)
     assert settings.on_secret is OnSecret.BLOCK

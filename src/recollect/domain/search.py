@@ -138,3 +138,8 @@ class ModelCard:
     subject: float = 0.48
     near: float = 0.55
     similar: float = 0.7
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the id, by which its folder is called."""
+        return self.id.rsplit("/", 1)[-1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,14 @@ WRONG: Final = (
 )
 """What the library raises when a model cannot be loaded or fails at its work."""
 _MOST_THREADS: Final = 4
+_INSTALL: Final = "pip install 'recollect[models]'"
 _KIND: Final = "config_sentence_transformers.json"
+
+
+def need_library(model: str) -> None:
+    """Raise `ModelUnusable` with the command that installs sentence-transformers where it is absent."""
+    if find_spec("sentence_transformers") is None:
+        raise ModelUnusable(f"The model `{model}` needs sentence-transformers, which is not installed: {_INSTALL}")
 
 
 def open_embedding(folder: Path) -> SentenceTransformer:

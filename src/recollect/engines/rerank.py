@@ -17,7 +17,7 @@ from recollect.engines.embedding.cards import roots
 from recollect.engines.embedding.tokens import plain
 from recollect.engines.embedding.weights import hub_folder, local_folder
 from recollect.engines.loading import LazyModel
-from recollect.engines.opening import WRONG, first_line, open_cross_encoder
+from recollect.engines.opening import WRONG, first_line, need_library, open_cross_encoder
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         return [float(score) for score in scores]
 
     def _load(self) -> _Loaded:
+        need_library(self._name)
         model = open_cross_encoder(self._folder())
         limit = min(int(model.max_seq_length or _LONGEST), _LONGEST)
         model.max_seq_length = limit

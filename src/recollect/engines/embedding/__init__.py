@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.export import verify_export
+from recollect.engines.embedding.fetch import fetch_model
 from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
 
 if TYPE_CHECKING:
     from recollect.ports.models import Embedder
 
-__all__ = ["OnnxEmbedder", "SentenceTransformersEmbedder", "find_card", "open_embedder", "verify_export"]
+__all__ = ["OnnxEmbedder", "SentenceTransformersEmbedder", "fetch_model", "find_card", "open_embedder", "verify_export"]
 
 
 def open_embedder(model: str, models_dir: Path | None, cache_dir: Path) -> Embedder:

@@ -41,7 +41,7 @@ def open_export(card: ModelCard, models_dir: Path | None, cache_dir: Path) -> Pa
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_suffix(".lock"), timeout=_PATIENCE):
             if not _usable(folder, card):
-                _build(card, find_weights(card, models_dir), folder)
+                _build(card, find_weights(card, models_dir, cache_dir), folder)
     except Timeout as error:
         raise ModelUnusable(
             f"Another process has been building {folder} for too long; stop it and try again."

