@@ -165,7 +165,7 @@ def _query(make: Maker) -> dict[str, Any]:
 
 def _fact(make: Maker) -> dict[str, Any]:
     pick = make.chance.choice
-    more = make.some(("memory_id", make.id), ("several", lambda: True))
+    more = make.some(("memory_id", make.id), ("replaces", lambda: True))
     return {"subject": pick(NOUNS), "predicate": pick(VERBS), "object": make.text()[-9:]} | _scoped(make) | more
 
 

@@ -49,7 +49,11 @@ def stocked(settings: Settings) -> None:
         )
         remember(app, Draft(content="Ada moves house in May", sensitivity="private"), ADA)
         store_fact(app, StoreFact(subject="release", predicate="day", object="Friday", valid_from="2026-01-01"), ADA)
-        store_fact(app, StoreFact(subject="release", predicate="day", object="Monday", valid_from="2026-02-01"), ADA)
+        store_fact(
+            app,
+            StoreFact(subject="release", predicate="day", object="Monday", valid_from="2026-02-01", replaces=True),
+            ADA,
+        )
 
 
 def ids(body: dict[str, Any]) -> list[str]:

@@ -159,11 +159,13 @@ def test_update_and_delete(talk: Talk, project: str) -> None:
 
 
 def test_facts_replace_one_another(talk: Talk) -> None:
-    """Another object ends the older fact, which is still found by its time; several may hold when that is said."""
+    """A fact that replaces another ends it, and it is still found by its time; others hold side by side."""
     source = stored(talk, "We release on Mondays from May on")
     old = {"subject": "release", "predicate": "day", "object": "Friday", "valid_from": "2026-01-01"}
     assert reply(talk, "store_fact", **old).startswith("Fact stored successfully with ID: ")
-    new = talk.use("store_fact", **old | {"object": "Monday", "valid_from": "2026-05-01", "memory_id": source})
+    new = talk.use(
+        "store_fact", **old | {"object": "Monday", "valid_from": "2026-05-01", "memory_id": source, "replaces": True}
+    )
     assert new.content[1].text.startswith("Fact ")
     [now] = read(talk, "query_facts", subject="Release")["facts"]
     assert (now["object"], now["memory_id"]) == ("Monday", source)
@@ -171,7 +173,7 @@ def test_facts_replace_one_another(talk: Talk) -> None:
     assert (then["object"], then["valid_to"]) == ("Friday", "2026-05-01T00:00:00+00:00")
     assert read(talk, "query_facts", predicate="day", history=True)["total"] == 2
     for language in ("Python", "Rust"):
-        reply(talk, "store_fact", subject="team", predicate="writes", object=language, several=True)
+        reply(talk, "store_fact", subject="team", predicate="writes", object=language)
     held = {fact["object"] for fact in read(talk, "query_facts", subject="team")["facts"]}
     assert held == {"Python", "Rust"}
 

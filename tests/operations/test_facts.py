@@ -19,8 +19,9 @@ EVERY = {"allow_private": True, "allow_secret": True}
 
 
 def fact(app: App, object_: str, **fields: Any) -> int:
-    """Store that the release is owned by somebody."""
-    return int(do(app, "store_fact", **{"subject": "release", "predicate": "owned by", "object": object_} | fields).id)
+    """Store that the release is owned by somebody, and by nobody else from then on."""
+    told = {"subject": "release", "predicate": "owned by", "object": object_, "replaces": True}
+    return int(do(app, "store_fact", **told | fields).id)
 
 
 def found(app: App, **fields: Any) -> list[str]:
@@ -38,7 +39,7 @@ def test_a_newer_fact_ends_the_older(app: App, clock: Clock) -> None:
     old = fact(app, "Ada")
     began = clock.now
     clock.pass_days(10)
-    outcome = do(app, "store_fact", subject=" Release ", predicate="OWNED  by", object="Grace")
+    outcome = do(app, "store_fact", subject=" Release ", predicate="OWNED  by", object="Grace", replaces=True)
     assert outcome.message == f"Fact stored successfully with ID: {outcome.id}"
     assert outcome.notes == (f"Fact {old} is no longer valid.",)
     assert found(app) == ["Grace"]
@@ -64,13 +65,16 @@ def test_the_same_fact_is_confirmed(app: App) -> None:
     assert do(app, "query_facts").facts[0].confidence == 0.9
 
 
-def test_several_hold_at_once(app: App) -> None:
-    """With `several` nothing is ended; without it all of them are."""
-    fact(app, "Ada", several=True)
-    fact(app, "Grace", several=True)
-    assert set(found(app)) == {"Ada", "Grace"}
+def test_facts_hold_side_by_side(app: App) -> None:
+    """Two boundaries of a session both hold, as do two owners; only a fact that says so replaces the others."""
+    for at in ("turn 3", "turn 9"):
+        do(app, "store_fact", subject="session:7", predicate="boundary_at", object=at)
+    assert set(found(app, subject="session:7")) == {"turn 3", "turn 9"}
+    fact(app, "Ada", replaces=False)
+    fact(app, "Grace", replaces=False)
+    assert set(found(app, subject="release")) == {"Ada", "Grace"}
     fact(app, "Linus")
-    assert found(app) == ["Linus"]
+    assert found(app, subject="release") == ["Linus"]
 
 
 def test_what_was_before_does_not_hold_now(app: App) -> None:

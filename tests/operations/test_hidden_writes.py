@@ -139,11 +139,11 @@ def test_a_purge_leaves_what_is_not_let_in(app: App, clock: Clock, level: str) -
 
 @levels
 def test_a_fact_of_another_level_is_neither_confirmed_nor_ended(app: App, level: str) -> None:
-    """The same triple is a fact of its own beside a hidden one, and a newer one leaves that valid."""
+    """The same triple is a fact of its own beside a hidden one, and one that replaces it leaves that valid."""
     told = {"subject": "pier", "predicate": "belongs to"}
     hidden = do(app, "store_fact", **told, object="Ada", sensitivity=level)
     same = do(app, "store_fact", **told, object="Ada")
-    newer = do(app, "store_fact", **told, object="Grace")
+    newer = do(app, "store_fact", **told, object="Grace", replaces=True)
     assert [one.status for one in (hidden, same, newer)] == [WriteStatus.STORED] * 3
     assert newer.notes == (f"Fact {same.id} is no longer valid.",)
     found = do(app, "query_facts", **LEVELS[level]).facts

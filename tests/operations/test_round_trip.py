@@ -68,7 +68,7 @@ def fill(app: App, clock: Any) -> None:
     update_memory(app, Update(id=first.id, content="We ship on Mondays."), ADA)
     store_fact(app, StoreFact(subject="Bo", predicate="drinks", object="tea", memory_id=first.id), ADA)
     clock.pass_days(0.5)
-    store_fact(app, StoreFact(subject="Bo", predicate="drinks", object="coffee", confidence=0.8), ADA)
+    store_fact(app, StoreFact(subject="Bo", predicate="drinks", object="coffee", confidence=0.8, replaces=True), ADA)
     store_fact(app, StoreFact(subject="Ada", predicate="fears", object="owls", sensitivity="private"), ADA)
     get_memory(app, Get(id=first.id), ADA)
     recall(app, Query(query=QUERIES[0]), ADA)

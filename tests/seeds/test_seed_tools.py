@@ -168,10 +168,10 @@ def test_a_fact_keeps_what_is_said_of_it(door: Door) -> None:
 
 
 def test_a_fact_is_asked_for_by_memory_and_time(door: Door) -> None:
-    """Its memory, a time at which it held, and `history` choose; `several` lets two objects hold at once."""
+    """Its memory, a time at which it held, and `history` choose; only what `replaces` others ends them."""
     source = door.store("We release on Mondays now")
     door.reply("store_fact", **FACT, valid_from="2026-01-01")
-    door.reply("store_fact", **FACT | {"object": "Monday"}, memory_id=source, valid_from="2026-02-01")
+    door.reply("store_fact", **FACT | {"object": "Monday"}, memory_id=source, valid_from="2026-02-01", replaces=True)
 
     def held(**asked: Any) -> set[str]:
         return {fact["object"] for fact in door.read("query_facts", **asked)["facts"]}
@@ -180,7 +180,7 @@ def test_a_fact_is_asked_for_by_memory_and_time(door: Door) -> None:
     assert held(memory_id=source) == {"Monday"}
     assert held(as_of="2026-01-15") == {"Friday"}
     assert held(history=True) == {"Friday", "Monday"}
-    door.reply("store_fact", **FACT | {"object": "Tuesday"}, several=True)
+    door.reply("store_fact", **FACT | {"object": "Tuesday"})
     assert held() == {"Monday", "Tuesday"}
 
 

@@ -252,7 +252,7 @@ class Timeline(Listing):
 
 
 class StoreFact(Levels):
-    """A triple to store: another object of its subject and predicate ends, unless `several` may hold at once."""
+    """A triple to store. It holds beside others of its subject and predicate, unless it `replaces` those."""
 
     subject: fields.Name = Field(description="What it is about")
     predicate: fields.Name = Field(description="How the subject relates to the object")
@@ -260,8 +260,8 @@ class StoreFact(Levels):
     confidence: fields.Unit = Field(0.5, description="How certain it is, 0–1")
     memory_id: fields.Label = Field(None, description="Memory that states it. The id of that memory")
     valid_from: fields.Since = Field(None, description="Default now. Since when it holds: day or ISO time")
-    valid_to: fields.Since = Field(None, description="Until when it holds; default: until it is replaced")
-    several: bool = Field(False, description="Others hold on beside it")
+    valid_to: fields.Since = Field(None, description="Until when it holds; default: without end")
+    replaces: bool = Field(False, description="Ends what else holds of its subject and predicate")
     sensitivity: fields.Level | None = Field(
         None, description="Who may read it: everybody in its scope, or only on request"
     )

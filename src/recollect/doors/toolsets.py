@@ -97,8 +97,8 @@ STORE: Final = (
     ),
     Tool(
         "store_fact",
-        "Store a triple. Another object for the same subject and predicate ends the older fact.",
-        f"subject predicate object confidence memory_id* valid_from* valid_to several* sensitivity scope {_SEEN}",
+        "Store a triple; others hold on beside it, unless it replaces them.",
+        f"subject predicate object confidence memory_id* valid_from* valid_to replaces* sensitivity scope {_SEEN}",
     ),
     Tool(
         "query_facts",

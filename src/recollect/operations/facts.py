@@ -1,4 +1,4 @@
-"""Facts: triples that are valid for a time. A newer one ends an older one and never overwrites it."""
+"""Facts: triples that are valid for a time. One that replaces others ends them and never overwrites them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _NAME, _FORGET = "store_fact", "forget_fact"
 
 
 def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Store a triple; the same one again gains confidence, another object of its subject and predicate ends the older.
+    """Store a triple; the same one again gains confidence.
 
-    With `several` the older facts stay valid. A fact of a memory is at most as public as that memory. Raises
+    With `replaces` the older facts of its subject and predicate are valid no longer. A fact of a memory is at most as public as that memory. Raises
     `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends before it begins.
     """
     namespace = caller.namespace(request.scope)
@@ -57,7 +57,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
                 author=caller.user,
             )
             new = transaction.put_fact(entry)
-            ended = () if fact.several else _end_older(transaction, fact, begins, new, current)
+            ended = _end_older(transaction, fact, begins, new, current) if fact.replaces else ()
             notes += tuple(f"Fact {old.id} is no longer valid." for old in ended)
             outcome = Outcome(WriteStatus.STORED, str(new), notes, _FACT)
         transaction.record_outcome(_NAME, request_id, outcome)

@@ -17,7 +17,7 @@ VERSION: Final = 1
 
 _FIELDS: Final = {
     "memory": tuple(name for name in MemoryRecord.model_fields if name in Memory.model_fields),
-    "fact": tuple(name for name in FactRecord.model_fields if name not in ("origin", "several", *Levels.model_fields)),
+    "fact": tuple(name for name in FactRecord.model_fields if name not in ("origin", "replaces", *Levels.model_fields)),
     "journal": ("id", "at", "actor", "namespace", "action", "memory_id", "changes", "hash"),
 }
 _COUNTED: Final = {"memory": "memories", "fact": "facts", "journal": "journal"}
