@@ -147,12 +147,14 @@ FOUND: dict[str, set[int]] = {
     "_.py": set(),
     "pp/b.py": set(),
     "src/ap": set(),
-    "/src/app/b.py": set(),
+    "/src/app/b.py": {0, 3, 4, 6},
+    "/home/bob/src/app/b.py": {0, 3, 4, 6},
+    "C:/code/x/b.py": {5, 6},
 }
 
 
 def test_a_file_is_a_path_a_folder_or_the_end_of_a_path(store: Any) -> None:
-    """A file is found whole, by a folder above it and by its last names, never by a part of a name."""
+    """A file is found whole, by a folder above it, by its last names and by a whole path that ends in it."""
     fields = ("files_read", "files_modified")
     ids = {store.add(path, **{fields[at % 2]: ("zzz", path)}): at for at, path in enumerate(PATHS)}
     for asked, found in FOUND.items():

@@ -129,9 +129,9 @@ def test_the_options_of_list_filter(typed: Typed) -> None:
 
 @pytest.mark.usefixtures("stocked")
 def test_timeline_by_file_and_by_concept(typed: Typed) -> None:
-    """The timeline goes backwards or from the start; a file and a concept find what carries them."""
-    assert ids(typed("timeline", "--json").json) == ["2", "1"]
-    assert ids(typed("timeline", "--oldest-first", "--json").json) == ["1", "2"]
+    """The timeline goes forwards or from the end; a file and a concept find what carries them."""
+    assert ids(typed("timeline", "--json").json) == ["1", "2"]
+    assert ids(typed("timeline", "--order", "newest", "--json").json) == ["2", "1"]
     assert ids(typed("by-file", "src/parse", "--json").json) == ["1"]
     assert ids(typed("by-concept", "gotcha", "--json").json) == ["2"]
     assert "quokka" in typed("by-concept", "gotcha").out

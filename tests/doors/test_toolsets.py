@@ -29,10 +29,10 @@ STORE = (
     *("search_by_file", "search_by_concept", "get_timeline", "store_fact", "query_facts"),
     *("purge_expired", "summarize_old"),
 )
-DUAL = ("memory_store", "memory_recall", "memory_forget", "memory_remember")
+DUAL = ("memory_store", "memory_recall", "memory_forget", "memory_remember", "restore", "history")
 MORE = ("restore", "find_similar", "format_for_prompt", "forget_fact", "history", "stats")
-ALL = (*STORE, *DUAL, *MORE)
-MOST = {"memory": 600, "store": 4_050, "dual": 1_090, "more": 1_200}
+ALL = tuple(dict.fromkeys((*STORE, *DUAL, *MORE)))
+MOST = {"memory": 600, "store": 4_050, "dual": 1_300, "more": 1_200}
 READING = {
     *("search_memories", "list_memories", "get_memory", "search_by_file", "search_by_concept", "get_timeline"),
     *("query_facts", "memory_recall", "find_similar", "format_for_prompt", "history", "stats"),
@@ -58,11 +58,12 @@ def refused(call: Call, name: str, **arguments: Any) -> str:
 
 
 def test_the_sets_hold_the_tools_of_their_specifications() -> None:
-    """`store` has the thirteen operations by name, `dual` the four tools, `more` the rest; each stands in one set."""
+    """`store` has the thirteen operations by name, `dual` its four and the two that undo and tell, `more` the rest."""
     assert toolsets.tool_names(["store"]) == STORE
     assert toolsets.tool_names(["dual"]) == DUAL
     assert toolsets.tool_names(["more"]) == MORE
     assert toolsets.tool_names(toolsets.check_names(["dual", "memory", "dual"])) == (*DUAL, "memory")
+    assert toolsets.tool_names(["dual", "more"]) == (*DUAL, *(name for name in MORE if name not in DUAL))
     assert set(toolsets.TOOLS) == set(ALL)
 
 

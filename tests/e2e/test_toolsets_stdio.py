@@ -124,7 +124,7 @@ def test_lists_and_timeline(talk: Talk, project: str) -> None:
     assert [one["id"] for page in pages for one in page["memories"]] == ids
     assert [page["total"] for page in pages] == [3, 3]
     assert all("content" not in one and one["preview"] for page in pages for one in page["memories"])
-    newest = read(talk, "get_timeline", project=project)["memories"]
+    newest = read(talk, "get_timeline", project=project, order="newest")["memories"]
     assert [one["id"] for one in newest] == ids[::-1]
     first = read(talk, "get_timeline", project=project, order="oldest", limit=1)["memories"]
     assert [one["id"] for one in first] == ids[:1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operate import OTHER, add, by_hand, do, ill, listed, recalled, rows, shown, token
+from operate import OTHER, add, by_hand, do, ill, listed, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Source
 
@@ -25,7 +25,7 @@ def old_ship(app: App, clock: Clock) -> list[int]:
 
 
 def test_old_memories_become_one(app: App, clock: Clock) -> None:
-    """The summary says what each said first, and stands for them in recall; the originals come back."""
+    """The summary says what each said first and leads in recall; the originals follow it, with all their details."""
     ids = old_ship(app, clock)
     done = do(app, "summarize_old")
     (summary,) = done.ids
@@ -34,12 +34,29 @@ def test_old_memories_become_one(app: App, clock: Clock) -> None:
     assert (memory.type, memory.source, memory.category) == ("compressed_summary", Source.COMPRESSION, "ship")
     assert all(f"The {part} of the ship is oak." in memory.content for part in PARTS)
     assert set(memory.tags) == set(PARTS)
-    assert recalled(app, "bowsprit of the ship") == {summary}
-    assert recalled(app, "bowsprit of the ship", superseded=True) >= {summary, ids[3]}
+    for query in ("bowsprit of the ship", "parts of oak"):
+        first, *others = do(app, "recall", query=query).hits
+        assert first.memory.id == summary
+        assert {hit.memory.id for hit in others} & set(ids)
+        assert {hit.older_than for hit in others} == {summary}
+    assert do(app, "recall", query="what was laid in 1902?").hits[0].memory.id == ids[2]
     assert shown(app, ids[0]).superseded_by == summary
+    assert set(listed(app)) == {summary, *ids}
+    assert do(app, "format_for_prompt").ids == (summary,)
     do(app, "restore", id=str(ids[0]))
-    assert set(listed(app)) == {summary, ids[0]}
+    assert set(do(app, "format_for_prompt").ids) == {summary, ids[0]}
     assert ill(app) == []
+
+
+def test_too_few_are_counted(app: App, clock: Clock) -> None:
+    """Memories that are old enough and of too few in their category stay, and the answer says how many."""
+    old_ship(app, clock)
+    for part in PARTS[:2]:
+        add(app, f"The {part} of the yacht is teak.", category="yacht")
+    clock.pass_days(60)
+    done = do(app, "summarize_old")
+    assert (len(done.ids), done.condensed, done.left) == (1, 4, 2)
+    assert done.message == "4 memories condensed into 1 summary. 2 left as they are: too few in their category."
 
 
 def test_a_second_time_condenses_nothing(app: App, clock: Clock) -> None:
@@ -61,7 +78,8 @@ def test_only_what_may_be_condensed_is(app: App, clock: Clock) -> None:
     young = add(app, "The galley of the ship is new.", category="ship")
     done = do(app, "summarize_old")
     assert done.condensed == 3
-    assert set(listed(app, allow_private=True)) == {*stays, ids[0], young, *done.ids}
+    assert set(listed(app, allow_private=True)) == {*stays, *ids, young, *done.ids}
+    assert {one for one in ids if shown(app, one).superseded_by is None} == {ids[0]}
 
 
 def test_each_category_has_its_own_summary(app: App, clock: Clock) -> None:

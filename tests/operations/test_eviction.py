@@ -44,6 +44,16 @@ def test_the_least_used_goes_first(open_store: Callable[..., App], clock: Clock)
     assert ill(app) == []
 
 
+def test_what_was_just_read_is_not_what_goes(open_store: Callable[..., App]) -> None:
+    """A read by id counts before its answer is given, so that a write right after it spares what was read."""
+    app = replace(open_store(max_memories=2), run_later=lambda task: None)
+    ids = [add(app, f"The {name} sleeps.") for name in NAMES[:2]]
+    shown(app, ids[0])
+    assert shown(app, ids[0]).accessed_count == 1
+    new = add(app, "The wombat sleeps.")
+    assert set(listed(app)) == {ids[0], new}
+
+
 def test_no_text_of_what_was_evicted_stays(open_store: Callable[..., App]) -> None:
     """The text index is rewritten after an eviction, so that no word of the evicted memory is left in it."""
     app = open_store(max_memories=1)
@@ -108,7 +118,8 @@ def test_a_summary_needs_room_too(open_store: Callable[..., App], clock: Clock) 
         add(app, f"The {name} of the zoo sleeps all day.", category="zoo")
     clock.pass_days(60)
     (summary,) = do(app, "summarize_old").ids
-    assert listed(app) == [summary]
+    assert len(listed(app)) == 4
+    assert summary in listed(app)
     assert do(app, "stats").superseded == 3
 
 

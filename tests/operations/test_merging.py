@@ -99,7 +99,7 @@ def test_a_merge_is_taken_apart(app: App, settings: Settings) -> None:
     assert do(judge, "remember", content=OTHER_NUMBER[1], tags=("upload",), importance=0.9).status is WriteStatus.MERGED
     two = parts_of(settings, one)[OTHER_NUMBER[1]]
     outcome = do(app, "restore", id=str(two))
-    assert outcome.notes == (f"Memory {one} has its earlier text again.",)
+    assert outcome.notes == (f"Memory {one} no longer says it.",)
     assert [shown(app, each).content for each in (one, two)] == list(OTHER_NUMBER)
     assert [shown(app, each).tags for each in (one, two)] == [("limit",), ("upload",)]
     assert (shown(app, one).confidence, shown(app, one).importance) == (0.4, 0.5)
@@ -119,22 +119,53 @@ def test_the_older_half_can_be_taken_out_too(app: App, settings: Settings) -> No
     assert ill(app) == []
 
 
-def test_merges_come_apart_in_the_order_they_came(app: App, settings: Settings) -> None:
-    """Of several merges the last comes apart cleanly; an earlier one is given back and stays in the whole as well."""
+UPLOADS = [
+    f"The upload limit of region {name} is {size} MB." for name, size in (("north", 5), ("south", 7), ("west", 9))
+]
+
+
+def test_merges_come_apart_in_any_order(app: App, settings: Settings) -> None:
+    """Each statement can be given back by itself; where the whole was changed since, it keeps its text."""
     judge = judged_by(app, always(Choice.MERGE))
-    texts = [
-        f"The upload limit of region {name} is {size} MB." for name, size in (("north", 5), ("south", 7), ("west", 9))
-    ]
-    one = add(judge, texts[0])
-    for text in texts[1:]:
-        assert add(judge, text) == one
-    assert shown(app, one).content == " ".join(texts)
-    second = do(app, "restore", id=str(parts_of(settings, one)[texts[1]]))
-    assert second.notes == (f"Memory {one} keeps its present text.",)
-    assert shown(app, one).content == " ".join(texts)
-    do(app, "restore", id=str(parts_of(settings, one)[texts[2]]))
-    assert shown(app, one).content == " ".join(texts[:2])
+    north, south, west = UPLOADS
+    one = add(judge, north)
+    assert [add(judge, text) for text in (south, west)] == [one, one]
+    assert shown(app, one).content == " ".join(UPLOADS)
+    parts = parts_of(settings, one)
+    assert do(app, "restore", id=str(parts[south])).notes == (f"Memory {one} no longer says it.",)
+    assert shown(app, one).content == f"{north} {west}"
+    do(app, "update_memory", id=str(one), content=f"{north} {west} That is all.")
+    assert do(app, "restore", id=str(parts[west])).notes == (f"Memory {one} keeps its present text.",)
+    assert shown(app, one).content == f"{north} {west} That is all."
     assert ill(app) == []
+
+
+@pytest.mark.parametrize("forgotten", [0, 1, 2])
+def test_a_statement_is_forgotten_by_itself(app: App, settings: Settings, forgotten: int) -> None:
+    """Of three statements that became one profile one is forgotten: the others are as they were, and it is nowhere."""
+    one = add(app, UPLOADS[0], fact_type="profile", tags=("first",))
+    for text in UPLOADS[1:]:
+        assert add(app, text, fact_type="profile") == one
+    parts = {shown(app, part).content: part for part in shown(app, one).merged_from}
+    assert sorted(parts) == sorted(UPLOADS)
+    gone = do(app, "forget", id=str(parts[UPLOADS[forgotten]]))
+    assert gone.notes == (f"Memory {one} no longer says it.",)
+    left = [text for text in UPLOADS if text != UPLOADS[forgotten]]
+    assert shown(app, one).content == " ".join(left)
+    assert not [text for (text,) in rows(settings, "SELECT content FROM memory") if UPLOADS[forgotten] in text]
+    do(app, "forget", id=str(parts[left[1]]))
+    assert (shown(app, one).content, shown(app, one).merged_from) == (left[0], ())
+    assert ill(app) == []
+
+
+def test_an_earlier_version_is_no_statement(app: App) -> None:
+    """Forgetting the text that a new version replaced leaves the new one as it is."""
+    one = add(app, "The mast is oak.")
+    do(app, "remember", content="The mast is oak. It is tall.", id=str(one))
+    (earlier,) = shown(app, one).merged_from
+    assert shown(app, earlier).content == "The mast is oak."
+    assert do(app, "forget", id=str(earlier)).notes == (f"Memory {one} keeps its present text.",)
+    assert shown(app, one).content == "The mast is oak. It is tall."
 
 
 def test_taking_apart_brings_nothing_else_back(app: App, settings: Settings) -> None:

@@ -173,6 +173,17 @@ def test_min_score_cuts(library: App) -> None:
     assert recall(library, Query(query="deploys of the ledger", min_score=1.0), ADA).hits == ()
 
 
+def test_a_min_score_of_nothing_leaves_nothing_out(app: App) -> None:
+    """Whoever sets it to 0 gets what has a word of the query, however little that says; others get silence."""
+    one = remember(
+        app, Draft(content="The harbour pilot was given a parrot, two ropes and a lantern by the mayor"), ADA
+    )
+    remember(app, Draft(content="Production deploys go out on Tuesday mornings"), ADA)
+    asked = "which mayor signed the treaty that ended the long war over the salt mines of the northern provinces"
+    assert recall(app, Query(query=asked), ADA).hits == ()
+    assert [str(hit.memory.id) for hit in recall(app, Query(query=asked, min_score=0), ADA).hits] == [one.id]
+
+
 def test_the_same_question_has_the_same_answer(library: App) -> None:
     """Asking twice gives the same memories in the same order with the same scores."""
     query = Query(query="deploys of the website", min_score=0.0)

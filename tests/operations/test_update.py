@@ -156,3 +156,19 @@ def test_what_another_memory_says_is_told(app: App) -> None:
     again = add(app, texts[0])
     assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} has the same content.",)
     assert ill(app) == []
+
+
+@pytest.mark.parametrize("how", [{"id": True}, {"key": "mast"}])
+def test_a_summary_of_an_earlier_content_goes(app: App, how: dict[str, object]) -> None:
+    """A given abstract and overview say nothing of another content, so they follow it; a given title is a name."""
+    given = {"title": "The mast", "abstract": "About oak", "overview": "Oak it is."}
+    one = add(app, "The mast is oak.", key="mast", **given)
+    do(app, "remember", content="The mast is pine.", **({"id": str(one)} if "id" in how else how))
+    memory = shown(app, one)
+    assert (memory.title, memory.abstract, memory.overview) == ("The mast", "The mast is pine.", "The mast is pine.")
+    do(app, "update_memory", id=str(one), abstract="About pine")
+    do(app, "update_memory", id=str(one), category="ship")
+    assert shown(app, one).abstract == "About pine"
+    do(app, "update_memory", id=str(one), content="The mast is steel.")
+    assert shown(app, one).abstract == "The mast is steel."
+    assert do(app, "history", id=str(one))[-1].changes == {"fields": ["abstract", "content"]}

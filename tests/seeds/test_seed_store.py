@@ -140,9 +140,11 @@ def test_a_concept_finds_its_memories(door: Door, concept: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["files_read", "files_modified"])
-@pytest.mark.parametrize("path", ["src/gate/lock.py", "lock.py", "src/gate", "./src/gate/"])
+@pytest.mark.parametrize(
+    "path", ["src/gate/lock.py", "lock.py", "src/gate", "./src/gate/", "/home/ada/src/gate/lock.py"]
+)
 def test_a_file_finds_its_memories(door: Door, field: str, path: str) -> None:
-    """A path, its end, and a folder above it find what read or modified the file."""
+    """A path, its end, a folder above it, and the path from the root find what read or modified the file."""
     mine = door.store("The lock sticks in winter", **{field: ["src/gate/lock.py", "README.md"]})
     door.store("The harbour has a crane", **{field: ["src/crane.py"]})
     assert ids(door.read("search_by_file", file=path)) == [mine]
@@ -171,7 +173,10 @@ def test_a_timeline_is_ordered_by_creation(door: Door) -> None:
     door.reply("update_memory", id=made[0], importance=0.9)
     assert ids(door.read("get_timeline", order="oldest"))[:3] == made
     for name, value in labels.items():
-        assert ids(door.read("get_timeline", **{name: value})) == made[::-1]
+        assert ids(door.read("get_timeline", **{name: value})) == made
+    assert ids(door.read("get_timeline", order="newest", session_id="s1")) == made[::-1]
+    assert ids(door.read("get_timeline", limit=2, session_id="s1")) == made[1:]
+    assert ids(door.read("get_timeline", limit=2, offset=2, session_id="s1")) == made[:1]
 
 
 def test_the_same_content_is_one_memory(door: Door) -> None:

@@ -158,7 +158,7 @@ class MemoryFilters(BaseModel):
 class Filters(MemoryFilters, ReadAccess):
     """What a read asks of memories: all that is given. `superseded` also shows what a later memory has replaced."""
 
-    superseded: bool = Field(False, description="Also what a later memory has replaced or summarized")
+    superseded: bool = Field(False, description="Also what a later memory has replaced")
 
     @field_validator("until")
     @classmethod
@@ -246,9 +246,11 @@ class ByConcept(Listing):
 
 
 class Timeline(Listing):
-    """Which memories to list in the order in which they were created."""
+    """Which memories to list in the order in which they were created: the latest, unless an `order` is given."""
 
-    order: Annotated[Literal[Order.NEWEST, Order.OLDEST], BeforeValidator(lower)] = Order.NEWEST
+    order: Annotated[Literal[Order.NEWEST, Order.OLDEST], BeforeValidator(lower)] = Field(
+        Order.OLDEST, description="Which come first. Default: the latest memories, in the order of their creation"
+    )
 
 
 class StoreFact(Levels):
@@ -318,7 +320,7 @@ class ForPrompt(Filters):
     """What to put before a model: the most worthwhile memories as fenced Markdown, within a budget."""
 
     query: Annotated[fields.Question | None, BeforeValidator(blank_to_none)] = Field(
-        None, description="Default: what is used most. A question or key words"
+        None, description="Default: the most worthwhile. A question or key words"
     )
     max_entries: fields.Limit = Field(20, description="How many memories at most. 1–100")
     max_tokens: fields.Budget = Field(1_000, description="How many tokens at most")

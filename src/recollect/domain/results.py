@@ -58,6 +58,7 @@ class Memory(Answer, MemoryFields):
     deleted_at: datetime | None = None
     superseded_by: Id | None = Field(None, description="The memory that replaces this one")
     merged_into: Id | None = Field(None, description="The memory whose earlier or other text this is")
+    merged_from: tuple[Id, ...] = Field((), description="The memories that keep its earlier texts and its parts")
     entities: tuple[Entity, ...] = Field((), description="People, files, addresses and other things that it names")
 
     def preview(self) -> dict[str, Any]:
@@ -397,17 +398,22 @@ class Rescanned(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Summarized(Answer):
-    """Which summaries were written, and of how many memories; the originals give way to them in recall."""
+    """Which summaries were written, and of how many memories; the originals rank below them in recall.
+
+    `left` counts the memories that are old enough and of too few in their category for a summary.
+    """
 
     ids: tuple[Id, ...]
     condensed: int
+    left: int = 0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def message(self) -> str:
         """Say how much was condensed into how little."""
         many = "summary" if len(self.ids) == 1 else "summaries"
-        return f"{self.condensed} memories condensed into {len(self.ids)} {many}."
+        few = f" {self.left} left as they are: too few in their category." if self.left else ""
+        return f"{self.condensed} memories condensed into {len(self.ids)} {many}.{few}"
 
 
 @dataclass(frozen=True, config=LAZY)

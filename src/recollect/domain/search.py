@@ -25,6 +25,7 @@ class RankingRow:
     session_id: str | None
     position: int | None
     observed_at: datetime | None
+    superseded_by: int | None = None
     content: str = ""
     words: str = ""
 
@@ -37,12 +38,17 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class View(MemoryFilters):
-    """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`."""
+    """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`.
+
+    What was `condensed` was replaced by a summary only; `merged` lets in what was merged into another memory.
+    """
 
     namespaces: tuple[str, ...]
     now: datetime
     sensitivities: tuple[Sensitivity, ...] = (Sensitivity.PUBLIC,)
     superseded: bool = False
+    condensed: bool = False
+    merged: bool = False
 
     @property
     def filtered(self) -> bool:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from recollect.domain.enums import OnFound, OnSecret, Order
-from recollect.domain.requests import Draft, Forget, Get, Rescan, Timeline
+from recollect.domain.enums import OnFound, OnSecret
+from recollect.domain.requests import Draft, Forget, Get, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import cli_model, cli_transfer, cli_upkeep, exit_codes, render
 from recollect.doors.operations import BY_NAME, opened
@@ -35,17 +35,18 @@ _NEED_MODEL: Final = {
 COMMANDS: Final = {
     "recall": ("recall", "Search by meaning, by word and by typo, and say why each memory was found."),
     "list": ("list_memories", "List memories, a page at a time."),
+    "timeline": ("get_timeline", "List the latest memories in the order in which they were created."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
     "by-concept": ("search_by_concept", "List memories about a concept."),
     "similar": ("find_similar", "List memories that are similar to a text or to another memory."),
     "prompt": ("format_for_prompt", "Print the most useful memories as Markdown for a language model, fenced as data."),
     "update": ("update_memory", 'Change fields of a memory; what is not given stays, and `""` takes a label away.'),
     "undo": ("restore", "Bring back a memory that was hidden, merged, replaced or summarized."),
-    "fact": ("store_fact", "Store a triple; another object for the same subject and predicate ends the older one."),
+    "fact": ("store_fact", "Store a triple; with `--replaces` what held of its subject and predicate before ends."),
     "facts": ("query_facts", "List the facts that hold, or held at a time."),
     "stats": ("stats", "Count what is stored, by scope, kind and state."),
     "purge": ("purge_expired", "Remove expired memories for good."),
-    "summarize": ("summarize_old", "Condense old memories into one summary per category; originals are kept aside."),
+    "summarize": ("summarize_old", "Condense old memories into one summary per category; originals rank below it."),
 }
 """The commands that only run an operation."""
 
@@ -102,18 +103,6 @@ def _register(name: str, operation: str, about: str) -> None:
 
 for _name, (_operation, _about) in COMMANDS.items():
     _register(_name, _operation, _about)
-
-
-@cli.command()
-@from_fields(Timeline, without="order")
-def timeline(
-    ctx: typer.Context,
-    given: Given,
-    as_json: bool = False,
-    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Begin with the oldest.")] = False,
-) -> None:
-    """List memories in the order in which they were created."""
-    _answer(ctx, "get_timeline", given | {"order": Order.OLDEST if oldest_first else Order.NEWEST}, as_json)
 
 
 @cli.command()

@@ -92,7 +92,7 @@ STORE: Final = (
     Tool("search_by_concept", "List memories of one concept.", f"concept {_PAGE} {_SEEN}"),
     Tool(
         "get_timeline",
-        "List memories by creation time.",
+        "List the latest memories in the order of their creation.",
         f"order {_PAGE} type project session_id since* until {_SEEN}",
     ),
     Tool(
@@ -108,15 +108,19 @@ STORE: Final = (
     Tool("purge_expired", "Remove expired memories for good.", f"scope {_SEEN}"),
     Tool(
         "summarize_old",
-        "Condense old memories into one summary per category; originals are kept aside.",
+        "Condense old memories into one summary per category; originals rank below it.",
         "older_than_days* category scope",
     ),
 )
 
+_RESTORE: Final = Tool("restore", "Bring back a memory that was hidden, merged, replaced or condensed.", f"id* {_SEEN}")
+_HISTORY: Final = Tool("history", "What happened to a memory: when, by whom, which fields.", f"id* {_SEEN}")
+
 DUAL: Final = (
     Tool(
         "memory_store",
-        "Store a memory, or update the one with `id`. Secrets are refused.",
+        "Store a memory, or update the one with `id`. Secrets are refused. "
+        "Without `ttl_days` it is kept for good, unless RECOLLECT_RETENTION is `importance`.",
         "content* id summary* type importance* tags ttl_days scope",
     ),
     Tool(
@@ -130,10 +134,12 @@ DUAL: Final = (
         "Store knowledge of one kind; what resembles it is merged or skipped.",
         "content* category abstract* overview* scope",
     ),
+    _RESTORE,
+    _HISTORY,
 )
 
 MORE: Final = (
-    Tool("restore", "Bring back a memory that was hidden, merged, replaced or condensed.", f"id* {_SEEN}"),
+    _RESTORE,
     Tool(
         "find_similar",
         "List what says nearly the same as a text or a memory.",
@@ -145,7 +151,7 @@ MORE: Final = (
         "query* max_entries* max_tokens* fact_type category scope",
     ),
     Tool("forget_fact", "Delete a fact for good.", f"id* {_SEEN}"),
-    Tool("history", "What happened to a memory, by whom.", f"id* {_SEEN}"),
+    _HISTORY,
     Tool("stats", "Count memories by scope, kind and state.", f"scope {_SEEN}"),
 )
 
@@ -172,9 +178,11 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
 def tool_names(toolsets: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the tools in these toolsets, in their order."""
     return tuple(
-        name
-        for one in toolsets
-        for name in ((memory_tool.NAME,) if one == "memory" else [tool.name for tool in TOOLSETS[one]])
+        dict.fromkeys(
+            name
+            for one in toolsets
+            for name in ((memory_tool.NAME,) if one == "memory" else [tool.name for tool in TOOLSETS[one]])
+        )
     )
 
 

@@ -1,12 +1,17 @@
-"""Access counts: reads are counted in the background, and under the rule of importance they extend the expiry."""
+"""Access counts: what was read is counted, and under the rule of importance that extends the expiry.
+
+A read by id counts at once, since it decides what gives way next in a full store; hits count in the background.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from recollect.domain.enums import Retention
 from recollect.domain.requests import Caller
+from recollect.errors import StoreUnusable
 from recollect.ports.app import App
 
 
@@ -15,9 +20,17 @@ def count_use(app: App, ids: Sequence[int], at: datetime, caller: Caller, *, acc
     if not ids:
         return
 
-    def count() -> None:
-        app.records.touch(ids, at, accessed=accessed)
+    def extend() -> None:
         if app.retention_rules.retention is Retention.IMPORTANCE:
             app.records.extend_expiry(ids, at, caller.user)
 
-    app.run_later(count)
+    def count() -> None:
+        app.records.touch(ids, at, accessed=accessed)
+        extend()
+
+    if not accessed:
+        app.run_later(count)
+        return
+    with suppress(StoreUnusable):  # what can be read is read, also where nothing can be written
+        app.records.touch(ids, at, accessed=True)
+    app.run_later(extend)

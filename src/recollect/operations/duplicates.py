@@ -9,6 +9,7 @@ from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
 from recollect.errors import RecollectError
+from recollect.operations import merges
 from recollect.operations.prepare_write import PreparedDraft
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
@@ -79,7 +80,7 @@ def refreshed_draft(old: Memory, new: Draft) -> Draft:
 def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     labels = {
         name: tuple(dict.fromkeys((*getattr(old, name), *getattr(new, name))))
-        for name in ("tags", "concepts", "files_read", "files_modified")
+        for name in merges.LABELS
         if getattr(new, name)
     }
     importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}

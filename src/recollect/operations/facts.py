@@ -24,8 +24,9 @@ _NAME, _FORGET = "store_fact", "forget_fact"
 def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
     """Store a triple; the same one again gains confidence.
 
-    With `replaces` the older facts of its subject and predicate are valid no longer. A fact of a memory is at most as public as that memory. Raises
-    `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends before it begins.
+    With `replaces` the older facts of its subject and predicate are valid no longer. A fact of a memory is at most as
+    public as that memory. Raises `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends
+    before it begins.
     """
     namespace = caller.namespace(request.scope)
     cleared = clear_or_journal(app, request, namespace, caller, request.sensitivity)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, SoftForget
-from recollect.domain.results import Outcome, WriteStatus
+from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.operations import merges
+from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.ports.app import App
+from recollect.ports.storage import Writing
 
 _NAME = "forget"
 _HIDDEN = "The memory is hidden; `restore` brings it back."
@@ -14,7 +18,8 @@ _HIDDEN = "The memory is hidden; `restore` brings it back."
 def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it.
 
-    An unknown id is an outcome, not an error. A `request_id` seen before gives its first answer again.
+    One that was itself merged into another is taken out of that one's text, if that has not changed since. An unknown
+    id is an outcome, not an error. A `request_id` seen before gives its first answer again.
     """
     return _forget(app, request, caller, request_id, hard=True)
 
@@ -25,24 +30,43 @@ def memory_forget(app: App, request: SoftForget, caller: Caller, *, request_id: 
 
 
 def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
-    memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
     if (before := app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)) is not None:
         return before
+    memory_id = parse_id(request.id)
     namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
-    with app.records.writing(namespace or namespaces[0], caller.user, levels) as transaction:
-        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
-            return before
-        gone = False
-        if memory_id is not None and namespace is not None:
-            gone = transaction.delete(memory_id) if hard else transaction.hide(memory_id)
-        outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
-        if gone:
-            notes = tuple(app.remaining()) if hard else (_HIDDEN,)
-            outcome = Outcome(WriteStatus.DELETED, str(memory_id), notes)
-        transaction.record_outcome(_NAME, request_id, outcome)
-    if memory_id is None or not gone:
+    touched: set[int] = set()
+
+    def write(made: Embeddings) -> Outcome:
+        with app.records.writing(namespace or namespaces[0], caller.user, levels) as transaction:
+            if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+                return before
+            old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
+            outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
+            if old is not None and not hard and transaction.hide(old.id):
+                outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
+            elif old is not None and hard:
+                notes = (*_taken_out(app, transaction, old, caller, made), *app.remaining())
+                transaction.delete(old.id)
+                outcome = Outcome(WriteStatus.DELETED, str(old.id), notes)
+            transaction.record_outcome(_NAME, request_id, outcome)
+        if old is not None:
+            touched.update(one for one in (old.id, old.merged_into) if one)
         return outcome
-    app.vectors.sync_memory(memory_id)
-    app.run_later(app.text.purge_deleted)
+
+    outcome = retry_with_embeddings(app, write)
+    if outcome.status is WriteStatus.DELETED:
+        for one in sorted(touched):
+            app.vectors.sync_memory(one)
+        app.run_later(app.text.purge_deleted)
     return outcome
+
+
+def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
+    """Take what is forgotten out of the memory that it was merged into; say whether that could be done."""
+    if old.merged_into is None:
+        return ()
+    whole = old.merged_into
+    if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
+        return (f"Memory {whole} no longer says it.",)
+    return (f"Memory {whole} keeps its present text.",)

@@ -11,11 +11,14 @@ from recollect.ports.app import App
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:
-    """Return a whole memory, also one that was replaced, and count the access; raise `NotFound` for an unknown id."""
+    """Return a whole memory, and count the access; raise `NotFound` for an unknown id.
+
+    One that was replaced or merged into another is shown too, and of what a memory was merged.
+    """
     memory_id = parse_id(request.id)
-    view = unfiltered(app, request, caller)
+    view = unfiltered(app, request, caller).model_copy(update={"merged": True})
     memory = app.records.load([memory_id], view).get(memory_id) if memory_id else None
     if memory is None:
         raise NotFound(f"Memory {request.id} not found.")
     count_use(app, [memory.id], view.now, caller, accessed=True)
-    return memory
+    return memory.model_copy(update={"merged_from": app.records.merged_from(memory.id, view)})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from recollect.domain.enums import Order
 from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
 from recollect.domain.results import Listed
 from recollect.operations.visibility import load_page, view_of
@@ -28,5 +31,8 @@ def search_by_concept(app: App, request: ByConcept, caller: Caller) -> Listed:
 
 
 def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
-    """Return the memories in the order in which they were created."""
-    return list_memories(app, request, caller)
+    """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+    if "order" in request.model_fields_set:
+        return list_memories(app, request, caller)
+    latest = list_memories(app, request.model_copy(update={"order": Order.NEWEST}), caller)
+    return replace(latest, memories=latest.memories[::-1])

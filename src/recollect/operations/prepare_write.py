@@ -29,6 +29,7 @@ T = TypeVar("T", bound=Request)
 Embeddings = dict[str, tuple[Chunk, ...]]
 """The chunks of texts, embedded outside any transaction, by the hash of the text."""
 
+_FOLLOWING = ("abstract", "overview")
 MASKED = "A secret was found and masked before storing."
 
 
@@ -142,6 +143,8 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
     given = frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"}
     if old is not None and lapsed(old, now):
         given |= {"ttl_days"}  # an expired term is not kept
+    if old is not None:
+        given |= {name for name in _FOLLOWING if _is_stale(name, draft, old)}
     headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
     whole = draft.model_copy(update=headings if old is None else headings | _kept(old, given))
     labels, words = keywords_and_words(whole, headings["title"])
@@ -179,11 +182,22 @@ def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
 
 
 def _heading(name: str, draft: Draft, old: Memory | None) -> str:
-    """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content."""
+    """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content.
+
+    A title that was given stays; an abstract and an overview say what the content says, so they follow a new one.
+    """
     made = getattr(layers, name)
-    if old is None or name in draft.model_fields_set or getattr(old, name) == made(old.content):
+    made_before = old is not None and getattr(old, name) == made(old.content)
+    if old is None or made_before or name in draft.model_fields_set or _is_stale(name, draft, old):
         return str(getattr(draft, name) or made(draft.content))
     return str(getattr(old, name))
+
+
+def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
+    """Say whether a heading was given for another content than that of the draft."""
+    if name not in _FOLLOWING or name in draft.model_fields_set or draft.content == old.content:
+        return False
+    return bool(getattr(old, name) != getattr(layers, name)(old.content))
 
 
 def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from recollect.operations import duplicates
+from recollect.operations import duplicates, merges
 from recollect.operations.prepare_write import (
     MASKED,
     PreparedDraft,
@@ -169,7 +169,8 @@ def _joined(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, aut
     if plan.action is not Action.MERGE:
         transaction.update(old, entry, plan.action)
         return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
-    transaction.archive(old)
+    if not merges.statements(old, transaction.archived(old.id)):
+        transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, author), merged_into=old.id)
     transaction.update(old, entry, plan.action)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")

@@ -7,6 +7,7 @@ from functools import partial
 from recollect.domain.requests import Caller, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.gate import clear
+from recollect.operations import merges
 from recollect.operations.prepare_write import (
     MASKED,
     Embeddings,
@@ -18,7 +19,6 @@ from recollect.operations.prepare_write import (
     same_text_note,
 )
 from recollect.operations.visibility import allowed_levels, parse_id
-from recollect.policy.duplicates import merged
 from recollect.policy.reconcile import expired, lapsed
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
@@ -29,7 +29,7 @@ _NAME = "restore"
 def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:
     """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
 
-    Taking a merge apart gives the other memory the text it had, if it has not changed since. What had passed its time
+    Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
     gets the same term again. The text passes today's gate first. An id that is unknown, or deleted for good, is an
     outcome, not an error. A `request_id` seen before gives its first answer again.
     """
@@ -69,20 +69,9 @@ def _restore(
 
 
 def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
-    """Give the memory that `old` was merged into its earlier text, where it has not changed since the merge."""
+    """Take the text of `old` out of the memory that it was merged into, where that has not changed since."""
     whole = transaction.by_id(old.merged_into) if old.merged_into is not None else None
     if whole is None or expired(whole, app.clock()):
         return ()
-    parts = [one for one in transaction.archived(whole.id) if one.id != old.id]
-    other = next((one for one in parts if whole.content in _merges(one, old)), None)
-    if other is None:
-        return (f"Memory {whole.id} keeps its present text.",)
-    before = prepare(app, clear(draft_of(other, key=whole.key), app.on_secret), whole, made)
-    entry = entry_for(app, before, whole, caller.user)
-    transaction.update(whole, entry, "restore", revive=False)
-    transaction.delete(other.id)
-    return (f"Memory {whole.id} has its earlier text again.",)
-
-
-def _merges(one: Memory, other: Memory) -> tuple[str, str]:
-    return merged(one.content, other.content), merged(other.content, one.content)
+    apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)
+    return (f"Memory {whole.id} {'no longer says it' if apart else 'keeps its present text'}.",)

@@ -21,10 +21,11 @@ _MOST = 40  # memories in one summary; more would leave too little of each
 
 
 def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: str = "") -> Summarized:
-    """Write one summary for each category of public memories that are old enough, and hide those.
+    """Write one summary for each category of public memories that are old enough; those rank below it from then on.
 
-    A summary consists of the originals' first sentences. `get_memory` and `history` still show the originals, recall
-    with `superseded` finds them, and `restore` brings each back.
+    A summary consists of the originals' first sentences. What the originals say beyond that is found as before, and
+    `restore` makes each current again. How many memories are left as they are, because there are too few in their
+    category, is told.
     """
     del request_id  # what was condensed is not condensed again
     namespace = caller.namespace(request.scope)
@@ -32,14 +33,16 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
     for memory in _old(app, request, namespace):
         groups[memory.category].append(memory)
     written: list[int] = []
-    done = 0
+    done = left = 0
     for category, memories in sorted(groups.items(), key=lambda pair: pair[0] or ""):
         for start in range(0, len(memories), _MOST):
             some = memories[start : start + _MOST]
-            if len(some) >= request.at_least and (new := _summarize(app, request, category, some, caller)) is not None:
+            if len(some) < request.at_least:
+                left += len(some)
+            elif (new := _summarize(app, request, category, some, caller)) is not None:
                 written.append(new)
                 done += len(some)
-    return Summarized(tuple(written), done)
+    return Summarized(tuple(written), done, left)
 
 
 def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
@@ -58,7 +61,7 @@ def _may_condense(memory: Memory) -> bool:
 def _summarize(
     app: App, request: Summarize, category: str | None, some: Sequence[Memory], caller: Caller
 ) -> int | None:
-    """Write one summary and hide the originals; write none where one changed meanwhile or the gate refuses."""
+    """Write one summary in place of the originals; write none where one changed meanwhile or the gate refuses."""
     namespace = caller.namespace(request.scope)
     draft = Draft(
         content=condensed(category, some),

@@ -32,8 +32,9 @@ _CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items()
 def update_memory(app: App, request: Update, caller: Caller, *, request_id: str = "") -> Outcome:
     """Write the given fields over a memory; what is not given stays, and an empty label is taken away.
 
-    Headings that were made from the content follow a new content. Raises `SecretFound`, `NotFound`, or `InvalidInput`
-    for a key that another memory has. A `request_id` seen before gives its first answer again.
+    A new content has a new abstract and overview, and a new title where that was made from the content. Raises
+    `SecretFound`, `NotFound`, or `InvalidInput` for a key that another memory has. A `request_id` seen before gives
+    its first answer again.
     """
     memory_id, levels = parse_id(request.id), allowed_levels(request)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None

@@ -12,12 +12,16 @@ _LARGEST = 2**31 - 1
 
 
 def view_of(app: App, filters: Filters, caller: Caller) -> View:
-    """Return what a filtered read may see: in the caller's namespaces, what is public or of a level it allows."""
+    """Return what a filtered read may see: in the caller's namespaces, what is public or of a level it allows.
+
+    What a summary was made of is seen too; recall puts it below the summary.
+    """
     return View(
         namespaces=app.records.existing_namespaces(caller.namespaces(filters.scope)),
         now=app.clock(),
         sensitivities=allowed_levels(filters),
         superseded=filters.superseded,
+        condensed=True,
         **{name: getattr(filters, name) for name in FILTERS},
     )
 

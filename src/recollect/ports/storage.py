@@ -233,6 +233,9 @@ class Records(Protocol):
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of memories by id, and nothing else of them."""
 
+    def merged_from(self, memory_id: int, view: View) -> tuple[int, ...]:
+        """Return the ids of what was merged into a memory, oldest first."""
+
     def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the one-line abstract of memories by id, and nothing else of them."""
 

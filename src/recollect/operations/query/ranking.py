@@ -50,6 +50,8 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     matches = app.fusion.matches(candidates.signals, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
     ranked = _by_time(app, query.query, view, candidates, _ranked(app, query, view, candidates, matches))
+    if not view.superseded:
+        ranked = _summaries_first(candidates, ranked)
     best = ranked[: query.limit]
     memories = app.records.load([one.id for one in best], view)
     hits = tuple(
@@ -72,13 +74,16 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     """Rank the candidates; where even the best match is below the model's floor, there is none.
 
     Each must be above the floor itself, and not far below the best, at whatever age, unless the query has no
-    `min_score`.
+    `min_score`. Whoever sets that to 0 gets all that passes the filters, or without filters all that has a word of
+    the query.
     """
     floor = app.embedder.card.floor
     unfloored = view.filtered and query.min_score == 0.0
     best = max(matches.values(), default=0.0)
     if not unfloored and best < floor:
-        return []
+        asked = query.min_score == 0.0 and "min_score" in query.model_fields_set
+        matches = {one: match for one, match in matches.items() if asked and candidates.signals[one].bm25 > 0.0}
+        best = 0.0
     strict = query.min_score > 0.0 or (query.max_tokens is not None and not unfloored)
     beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
     least = max(floor, best * beside) if strict else 0.0
@@ -86,7 +91,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     ranked = [
         Ranked(one.id, match, *rank.weigh(one, rank.grade(match, floor, weights.match), weights, view.now))
         for one in candidates.ranking_rows
-        if (match := matches[one.id]) >= least
+        if (match := matches.get(one.id, -1.0)) >= least
     ]
     passing = [one for one in ranked if one.score >= query.min_score - _ROUNDING]
     return sorted(passing, key=lambda one: (-one.score, -one.match, one.id))
@@ -119,11 +124,25 @@ def _newest_first(
         return ranked
     rows = {one.id: one for one in candidates.ranking_rows if one.id in best}
     newer = currency.newer_by_older(rows, {one.id: one.match for one in best.values()}, pairs)
-    scores = {one.id: one.score for one in best.values()}
-    lifted = currency.lifted(scores, newer, past=currency.asks_past(text), fits=fits)
-    for one in best.values():
+    return _lifted(ranked, newer, past=currency.asks_past(text), fits=fits)
+
+
+def _summaries_first(candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
+    """Put a summary before the memories that it is of."""
+    found = {one.id for one in ranked}
+    links = {row.id: row.superseded_by for row in candidates.ranking_rows if row.id in found}
+    return _lifted(ranked, {old: new for old, new in links.items() if new in found}, past=False, fits={})
+
+
+def _lifted(ranked: list[Ranked], newer: dict[int, int], *, past: bool, fits: Mapping[int, float]) -> list[Ranked]:
+    """Let what comes before others have the score of the best of them; `newer` is what replaces which."""
+    if not newer:
+        return ranked
+    lifted = currency.lifted({one.id: one.score for one in ranked}, newer, past=past, fits=fits)
+    found = []
+    for one in ranked:
         gain = lifted.get(one.id, one.score) - one.score
-        parts = one.parts | {"currency": gain} if gain else one.parts
-        best[one.id] = one._replace(score=one.score + gain, parts=parts, older_than=newer.get(one.id))
-    found = [best.get(one.id, one) for one in ranked]
+        parts = one.parts | {"currency": one.parts.get("currency", 0.0) + gain} if gain else one.parts
+        older_than = newer.get(one.id, one.older_than)
+        found.append(one._replace(score=one.score + gain, parts=parts, older_than=older_than))
     return sorted(found, key=lambda one: (-one.score, one.id not in lifted, -one.match, one.id))

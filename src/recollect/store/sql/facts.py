@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_
 
-from recollect.domain.enums import Observation, Sensitivity
+from recollect.domain.enums import Sensitivity
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Fact
@@ -18,11 +18,10 @@ from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import fact, memory
-from recollect.store.sql.visibility import alive, inside, of_levels
+from recollect.store.sql.visibility import alive, condensed, inside, of_levels
 
 PARTS = {"subject", "predicate", "object"}
 """The fields of a fact that are compared."""
-_summary = memory.alias("summary")
 _states = memory.c.id == fact.c.memory_id
 
 
@@ -65,10 +64,7 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
     """
     stated = exists().where(_states, of_levels(memory.c.sensitivity, view.sensitivities), alive(view.now))
     if not view.superseded:
-        condensed = exists().where(
-            _summary.c.id == memory.c.superseded_by, _summary.c.type == str(Observation.COMPRESSED_SUMMARY)
-        )
-        stated = stated.where(or_(memory.c.superseded_by.is_(None), condensed.correlate(memory)))
+        stated = stated.where(or_(memory.c.superseded_by.is_(None), condensed()))
     return of_view(connection, view) & or_(fact.c.memory_id.is_(None), stated.correlate(fact))
 
 

@@ -192,6 +192,12 @@ class SqlRecords(SqlListQueries, SqlFacts):
         """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
         return dict(map(tuple, self._seen(_ABSTRACTS, ids, view)))
 
+    def merged_from(self, memory_id: int, view: View) -> tuple[int, ...]:
+        """Return the ids of what was merged into a memory, as far as `view` may see that, oldest first."""
+        parts = select(memory.c.id).where(memory.c.merged_into == memory_id).order_by(memory.c.id)
+        with self._database.reading() as connection:
+            return tuple(connection.execute(parts.where(visible(connection, view))).scalars())
+
     def _seen(self, query: Select[Any], ids: Iterable[int], view: View) -> Sequence[Row[Any]]:
         """Read what `view` may see of the memories of `ids`."""
         with self._database.reading() as connection:

@@ -9,6 +9,7 @@ everything that carries a label once for each memory it checks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -27,13 +28,15 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import EntityType, Sensitivity
+from recollect.domain.enums import EntityType, Observation, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
 from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
 _FILES = ("files_read", "files_modified")
+_WHOLE = re.compile(r"/|~/|[A-Za-z]:/")  # a path from the root, the home folder or a drive
+_summary = memory.alias("summary")
 ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
@@ -77,6 +80,12 @@ def alive(now: Any) -> ColumnElement[bool]:
     return and_(shown(), unexpired(now))
 
 
+def condensed() -> ColumnElement[bool]:
+    """Select what only a summary has replaced."""
+    summary = exists().where(_summary.c.id == memory.c.superseded_by)
+    return summary.where(_summary.c.type == str(Observation.COMPRESSED_SUMMARY)).correlate(memory)
+
+
 def of_levels(
     column: ColumnElement[str], levels: Iterable[Sensitivity], *, quarantined: bool = False
 ) -> ColumnElement[bool]:
@@ -96,8 +105,12 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
 
 
 def _visible(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[bool]:
-    current = [] if view.superseded else [memory.c.superseded_by.is_(None)]
-    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), alive(now), *current, *_asked(view))
+    replaced = memory.c.superseded_by
+    current = (
+        [] if view.superseded else [or_(replaced.is_(None), condensed()) if view.condensed else replaced.is_(None)]
+    )
+    there = and_(memory.c.deleted_at.is_(None), unexpired(now)) if view.merged else alive(now)
+    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), there, *current, *_asked(view))
 
 
 def run_visible(connection: Connection, query: Select[Any], view: View, **values: Any) -> CursorResult[Any]:
@@ -170,10 +183,20 @@ def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
 
 
 def _is_at(path: str) -> ColumnElement[bool]:
-    """Select labels that are `path`, lie below it, or end in it where a name begins; most fail at its last name."""
+    """Select labels that are `path`, lie below it, or end in it where a name begins; most fail at its last name.
+
+    A whole path also selects what is stored as its end.
+    """
     stored = func.replace(label.c.value, "\\", "/")
     folder = path if path.endswith("/") else f"{path}/"
     below = [func.substr(stored, 1, len(start)) == start for start in (folder, f"./{folder}")]
     tail = f"/{path}"
     ends = func.substr(stored, func.length(stored) - len(tail) + 1) == tail
-    return label.c.value.contains(path.rpartition("/")[2], autoescape=True) & or_(stored == path, *below, ends)
+    within = [stored.in_(_ends_of(path))] if _WHOLE.match(path) else []
+    return label.c.value.contains(path.rpartition("/")[2], autoescape=True) & or_(stored == path, *below, ends, *within)
+
+
+def _ends_of(path: str) -> list[str]:
+    """Return what a path is called from each of its folders: the file alone, with its folder, and so on."""
+    names = path.split("/")
+    return [f"{start}{'/'.join(names[at:])}" for at in range(1, len(names)) for start in ("", "./")]
