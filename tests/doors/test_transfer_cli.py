@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, SecretFound
 
 Typed = Callable[..., Any]
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -37,15 +37,16 @@ def test_a_file_goes_in_and_comes_out(typed: Typed, tmp_path: Path) -> None:
 
 
 def test_the_report_is_a_table_with_every_problem(typed: Typed, tmp_path: Path) -> None:
-    """Refused items leave the exit code at 0; the table counts them and each problem names its line, not the secret."""
+    """Refused and failed items have their exit codes; the table counts them, each problem names its line, no secret."""
     lines = [{"category": "events", "content": text} for text in ("It rained.", f"Key {TOKEN}", "It hailed.")]
     (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n{")
     done = typed("import", "m.jsonl", "--format", "memories-jsonl")
-    assert done.code == 0
+    assert done.code == SecretFound.exit_code
     assert all(word in done.out for word in ("New", "Refused", "Failed", "m.jsonl:2: Secret detection", "m.jsonl:4: "))
     assert TOKEN not in done.out + done.err
     masked = typed("import", "m.jsonl", "--format", "memories-jsonl", "--on-secret", "redact", "--json")
     assert [masked.json[0][name] for name in ("new", "unchanged", "refused")] == [1, 2, 0]
+    assert masked.code == InvalidInput.exit_code
 
 
 @pytest.mark.parametrize("arguments", [("none.md",), ("x.txt",), (".",), ("x.txt", "--format", "mem0")])

@@ -16,7 +16,7 @@ NOTE = {
     "content_hash": "c0ffee",
     "tags": ["build", "java"],
     "memory_type": "decision",
-    "metadata": {"project": "engine", "importance": 0.9, "odd": {"deep": 1}},
+    "metadata": {"source": "cli", "project": "engine", "importance": 0.9, "odd": {"deep": 1}},
     "created_at": 1767225600.5,
     "updated_at": 1767312000.0,
     "created_at_iso": "2026-01-01T00:00:00.500000Z",
@@ -30,6 +30,7 @@ MEM0 = {
     "updated_at": None,
     "user_id": "ada",
     "categories": ["preferences"],
+    "expiration_date": "2027-01-01",
 }
 
 
@@ -38,7 +39,11 @@ def test_a_note_of_the_service_arrives(read: Callable[..., Any]) -> None:
     text = json.dumps({"export_metadata": {"total_memories": 1}, "memories": [NOTE]})
     (one,) = read(ImportFormat.MCP_MEMORY_SERVICE, text).memories
     draft = kept = MemoryRecord(**one.fields)
-    assert (draft.content, draft.tags, draft.fact_type) == (NOTE["content"], ("build", "java"), "decision")
+    assert (draft.content, draft.tags, draft.fact_type) == (
+        NOTE["content"],
+        ("build", "java", "source:cli"),
+        "decision",
+    )
     assert (draft.project, draft.importance) == ("engine", 0.9)
     assert str(kept.created_at) == "2026-01-01 00:00:00.500000+00:00"
     assert str(kept.updated_at) == "2026-01-02 00:00:00+00:00"
@@ -52,7 +57,7 @@ def test_kinds_and_tags_of_the_service(read: Callable[..., Any], kind: Any, tags
     """A kind that is none of ours becomes a tag; tags may be one text, and what is no label is left out."""
     text = json.dumps({"memories": [NOTE | {"memory_type": kind, "tags": tags}]})
     draft = MemoryRecord(**read(ImportFormat.MCP_MEMORY_SERVICE, text).memories[0].fields)
-    assert draft.tags == expected
+    assert draft.tags == (*expected, "source:cli")
     assert (draft.type == "bugfix") == (kind == "bugfix")
 
 
@@ -65,6 +70,7 @@ def test_a_memory_of_mem0_arrives(read: Callable[..., Any], wrap: Callable[[Any]
     draft = kept = MemoryRecord(**one.fields)
     assert (draft.content, draft.key, draft.category) == ("Prefers window seats", "mem0:6f2a", "travel")
     assert draft.tags == ("preferences", "user:ada")
+    assert str(kept.expires_at) == "2027-01-01 00:00:00+00:00"
     assert str(kept.created_at) == str(kept.updated_at) == "2026-01-01 18:00:00+00:00"
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from callers import ADA
 from embedded import vectors
-from files import import_file
+from files import export_file, import_file
 from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
 from recollect.domain.search import View
-from recollect.domain.transfer import ImportBatch, Imported, ImportFormat
+from recollect.domain.transfer import ExportPage, ImportBatch, Imported, ImportFormat
 from recollect.errors import InvalidInput
 from recollect.operations.facts import query_facts
 from recollect.operations.forget import memory_forget
@@ -32,8 +32,9 @@ Importing = Callable[..., Imported]
 
 
 @pytest.fixture
-def bring(app: App, tmp_path: Path) -> Importing:
-    """Return a function that writes a file and imports it."""
+def bring(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Importing:
+    """Return a function that writes a file to the working folder and imports it."""
+    monkeypatch.chdir(tmp_path)
 
     def importing(name: str, text: str, **options: Any) -> Imported:
         path = tmp_path / name
@@ -103,13 +104,62 @@ def test_a_changed_file_updates_its_memories(app: App, bring: Importing) -> None
     assert "friday" not in row.words
 
 
-def test_two_files_of_one_name_keep_apart(app: App, bring: Importing, tmp_path: Path) -> None:
-    """In a checkout the key begins with the way to the file, so that no CLAUDE.md overwrites another."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "web").mkdir()
+def test_two_files_of_one_name_keep_apart(
+    app: App, bring: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key begins with the way to the file, in this checkout or in others, so that none overwrites another."""
+    texts = {"CLAUDE.md": "Tabs.", "pa/CLAUDE.md": "Spaces.", "pb/CLAUDE.md": "Neither."}
+    for folder in ("pa", "pb"):
+        (tmp_path / folder / ".git").mkdir(parents=True)
+    assert [bring(name, f"# Style\n{text}").new for name, text in texts.items()] == [1, 1, 1]
+    assert [one.key for one in stored(app)] == [f"{name.lower()}#style" for name in texts]
+    monkeypatch.chdir(tmp_path / "pa")
+    assert bring("pb/CLAUDE.md", "# Style\nBoth.").new == 1
+    assert stored(app)[-1].key == f"{(tmp_path / 'pb/claude.md').as_posix()}#style"[-406:]
+
+
+def test_what_an_import_overwrites_is_kept(app: App, bring: Importing) -> None:
+    """Where a section was edited here and in its file, the file leads, and the text from here is kept with it."""
     bring("CLAUDE.md", "# Style\nTabs.")
-    bring("web/CLAUDE.md", "# Style\nSpaces.")
-    assert [one.key for one in stored(app)] == ["claude.md#style", "web/claude.md#style"]
+    (one,) = stored(app)
+    update_memory(app, Update(id=str(one.id), content="Tabs, but spaces in YAML."), ADA)
+    assert bring("CLAUDE.md", "# Style\nSpaces.").updated == 1
+    whole = get_memory(app, Get(id=str(one.id)), ADA)
+    assert whole.content == "# Style\n\nSpaces."
+    (kept,) = whole.merged_from
+    assert get_memory(app, Get(id=str(kept)), ADA).content == "Tabs, but spaces in YAML."
+    assert history(app, Get(id=str(one.id)), ADA)[-1].changes["fields"].count("content") == 1
+
+
+def test_another_author_is_a_claim(app: App, bring: Importing) -> None:
+    """A file of somebody else comes in as the importer's, names them in a tag, and raises no trust; twice is once."""
+    header = {"format": "recollect", "version": 1}
+    said = {"id": 5, "content": "Pay by card only.", "trust": 1.0, "source": "tool", "author": "bob", "tags": ["pay"]}
+    nameless = {"id": 6, "content": "Pay in cash.", "trust": 0.9}
+    mine = {"id": 7, "content": "Pay on time.", "trust": 0.9, "author": "ada", "source": "hook"}
+    triple = {"id": 1, "subject": "Bo", "predicate": "pays", "object": "cash", "author": "bob"}
+    lines = [header, *({"memory": one} for one in (said, nameless, mine)), {"fact": triple}]
+    text = "\n".join(map(json.dumps, lines))
+    assert bring("export.jsonl", text).new == 3
+    known = [(one.author, one.trust, str(one.source), one.tags) for one in stored(app)]
+    assert known == [
+        ("ada", 0.5, "import", ("pay", "claimed-author:bob")),
+        ("ada", 0.5, "import", ()),
+        ("ada", 0.9, "hook", ()),
+    ]
+    assert [one.author for one in query_facts(app, FactQuery(), ADA).facts] == ["ada"]
+    again = bring("export.jsonl", text)
+    assert (again.new, again.updated, again.unchanged) == (0, 0, 3)
+
+
+def test_what_others_wrote_here_stays_theirs(app: App, bring: Importing, tmp_path: Path) -> None:
+    """An export of a team that is imported where it came from changes nobody's authorship."""
+    bob = ADA.model_copy(update={"user": "bob"})
+    remember(app, Draft(content="Pay by card only.", scope="team", trust=0.9), bob)
+    export_file(app, tmp_path / "team.jsonl", ExportPage(), ADA)
+    again = import_file(app, tmp_path / "team.jsonl", ADA)
+    assert (again.new, again.updated, again.unchanged) == (0, 0, 1)
+    assert [(one.author, one.trust, one.tags) for one in stored(app)] == [("bob", 0.9, ())]
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,14 @@ def test_equal_headings_have_keys_of_their_own(read: Read) -> None:
 
 
 def test_front_matter_is_understood(read: Read) -> None:
-    """Tags, category and kind come from the front matter; what else stands there is passed over, lines count on."""
-    head = '---\nname: Notes\ntags: [ops, "on call"]\ncategory: team\ntype: decision\nnested:\n  deep: 1\n---\n'
+    """Tags, category, kind and day come from the front matter; all else there is passed over, lines count on."""
+    head = '---\nname: Notes\ntags: [ops, "on call"]\ncategory: team\ntype: decision\ndate: 2026-02-03\n'
+    head += "nested:\n  deep: 1\n---\n"
     (one,) = read(ImportFormat.MARKDOWN, f"{head}# A\nx", "A.md").memories
     assert one.fields["tags"] == ["ops", "on call", "a"]
     assert (one.fields["category"], one.fields["fact_type"]) == ("team", "decision")
-    assert one.where == "A.md:9"
+    assert one.fields["observed_at"] == "2026-02-03T00:00:00+00:00"
+    assert one.where == "A.md:10"
     (listed,) = read(ImportFormat.MARKDOWN, "---\ntags:\n  - ops\n  - 'x'\n---\ny", "A.md").memories
     assert listed.fields["tags"] == ["ops", "x"]
 

@@ -16,7 +16,7 @@ from recollect.doors import cli_model, cli_transfer, cli_upkeep, exit_codes, ren
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
-from recollect.doors.serializers import public_json
+from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from recollect.settings import Settings
 
@@ -153,7 +153,7 @@ def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool) -> Any:
     """Run an operation, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
     result = _perform(ctx.obj, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
-    body, offset = public_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
     exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)

@@ -16,7 +16,7 @@ from recollect.doors.operations import opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
-from recollect.errors import StoreUnusable
+from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_client import count_items, send_file
@@ -67,13 +67,19 @@ def _import(
     format: Annotated[ImportFormat | None, typer.Option(help="What wrote the files; default: found out.")] = None,
     as_json: bool = False,
 ) -> None:
-    """Import memories from files of many kinds; doing it again changes nothing."""
+    """Import memories from files of many kinds; doing it again changes nothing. Exit code 3 where a secret was refused.
+
+    Exit code 2 tells that something else could not be written.
+    """
     dry_run = bool(given.get("dry_run"))
     totals = {one: count_items(one, format) for one in files}  # one that cannot be read stops all before it begins
     with opened(ctx.obj, model=not dry_run) as ask:
         found = {str(one): _send(ask, one, format, given, total) for one, total in totals.items()}
     body = [{"file": name} | public_json(Imported, one) for name, one in found.items()]
     show(body, as_json, print_answer=lambda: _show(found, dry_run=dry_run))
+    for name, error in (("refused", SecretFound), ("failed", InvalidInput)):
+        if any(one.counts[name] for one in found.values()):
+            raise typer.Exit(error.exit_code)
 
 
 def _send(ask: Perform, file: Path, format: ImportFormat | None, options: Given, total: int) -> Imported:

@@ -111,7 +111,7 @@ def _plain_type(annotation: Any) -> Any:
     """Return a type without its constraints, its alternative `None` and its members: `tuple` for a list of names."""
     while (origin := get_origin(annotation)) not in (None, tuple):
         annotation = next(one for one in get_args(annotation) if one is not NoneType)
-    return origin or annotation
+    return origin or (annotation if isinstance(annotation, type) else str)  # a literal is one text of several
 
 
 def _value(request: type[Request], name: str, typed: Any) -> Any:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from recollect.domain import results
 from recollect.domain.enums import Layer
+from recollect.policy.text.neutral import neutral
 
 Report = Callable[[int, int], None]
 """Takes how much of a long work is done, and how much there is."""
@@ -33,8 +34,8 @@ _STYLES = {"id": "bold", "labels": "dim"}
 
 
 def sanitized(text: str) -> str:
-    """Return a text with a visible sign in place of each control character."""
-    return text.translate(_SIGNS)
+    """Return a text with a visible sign in place of each control character, and neutral, since agents read it too."""
+    return neutral(text.translate(_SIGNS))
 
 
 def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str = "") -> None:

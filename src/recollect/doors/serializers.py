@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
+from recollect.domain.results import Prompt
 from recollect.policy.text.neutral import neutral_json
 
 
@@ -17,8 +18,12 @@ def public_json(kind: Any, answer: Any) -> dict[str, Any]:
 
 
 def agent_json(kind: Any, answer: Any) -> dict[str, Any]:
-    """Return an answer as agents get it: its JSON object without what they could take for more than data."""
-    return neutral_json(public_json(kind, answer))
+    """Return an answer as agents get it: its JSON object without what they could take for more than data.
+
+    Memories in a prompt are neutral already, within a fence that has to stay one.
+    """
+    body = public_json(kind, answer)
+    return body if isinstance(answer, Prompt) else neutral_json(body)
 
 
 def public_schema(kind: Any) -> dict[str, Any]:

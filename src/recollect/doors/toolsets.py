@@ -19,7 +19,7 @@ from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.schema import Schema, input_schema
-from recollect.doors.serializers import agent_json, public_json
+from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.table import Operation
 from recollect.policy.budget import printed
@@ -228,11 +228,10 @@ def _new_value(value: Any, kind: str) -> Any:
 
 def _answer(tool: Tool, result: Any) -> ToolAnswer:
     """Return a message for what was written, and compact JSON for what was read."""
-    if isinstance(result, Prompt):  # neutral but for its own fence
-        body = public_json(tool.operation.answer, result)
-        return ToolAnswer((result.text or "Nothing relevant is remembered.",), body)
     body = agent_json(tool.operation.answer, result)
     match result:
+        case Prompt():
+            return ToolAnswer((result.text or "Nothing relevant is remembered.",), body)
         case Recalled(index=None):
             return memory_tool.recalled(result)
         case Outcome():

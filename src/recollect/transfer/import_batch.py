@@ -171,5 +171,5 @@ class _Batch:
             sensitivity=fact.sensitivity or Sensitivity.PUBLIC,
             valid_from=fact.valid_from or fact.created_at or now,
             at=now,
-            author=fact.author or self._caller.user,
+            author=self._caller.user,
         )

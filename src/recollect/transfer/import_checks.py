@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from recollect.domain.enums import OnSecret, Sensitivity, Source
+from recollect.domain.fields import MAX_NAME
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -23,14 +24,24 @@ from recollect.gate import Cleared, clear
 
 R = TypeVar("R", MemoryRecord, FactRecord)
 
+IMPORT_TRUST: Final = 0.5
+"""How far an import is trusted at most, unless the importer wrote it."""
+CLAIMED: Final = "claimed-author:"
+"""What the tag begins with that tells who wrote a memory, as the file has it."""
+_MOST_TAGS: Final = 199  # beside that one
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedMemory:
-    """A memory out of a file that the gate let pass, and the namespace it goes to."""
+    """A memory out of a file that the gate let pass, and the namespace it goes to; `said` is what the file says.
+
+    That may claim another author and any trust, what is written does not.
+    """
 
     namespace: str
     cleared: Cleared[MemoryRecord]
     content_hash: str
+    said: MemoryRecord
 
     @property
     def record(self) -> MemoryRecord:
@@ -75,20 +86,21 @@ class Checks:
         found = self._checked(MemoryRecord, fields, item.where)
         if found is None:
             return None
-        namespace, cleared = found
-        return CheckedMemory(namespace, cleared, hashlib.sha256(cleared.value.content.encode()).hexdigest())
+        namespace, cleared, said = found
+        return CheckedMemory(namespace, cleared, hashlib.sha256(cleared.value.content.encode()).hexdigest(), said)
 
     def fact(self, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""
-        return self._checked(FactRecord, item.fields, item.where)
+        found = self._checked(FactRecord, item.fields, item.where)
+        return None if found is None else found[:2]
 
-    def _checked(self, record: type[R], fields: dict[str, Any], where: str) -> tuple[str, Cleared[R]] | None:
+    def _checked(self, record: type[R], fields: dict[str, Any], where: str) -> tuple[str, Cleared[R], R] | None:
         chosen = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace, level = "", Sensitivity.PUBLIC
         try:
             found = record(**fields | chosen)
             namespace, level = self.caller.namespace(found.scope), found.sensitivity or level
-            return namespace, clear(found, self.on_secret)
+            return namespace, clear(self._marked(found), self.on_secret), found
         except SecretFound as error:
             self.report.counts["refused"] += 1
             self.report.refusals.append((namespace, error.field, error.kinds, level))
@@ -99,3 +111,18 @@ class Checks:
         except TypeError:
             self.report.fail(where, "It has a field that has no name here.")
         return None
+
+    def _marked(self, record: R) -> R:
+        """Let nobody but the importer be the author; who else a file names stays as a tag, and is trusted no further.
+
+        What names the importer is their own export, which comes back as it was.
+        """
+        if not isinstance(record, MemoryRecord) or record.author == self.caller.user:
+            return record
+        marked: dict[str, Any] = {"trust": min(record.trust, IMPORT_TRUST), "source": Source.IMPORT}
+        if record.author is not None:
+            marked |= {
+                "author": self.caller.user,
+                "tags": (*record.tags[:_MOST_TAGS], f"{CLAIMED}{record.author}"[:MAX_NAME]),
+            }
+        return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})

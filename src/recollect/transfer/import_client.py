@@ -52,10 +52,15 @@ def send_file(
 
 
 def name_of(path: Path) -> str:
-    """Return a file's path from the root of its checkout, in any working folder; undecodable bytes are escaped."""
-    whole = path.absolute()
-    root = next((one for one in whole.parents if (one / ".git").exists()), whole.parent)
-    return os.fsencode(whole.relative_to(root).as_posix()).decode(errors="backslashreplace")
+    """Return a file's path from the root of the checkout that one works in, else from the working folder.
+
+    The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
+    """
+    whole, here, home = path.parent.resolve() / path.name, Path.cwd(), Path.home()
+    root = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
+    name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole
+    return os.fsencode(name.as_posix()).decode(errors="backslashreplace")
 
 
 class _FileImport:

@@ -89,7 +89,10 @@ class NamespaceImport:
         return next(iter(alike), None)
 
     def _update(self, one: CheckedMemory, old: Memory, *, by_key: bool) -> None:
-        """Bring a memory that is there up to what the file says, unless it was changed or hidden here since."""
+        """Bring a memory that is there up to what the file says, unless it was changed or hidden here since.
+
+        The text that it had is kept as a hidden memory.
+        """
         record = one.record
         if record.id is not None:
             self.report.ids.append((record.id, old.id))
@@ -100,6 +103,8 @@ class NamespaceImport:
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
             self.report.counts["unchanged"] += 1
             return
+        if one.content_hash != old.content_hash:
+            self.writing.archive(old)
         self.writing.update(old, self._entry(one, old).entry, "update", revive=passed)
         self._load([one])
         self.report.counts["updated"] += 1
@@ -116,10 +121,11 @@ class NamespaceImport:
     def _entry(self, one: CheckedMemory, old: Memory | None) -> ImportedMemory:
         record, now = one.record, self.app.clock()
         ready = PreparedDraft(one.cleared, one.content_hash, self._chunks_of(one, old))
-        entry = entry_for(self.app, ready, old, record.author or self.caller.user)
+        entry = entry_for(self.app, ready, old, self.caller.user)
         given = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
-        ends = entry.expires_at if record.id is None else record.expires_at
+        told = record.id is not None or record.expires_at is not None
+        ends = record.expires_at if told else entry.expires_at
         return ImportedMemory(replace(entry, given=given, at=at, expires_at=ends), one.cleared)
 
     def _chunks_of(self, one: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
@@ -132,8 +138,11 @@ class NamespaceImport:
 
 
 def _differs(one: CheckedMemory, old: Memory) -> bool:
-    """Say whether the file says anything else than what is stored; an export of ours says all there is to say."""
-    record = one.record
+    """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
+
+    Where it names the author that is stored here, it is taken at its word.
+    """
+    record = one.said if one.said.author == old.author else one.record
     given = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
     other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in given)

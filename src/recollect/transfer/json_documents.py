@@ -36,6 +36,8 @@ def of_service(entry: dict[str, Any]) -> dict[str, Any]:
     known = {"fact_type": word} if word in set(FactType) else {"type": word} if word in set(Observation) else {}
     if isinstance(kind, str) and not known:
         tags = labels([*tags, kind])
+    if isinstance(source := _metadata(entry).get("source", entry.get("source")), str):
+        tags = labels([*tags, f"source:{source}"])
     return _of_metadata(entry) | {"content": entry.get("content"), "tags": tags} | known | _times(entry)
 
 
@@ -48,18 +50,23 @@ def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
     number = whole.get("id")
     named = isinstance(number, str | int) and not isinstance(number, bool)
     fields = {"content": content, "tags": labels([*labels(whole.get("categories")), *owners])}
-    return _of_metadata(whole) | fields | {"key": f"mem0:{number}"[:_KEY] if named else None} | _times(whole)
+    fields |= {"key": f"mem0:{number}"[:_KEY] if named else None, "expires_at": time_of(whole.get("expiration_date"))}
+    return _of_metadata(whole) | fields | _times(whole)
 
 
 def _of_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     """Take out of an entry's metadata what has a field here; the rest has no home and is left behind."""
-    metadata = entry.get("metadata")
-    inner: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+    inner = _metadata(entry)
     found: dict[str, Any] = {one: inner[one] for one in _TEXTS if isinstance(inner.get(one), str)}
     weight = inner.get("importance")
     if isinstance(weight, int | float) and not isinstance(weight, bool) and 0 <= weight <= 1:
         found["importance"] = weight
     return found
+
+
+def _metadata(entry: dict[str, Any]) -> dict[str, Any]:
+    metadata = entry.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _times(entry: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""An export as Markdown, for people to read: by scope, then by category or kind. Nothing internal, nothing hidden."""
+"""An export as Markdown, for people to read: by scope, then by category or kind. Nothing internal, nothing hidden.
+
+What it says is neutral text: models read such files too, and terminals show them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.domain.enums import Scope
+from recollect.policy.text.neutral import neutral
 from recollect.transfer.markdown_sections import blocks, headings
 
 
@@ -41,7 +45,7 @@ def write(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def _memory(memory: dict[str, Any]) -> str:
     title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
-    content = str(memory["content"]).strip()
+    content = neutral(str(memory["content"])).strip()
     about = ", ".join(_about(memory))
     body = "" if content == title else f"\n{_quiet(content)}\n"
     return f"\n#### {title}\n{body}\n*{about}*\n"
@@ -71,4 +75,4 @@ def _quiet(content: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(neutral(text).split())

@@ -17,7 +17,7 @@ from recollect.domain.transfer import FileSections, ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.policy.text import layers
 from recollect.transfer.markdown_sections import cut, front_matter, sections, without_markup
-from recollect.transfer.reading import decoded, labels, set_only
+from recollect.transfer.reading import decoded, labels, set_only, time_of
 
 _ARROW: Final = " › "
 _KEY: Final = 400
@@ -71,7 +71,8 @@ def _of_head(head: dict[str, Any]) -> dict[str, str]:
     if head.get("sensitivity"):
         level = str(head["sensitivity"]).strip().lower()
         found["sensitivity"] = level if level in set(Sensitivity) else str(Sensitivity.SECRET)
-    return found
+    days = (time_of(head.get(name)) for name in ("date", "created", "updated"))
+    return set_only(found | {"observed_at": next(filter(None, days), None)})
 
 
 def _slug(heading: str) -> str:

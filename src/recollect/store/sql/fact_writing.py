@@ -104,7 +104,9 @@ class FactWriting(Transaction):
         old = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine)), None)
         if old is None:
             fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
-            self._journal("import", (entry.memory_id, entry.sensitivity, {"fact": fact_id} | origin(had.origin)))
+            claimed = {"claimed_author": had.author} if had.author not in (None, entry.author) else {}
+            said = {"fact": fact_id} | claimed | origin(had.origin)
+            self._journal("import", (entry.memory_id, entry.sensitivity, said))
             return True
         ended = had.valid_to is not None and old.valid_to is None
         if ended:
