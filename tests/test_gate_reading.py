@@ -179,3 +179,21 @@ def test_what_patterns_dread_is_read_to_its_end(piece: str) -> None:
     value = FORMS["github-classic"].value
     text = (piece * (200_000 // len(piece)))[:199_000] + f"\n\n{value}"
     assert any(finding.end == len(text) for finding in scan(text))
+
+
+@pytest.mark.parametrize("label", ["password: {}", "The password is {}", "The wiki password is {} for now."])
+def test_brackets_make_no_call_of_a_password(label: str) -> None:
+    """A word with another in brackets is a password where a sentence or a colon says so; a call in code is none."""
+    for value in ("otter(brook)", "tulip(77)!", "mellon(friend)7"):
+        assert scan(label.format(value)), value
+    for call in (
+        "getpass()",
+        'config("db")',
+        'os.environ.get("X")',
+        "string(9)",
+        "bcrypt(plain)",
+        "hashPassword(typed)",
+    ):
+        assert not scan(label.format(call)), call
+    assert not scan("password = otter(brook)")
+    assert not scan("{ password: otter(brook), user: bob }")

@@ -85,6 +85,12 @@ def built(value: str) -> bool:
     return bool(pattern("built").search(value.strip(_ENDS)))
 
 
+def enclosed(value: str) -> bool:
+    """Say whether a value is a word with another in brackets, which is no call of a function that code may have."""
+    found = pattern("enclosed").fullmatch(value)
+    return bool(found and not pattern("function").fullmatch(found[1]) and not (common(found[1]) and common(found[2])))
+
+
 def weak(value: str) -> bool:
     """Say whether lists of leaked passwords are full of this one."""
     return value.strip(_ENDS).lower() in _words("weak")

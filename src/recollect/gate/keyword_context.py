@@ -50,7 +50,10 @@ def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of each value whose label or sentence says that it is secret."""
     for name in names:
         if name.announces and not pattern("not_a_secret").search(text, max(0, name.start - 80), name.start):
-            value = next((one for one, level in _candidates(text, name) if accepted(one, name, level)), None)
+            found = (
+                one for one, level in _candidates(text, name) if accepted(one, name, level, _in_code(text, name, one))
+            )
+            value = next(found, None)
             if value is not None:
                 yield kind_of(name), value.start, value.end
 
@@ -79,8 +82,8 @@ def read(text: str, at: int) -> Value | None:
     return Value(shown, at, at + max(len(run), 1), False, last) if shown else None
 
 
-def accepted(value: Value | None, name: Label, level: Level) -> bool:
-    """Say whether a value is the secret that its label announces."""
+def accepted(value: Value | None, name: Label, level: Level, in_code: bool = True) -> bool:
+    """Say whether a value is the secret that its label announces; with `in_code` brackets are those of a call."""
     if value is None or (name.verb and level < Level.SAID):
         return False
     text = value.text[:_JUDGED].strip()
@@ -90,7 +93,7 @@ def accepted(value: Value | None, name: Label, level: Level) -> bool:
         ordinary = heuristics.weak(text) or (plain and heuristics.plain_word(text))
         return secret and level >= Level.SAID and ordinary
     if not value.quoted and value.start >= name.end and "(" in text:
-        return False
+        return secret and level >= Level.SAID and not in_code and heuristics.enclosed(text)
     words = text.split()
     if len(words) > 1:
         said = heuristics.phrase(text, 4) or (value.quoted and len(words) <= 8 and heuristics.passphrase(words))
@@ -105,6 +108,11 @@ def accepted(value: Value | None, name: Label, level: Level) -> bool:
     if heuristics.weak(text) or heuristics.phrase(text, 3):
         return True
     return heuristics.password(text) and not joined and not (named and level is Level.SAID)
+
+
+def _in_code(text: str, name: Label, value: Value | None) -> bool:
+    """Say whether a value is assigned with `=`, or has behind it what only code has there."""
+    return value is None or "=" in text[name.end : value.start] or text[value.end : value.end + 1] in tuple(";,){")
 
 
 def _candidates(text: str, name: Label) -> Candidates:
