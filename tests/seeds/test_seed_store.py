@@ -354,7 +354,8 @@ def test_old_memories_are_condensed_by_category(door: Door) -> None:
     door.time.pass_days(2)
     assert door.reply("summarize_old") == "6 memories condensed into 2 summaries."
     for room, things in said.items():
-        [one] = door.read("list_memories", category=room)["memories"]
+        one, *originals = door.read("list_memories", category=room)["memories"]
+        assert {original["superseded_by"] for original in originals} == {one["id"]}
         content = door.memory(one["id"])["content"]
         assert one["type"] == "compressed_summary"
         assert all(thing in content for thing in things)

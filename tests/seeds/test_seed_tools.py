@@ -130,7 +130,7 @@ def test_an_order_sorts(door: Door, order: str) -> None:
     assert ids(door.read("list_memories")) == expected["updated"]
     if order in ("newest", "oldest"):
         assert ids(door.read("get_timeline", order=order)) == expected[order]
-        assert ids(door.read("get_timeline")) == expected["newest"]
+        assert ids(door.read("get_timeline")) == expected["oldest"]
 
 
 def test_details_are_bounded_by_the_limit(door: Door) -> None:
