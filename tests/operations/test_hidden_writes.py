@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import actions, add, by_hand, do, listed, rows, shown, token
+from operate import actions, add, by_hand, do, ill, listed, rows, shown, token
 from recollect import App, Caller, Settings
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
@@ -265,6 +265,19 @@ def test_raising_a_level_takes_the_earlier_texts_along(app: App) -> None:
     do(app, "update_memory", id=str(one), sensitivity="public", allow_private=True)
     assert do(app, "restore", id=earlier).status is WriteStatus.NOT_FOUND
     assert do(app, "restore", id=earlier, allow_private=True).status is WriteStatus.RESTORED
+
+
+def test_no_line_tells_of_a_version_above_ones_level(app: App, settings: Settings) -> None:
+    """Where a new version raises the level, its journal lines are of the new level, the earlier text too."""
+    one = add(app, "The pier is long.")
+    do(app, "remember", content="The pier was sold.", id=str(one), sensitivity="secret", allow_secret=True)
+    assert rows(settings, "SELECT action, sensitivity FROM journal ORDER BY id") == [
+        ("insert", "public"),
+        ("insert", "secret"),
+        ("update", "secret"),
+    ]
+    assert rows(settings, "SELECT sensitivity FROM memory") == [("secret",)] * 2
+    assert ill(app) == []
 
 
 def test_a_request_id_is_tied_to_its_place_and_operation(app: App) -> None:

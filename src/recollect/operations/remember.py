@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
@@ -116,7 +117,7 @@ def _written(
     kept: _Kept = ()
     if decision.old is not None:
         replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
-        kept = _archived(transaction, decision.old) if replaced else ()
+        kept = _archived(transaction, decision.old, level) if replaced else ()
         outcome = _updated(app, transaction, one, decision.action, decision.old, author)
     elif plan is not None and _is_unchanged(transaction, plan.old):
         outcome, kept = _joined(app, transaction, one, plan, author)
@@ -142,9 +143,9 @@ def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
     return old
 
 
-def _archived(transaction: Writing, old: Memory) -> _Kept:
-    """Keep the present text of a memory as a hidden one."""
-    kept = transaction.archive(old)
+def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _Kept:
+    """Keep the present text of a memory, which will be of this `level`, as a hidden one."""
+    kept = transaction.archive(old, level)
     return ((kept, f"The earlier text is kept as memory {kept}, which is hidden."),)
 
 

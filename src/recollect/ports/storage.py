@@ -133,8 +133,8 @@ class Writing(Protocol):
         With `revive` a memory that was hidden, merged or superseded is current again.
         """
 
-    def archive(self, old: Memory) -> int:
-        """Keep what `old` says now as a hidden memory merged into it, and return its id."""
+    def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
+        """Keep what `old` says now as a hidden memory merged into it, at the stricter of both levels; return its id."""
 
     def archived(self, memory_id: int) -> list[Memory]:
         """Return what was merged into the memory, oldest first."""

@@ -104,15 +104,24 @@ class SqlWriting(FactWriting):
             child_tables.replace_chunks(self._connection, old.id, chunks or ())
         self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
 
-    def archive(self, old: Memory) -> int:
-        """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id."""
+    def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
+        """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id.
+
+        Where `old` is about to be of a stricter `level`, what is kept is so at once, and no line tells of it.
+        """
         (memory_id,) = self._claim_ids(memory, [None])
-        merged = {"id": literal(memory_id), "key": null(), "merged_into": literal(old.id)}
+        level = strictest(old.sensitivity, level or old.sensitivity)
+        merged = {
+            "id": literal(memory_id),
+            "key": null(),
+            "merged_into": literal(old.id),
+            "sensitivity": literal(level),
+        }
         self._copy(memory, memory.c.id == old.id, merged)
         self._copy(label, label.c.memory_id == old.id, {"memory_id": literal(memory_id)})
-        self._write_words(memory_id, old.sensitivity, frozenset())
-        self._count(old.sensitivity, 1)
-        self._journal("insert", (memory_id, old.sensitivity, {"merged_into": old.id}))
+        self._write_words(memory_id, level, frozenset())
+        self._count(level, 1)
+        self._journal("insert", (memory_id, level, {"merged_into": old.id}))
         return memory_id
 
     def archived(self, memory_id: int) -> list[Memory]:
