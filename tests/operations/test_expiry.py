@@ -95,15 +95,15 @@ def test_a_given_term_wins(open_store: Callable[..., App], clock: Clock) -> None
 
 
 def test_use_prolongs_what_is_important(settings: Settings, clock: Clock) -> None:
-    """Reading, recalling, and showing to a model let an important memory live on from now, and no slight one."""
+    """Reading, recalling, and showing to a model that asks let an important memory live on from now, and no slight one."""
     with open_app(
         settings.model_copy(update={"retention": Retention.IMPORTANCE}), background=False, clock=clock
     ) as app:
         ids = [add(app, f"The {name} is long.", importance=weight) for name, weight in (("pier", 0.8), ("jetty", 0.3))]
         told = [clock.now + timedelta(days=days) for days in (240, 90)]
-        for use in ({"name": "recall", "query": "pier jetty long", "min_score": 0.0}, {"name": "format_for_prompt"}):
+        for verb in ("recall", "format_for_prompt"):
             clock.pass_days(20)
-            do(app, **use)
+            do(app, verb, query="pier jetty long")
             assert [shown(app, one).expires_at for one in ids] == [clock.now + timedelta(days=240), told[1]]
         clock.pass_days(20)
         for one in ids:

@@ -49,13 +49,13 @@ def test_pages_follow_one_another(app: App, clock: Clock, operation: str) -> Non
 
 
 def test_a_timeline_is_in_time_only(app: App, clock: Clock) -> None:
-    """A timeline shows the newest first, or the oldest, of a type, a project and a session; no other order is taken."""
+    """A timeline goes forwards, or from the end, of a type, a project and a session; no other order is taken."""
     ids = add_over_days(app, clock)
     one = add(app, "The gate was mended.", type="bugfix", project="zoo", session_id="s1")
     add(app, "The gate was painted.", type="change", project="zoo", session_id="s1")
     timeline = do(app, "get_timeline", type="bugfix", project="zoo", session_id="s1").memories
     assert [memory.id for memory in timeline] == [one]
-    assert [memory.id for memory in do(app, "get_timeline").memories][-1] == ids[0]
+    assert [memory.id for memory in do(app, "get_timeline").memories][0] == ids[0]
     with pytest.raises(InvalidInput, match="`newest` or `oldest`"):
         do(app, "get_timeline", order="used")
 

@@ -82,11 +82,11 @@ def test_the_first_and_the_second_time(app: App) -> None:
 
 
 def test_an_update_keeps_what_was_not_given(app: App) -> None:
-    """A known key keeps every field that the new draft leaves out, headings that somebody wrote included."""
+    """A known key keeps every field that the new draft leaves out, but for summaries of the content that is gone."""
     stored(app, **WHOLE)
     memory = stored(app, content="The scheduler retries five times.", key="scheduler_retries", scope=Scope.TEAM)
     assert memory.content == "The scheduler retries five times."
-    changed = {"content", "ttl_days", "confidence"}
+    changed = {"content", "ttl_days", "confidence", "abstract", "overview"}
     for name in set(WHOLE) - changed:
         assert getattr(memory, name) == WHOLE[name], name
 

@@ -113,6 +113,14 @@ def test_a_profile_is_one_meanwhile_too(app: App) -> None:
     assert {outcome.id for outcome in outcomes} == {outcomes[0].id}
 
 
+def test_the_same_in_other_words_is_one_meanwhile_too(app: App) -> None:
+    """What says the same as a stored memory refreshes that also before there are vectors, so that none of it doubles."""
+    without = cold(app)
+    one = remember(without, Draft(content="The user prefers dark mode in the editor."), ADA)
+    again = remember(without, Draft(content="Note: the user prefers dark mode in the editor"), ADA)
+    assert (again.id, again.status) == (one.id, WriteStatus.UPDATED)
+
+
 def test_nothing_is_named_meanwhile(app: App) -> None:
     """What is near is not known without vectors: the draft is stored, and the answer names nothing."""
     remember(app, Draft(content="The user prefers dark mode in the editor."), ADA)

@@ -11,14 +11,18 @@ from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations import merges
 from recollect.operations.prepare_write import PreparedDraft
+from recollect.operations.query.parse import parse
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
 from recollect.policy.text import layers
 from recollect.policy.text.neutral import neutral
 from recollect.ports.app import App
+from recollect.ports.search import Term
 
 _LOOKED_AT = 5
 _NAMED = 3
+_READ = 1_000  # characters of a draft without vectors
+_MOST_WORDS = 16
 _CHUNKS = 4  # of a long text only so many stretches are compared with what is stored
 _SCANNED = 5_000  # while the vector index is not ready, looking through more than so many would hold up every write
 
@@ -44,6 +48,8 @@ def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[
     if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
         return reconcile.NEW
     close = [number for number, cosine in near.items() if cosine >= app.embedder.card.similar]
+    if one.chunks is None:
+        close = _with_its_words(app, draft, namespace)
     found = app.records.load(close, _view(app, draft, namespace)) if close else {}
     memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
     decision = reconcile.refresh_if_same(draft, memories)
@@ -86,6 +92,12 @@ def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
     term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
     return Draft(scope=new.scope, **fields, **labels, **importance, **term)
+
+
+def _with_its_words(app: App, draft: Draft, namespace: str) -> list[int]:
+    """Return the memories that share the rarest words with a draft, which is all that is known without vectors."""
+    words = parse(draft.content[:_READ]).words[:_MOST_WORDS]
+    return list(app.text.search([Term(word) for word in words], _view(app, draft, namespace), _LOOKED_AT))
 
 
 def _profiles(app: App, one: PreparedDraft, namespace: str) -> list[Memory]:
