@@ -95,7 +95,7 @@ def test_a_given_term_wins(open_store: Callable[..., App], clock: Clock) -> None
 
 
 def test_use_prolongs_what_is_important(settings: Settings, clock: Clock) -> None:
-    """Reading, recalling, and showing to a model that asks let an important memory live on from now, and no slight one."""
+    """Reading, recalling, and showing to a model that asks let an important memory live on, and no slight one."""
     with open_app(
         settings.model_copy(update={"retention": Retention.IMPORTANCE}), background=False, clock=clock
     ) as app:

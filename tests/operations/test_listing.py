@@ -55,7 +55,7 @@ def test_a_timeline_is_in_time_only(app: App, clock: Clock) -> None:
     add(app, "The gate was painted.", type="change", project="zoo", session_id="s1")
     timeline = do(app, "get_timeline", type="bugfix", project="zoo", session_id="s1").memories
     assert [memory.id for memory in timeline] == [one]
-    assert [memory.id for memory in do(app, "get_timeline").memories][0] == ids[0]
+    assert do(app, "get_timeline").memories[0].id == ids[0]
     with pytest.raises(InvalidInput, match="`newest` or `oldest`"):
         do(app, "get_timeline", order="used")
 

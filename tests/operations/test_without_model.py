@@ -114,7 +114,7 @@ def test_a_profile_is_one_meanwhile_too(app: App) -> None:
 
 
 def test_the_same_in_other_words_is_one_meanwhile_too(app: App) -> None:
-    """What says the same as a stored memory refreshes that also before there are vectors, so that none of it doubles."""
+    """What says the same as a stored memory refreshes that also before there are vectors."""
     without = cold(app)
     one = remember(without, Draft(content="The user prefers dark mode in the editor."), ADA)
     again = remember(without, Draft(content="Note: the user prefers dark mode in the editor"), ADA)

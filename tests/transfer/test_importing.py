@@ -17,13 +17,14 @@ from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, ImportBatch, Imported, ImportFormat
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreUnusable
 from recollect.operations.facts import query_facts
 from recollect.operations.forget import memory_forget
 from recollect.operations.inspect import history
 from recollect.operations.listing import list_memories
 from recollect.operations.update import update_memory
 from recollect.transfer.import_batch import import_batch
+from recollect.transfer.import_client import send_file
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"
@@ -129,6 +130,23 @@ def test_what_an_import_overwrites_is_kept(app: App, bring: Importing) -> None:
     (kept,) = whole.merged_from
     assert get_memory(app, Get(id=str(kept)), ADA).content == "Tabs, but spaces in YAML."
     assert history(app, Get(id=str(one.id)), ADA)[-1].changes["fields"].count("content") == 1
+
+
+def test_an_import_that_fails_midway_says_what_it_kept(app: App, tmp_path: Path) -> None:
+    """The error of a store that is lost on the way tells how much was written before, which stays."""
+    path = tmp_path / "memories.jsonl"
+    path.write_text("\n".join(layered(number, f"It rained on day {number}.") for number in range(1_500)))
+    asked: list[ImportBatch] = []
+
+    def send(batch: ImportBatch) -> Imported:
+        asked.append(batch)
+        if len(asked) == 2:
+            raise StoreUnusable("The disk is full.")
+        return import_batch(app, batch.model_copy(update={"items": batch.items[:3]}), ADA)
+
+    with pytest.raises(StoreUnusable, match=r"The disk is full\. Before that: Memories: 3 new\."):
+        send_file(send, path, None, {}, lambda _: None)
+    assert len(stored(app)) == 3
 
 
 def test_another_author_is_a_claim(app: App, bring: Importing) -> None:

@@ -23,6 +23,7 @@ from recollect.domain.transfer import (
     MemoryLink,
     Problem,
 )
+from recollect.errors import RecollectError
 from recollect.transfer.formats import Read, read_file
 
 Send = Callable[[ImportBatch], Imported]
@@ -82,13 +83,28 @@ class _FileImport:
         self._sent: set[bytes] = set()
 
     def run(self, things: Read) -> Imported:
-        """Send everything in its order, then which memory gave way to which; return what became of it all."""
+        """Send everything in its order, then which memory gave way to which; return what became of it all.
+
+        An error on the way says what was written until then.
+        """
+        try:
+            self._send_all(things)
+        except RecollectError as error:
+            if any(self._counts.values()):
+                error.args = (f"{error} Before that: {self._done().message}", *error.args[1:])
+            raise
+        return self._done()
+
+    def _send_all(self, things: Read) -> None:
         for batch in _batches(self._accepted(things)):
             self._send_items([self._with_id_here(one) for one in batch])
         links = [] if self._dry else list(self._links_here())
         for start in range(0, len(links), _BATCH_ITEMS):
             self._count(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])))
         self._count(self._ask(sections=self._sections, last=True))
+
+    def _done(self) -> Imported:
+        """Return what became of all that was sent."""
         more = [Problem("", f"{self._untold} more problems.")] if self._untold else []
         counts: dict[str, Any] = {name: self._counts[name] for name in IMPORT_COUNTS}
         return Imported(**counts, problems=(*self._problems, *more))
