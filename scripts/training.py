@@ -167,7 +167,6 @@ def wordless(late: float, cosine: float) -> Callable[[Signals], Signals]:
             passage=0.0,
             phrase=0.0,
             around=0.0,
-            parts=0.0,
             rarest=0.0,
             identifier=0.0,
             cosine=one.cosine * cosine,

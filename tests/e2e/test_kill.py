@@ -9,8 +9,8 @@ from recollect import Settings
 
 def test_kills_lose_nothing(settings: Settings, environment: dict[str, str]) -> None:
     """A store whose owners are killed in mid-work keeps every acknowledged write and agrees with itself."""
-    ledger = kill_writers(settings, environment, range(5))
-    assert ledger.kills == 5
-    assert ledger.acknowledged >= 24
+    ledger = kill_writers(settings, environment, range(3))
+    assert ledger.kills == 3
+    assert ledger.acknowledged >= 12
     assert ledger.living
     assert ledger.gone

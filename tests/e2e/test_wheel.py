@@ -21,9 +21,9 @@ Run = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a folder with a virtual environment that holds the wheel and what it requires."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=tmp_path_factory.getbasetemp()) as folder:
         place = Path(folder)
         pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--no-input"]
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", place / "dist", CHECKOUT], check=True)
@@ -37,7 +37,12 @@ def place() -> Iterator[Path]:
 def environment(place: Path) -> dict[str, str]:
     """Return the environment of somebody new: an empty home."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "XDG_", "HF_"))}
-    return theirs | {"HOME": str(place / "home"), "HF_HUB_OFFLINE": "1", "RECOLLECT_DAEMON": "0"}
+    return theirs | {
+        "HOME": str(place / "home"),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
+        "RECOLLECT_DAEMON": "0",
+    }
 
 
 @pytest.fixture(scope="module")

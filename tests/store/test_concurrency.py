@@ -20,7 +20,7 @@ from recollect.operations.visibility import view_of
 from recollect.store.sql.database import open_file, open_read_only
 from recollect.store.vectors import vector_search
 
-THREADS, WRITES = 8, 100
+THREADS, WRITES = 8, 50
 HERE = "project:crew/engine"
 
 
@@ -38,7 +38,7 @@ def together(count: int, work: Callable[[int], None]) -> list[BaseException]:
 
 
 def test_eight_writers_lose_nothing(app: App, settings: Settings) -> None:
-    """Eight threads with a hundred writes each, updates by key and reads among them, all succeed and all remain."""
+    """Eight threads with fifty writes each, updates by key and reads among them, all succeed and all remain."""
     stored: list[set[str]] = [set() for _ in range(THREADS)]
 
     def write(number: int) -> None:
@@ -52,7 +52,7 @@ def test_eight_writers_lose_nothing(app: App, settings: Settings) -> None:
                 outcome = remember(app, Draft(content=content), ADA)
                 assert outcome.status is WriteStatus.STORED
                 stored[number].add(content)
-            if turn % 50 == 0:
+            if turn % 25 == 0:
                 assert recall(app, Query(query=f"item {turn} of thread {number}", min_score=0.0), ADA).hits
 
     assert together(THREADS, write) == []
