@@ -307,9 +307,9 @@ def test_a_store_holds_as_many_of_each_level(open_store: Any) -> None:
 
 
 def test_a_taken_key_of_the_same_level_is_refused(app: App) -> None:
-    """A key is refused where another memory of that level has it, also when an update moves a memory there."""
+    """A key is refused where another memory of that level has it, which is named to whoever lets the level in."""
     one = add(app, SAID, key="light", sensitivity="private")
     two = add(app, "The pier is long.", key="light")
-    for fields in ({"sensitivity": "private"}, {"sensitivity": "private", "allow_private": True}):
-        with pytest.raises(InvalidInput, match=f"`light` is the key of memory {one}"):
-            do(app, "update_memory", id=str(two), **fields)
+    for fields, whose in (({}, "another memory"), ({"allow_private": True}, f"memory {one}")):
+        with pytest.raises(InvalidInput, match=f"`light` is the key of {whose}$"):
+            do(app, "update_memory", id=str(two), sensitivity="private", **fields)

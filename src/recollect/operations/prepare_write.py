@@ -121,11 +121,16 @@ def prepare_revival(app: App, one: PreparedDraft, old: Memory) -> PreparedDraft:
     return replace(one, cleared=clear(draft, app.on_secret))
 
 
-def refuse_taken_key(transaction: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime) -> None:
-    """Raise `InvalidInput` for a key that another memory of the level has; the error names that one if it lives."""
+def refuse_taken_key(
+    transaction: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime, *, seen: bool = True
+) -> None:
+    """Raise `InvalidInput` for a key that another memory of the level has, which is named if it lives and is `seen`.
+
+    Whoever names a level learns that the key is taken there, and no more where the level is not let in.
+    """
     other = transaction.by_key(key, level) if key else None
     if other is not None and other.id != old.id:
-        whose = "another memory" if expired(other, now) else f"memory {other.id}"
+        whose = f"memory {other.id}" if seen and not expired(other, now) else "another memory"
         raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
 
 

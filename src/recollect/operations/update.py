@@ -66,7 +66,8 @@ def _update(
         draft = _updated_draft(old, asked)
         level = asked.sensitivity or old.sensitivity
         key = draft.key if "key" in draft.model_fields_set else old.key
-        refuse_taken_key(transaction, key, old, level, app.clock())
+        seen = level in allowed_levels(request)
+        refuse_taken_key(transaction, key, old, level, app.clock(), seen=seen)
         one = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
