@@ -26,7 +26,7 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, salvage
 from recollect.store.backup import Manifest, Restored
-from recollect.store.files import read_only
+from recollect.store.files import read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.salvage import Mended
@@ -143,6 +143,7 @@ def _open_store(
 ) -> _Store:
     """Own the store, bring its database to the tables of this version, and open what works on it."""
     file = settings.folder / "memory.db"
+    secure(settings.folder)
     fixed = file.is_file() and read_only(settings.folder)
     if not fixed:
         undo.callback(own(settings.folder, role).release)

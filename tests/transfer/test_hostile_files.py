@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
 from recollect.transfer.formats import HEAD, detect, read_file
+from recollect.transfer.import_client import count_items
 from recollect.transfer.reading import LONGEST_LINE, labels, time_of
 
 GOOD = json.dumps({"category": "events", "abstract": "a", "overview": "b", "content": "It rained."}).encode()
@@ -111,6 +114,33 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.md", tmp_path):
         with pytest.raises(InvalidInput, match="cannot be read"):
             list(read_file(path, "x", ImportFormat.MARKDOWN))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+    """A pipe that nobody writes to, a device without an end and a socket are told at once, by their names."""
+    path = tmp_path / "x.md"
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            listener.bind(os.path.relpath(path))
+        with pytest.raises(InvalidInput, match=r"x\.md cannot be read"):
+            count_items(path, None)
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.json"])
+def test_a_file_without_measure_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is read as one document has a largest size, and its name is in the error."""
+    monkeypatch.setattr("recollect.transfer.reading.LARGEST_FILE", 99)
+    path = tmp_path / name
+    path.write_text('[{"memory": "It rained."}]', encoding="utf-8")
+    assert count_items(path, None) > 0
+    path.write_text(path.read_text(encoding="utf-8") + " " * 99, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=f"{name} cannot be imported.*It is larger than"):
+        count_items(path, None)
 
 
 def test_a_newer_export_is_refused(tmp_path: Path) -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recollect.errors import RecollectError, StoreUnusable
 
+log = logging.getLogger(__name__)
+
 KEPT_DAYS = 7
 """How long a database that a restore or a repair put aside is kept."""
+
+_FOLDERS = ("logs", "chroma", "cache")
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_ELSEWHERE = "Name a folder of your own in RECOLLECT_HOME."
 
 
 @contextmanager
@@ -24,6 +32,37 @@ def usable(failure: str) -> Iterator[None]:
         raise
     except (OSError, sqlite3.Error) as error:
         raise StoreUnusable(f"{failure}: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def secure(folder: Path) -> None:
+    """Refuse a data folder that another user owns or has put something into, and take the right to write from others.
+
+    Links are followed where they are our own or the superuser's. Raises `StoreUnusable`.
+    """
+    if os.name != "posix" or not folder.is_dir():
+        return
+    with usable(f"The data folder {folder} cannot be looked at"):
+        _secure(folder)
+        for one in _FOLDERS:
+            if (folder / one).is_dir():
+                _secure(folder / one)
+
+
+def _secure(folder: Path) -> None:
+    ours, about = os.geteuid(), folder.stat()
+    with os.scandir(folder) as entries:
+        owners = {folder: {about.st_uid, folder.lstat().st_uid}}
+        for one in entries:
+            with suppress(FileNotFoundError):  # it went meanwhile
+                owners[Path(one.path)] = {one.stat(follow_symlinks=False).st_uid}
+    for path, found in owners.items():
+        if found - {0, ours}:
+            raise StoreUnusable(f"{path} belongs to another user, who could plant or read memories. {_ELSEWHERE}")
+    if about.st_mode & _OTHERS:
+        if about.st_uid != ours or about.st_mode & stat.S_ISVTX:
+            raise StoreUnusable(f"Other users can write into {folder}. {_ELSEWHERE}")
+        folder.chmod(stat.S_IMODE(about.st_mode) & ~_OTHERS)
+        log.warning("other users could write into %s; they no longer can", folder)
 
 
 def read_only(folder: Path) -> bool:

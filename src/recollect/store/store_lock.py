@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect.errors import StoreOwned, StoreUnusable
+from recollect.store.files import secure
 
 DAEMON = "recollect serve"
 """What a daemon calls itself."""
@@ -47,6 +48,7 @@ def own(folder: Path, role: str = "") -> Owner:
     command = role or " ".join([Path(sys.argv[0]).name, *verb]).strip() or Path(sys.executable).name
     since = datetime.now(UTC).isoformat(timespec="seconds")
     about = folder / _ABOUT
+    secure(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire()
@@ -63,6 +65,7 @@ def held(folder: Path) -> bool:
     """Say whether some process owns the store at this moment; a folder that nobody can lock has no owner."""
     if not (folder / _LOCK).exists():
         return False
+    secure(folder)
     try:
         with FileLock(folder / _LOCK, timeout=0, is_singleton=False):
             return False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -94,7 +96,7 @@ def detect(name: str, head: bytes) -> ImportFormat | None:
 def read_file(path: Path, name: str, chosen: ImportFormat | None) -> Read:
     """Yield what a file holds; raise `InvalidInput` when it cannot be read or is of no known format."""
     try:
-        with path.open("rb") as source:
+        with open(path, "rb", opener=_of_regular_file) as source:
             found = chosen or detect(path.name, source.read(HEAD))
             if found is None:
                 raise InvalidInput("file", f"{path} is of no format known here; say which with `--format`.")
@@ -104,3 +106,12 @@ def read_file(path: Path, name: str, chosen: ImportFormat | None) -> Read:
         raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
     except Unreadable as error:
         raise InvalidInput("file", f"{path} cannot be imported as {found}: {error}") from None
+
+
+def _of_regular_file(path: str, flags: int) -> int:
+    """Open a file, but nothing that may have no end or no beginning: a pipe, a device, a socket or a folder."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe that nobody writes to would be waited for
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it is no regular file")
+    return handle

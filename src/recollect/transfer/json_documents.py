@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
-from recollect.transfer.reading import Unreadable, items_of, labels, parsed, set_only, time_of
+from recollect.transfer.reading import Unreadable, document, items_of, labels, parsed, set_only, time_of
 
 _LISTS: Final = ("results", "memories", "records")
 _TEXTS: Final = ("category", "project", "session_id", "speaker", "title")
@@ -17,7 +17,7 @@ _FieldsOf = Callable[[dict[str, Any]], dict[str, Any]]
 
 def read(source: BinaryIO, name: str, *, fields_of: _FieldsOf) -> Iterator[ImportItem | Problem]:
     """Yield a memory, made by `fields_of`, for each entry of the list in the document; raise `Unreadable` for none."""
-    found = parsed(source.read())
+    found = parsed(document(source))
     while isinstance(found, dict):
         found = next((found[one] for one in _LISTS if one in found), found.get("data"))
     if not isinstance(found, list):

@@ -17,7 +17,7 @@ from recollect.domain.transfer import FileSections, ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.policy.text import layers
 from recollect.transfer.markdown_sections import cut, front_matter, sections, without_markup
-from recollect.transfer.reading import decoded, labels, set_only, time_of
+from recollect.transfer.reading import decoded, document, labels, set_only, time_of
 
 _ARROW: Final = " › "
 _KEY: Final = 400
@@ -28,7 +28,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
     """Yield a memory for each section that says something, and last which sections there are; raise `Unreadable`."""
-    text = decoded(source.read()).replace("\r\n", "\n").replace("\r", "\n")
+    text = decoded(document(source)).replace("\r\n", "\n").replace("\r", "\n")
     head, rest, first = front_matter(text)
     prefix = f"{masked(name).lower()[-_KEY:]}#"
     uses, keys = Counter[str](), list[str]()

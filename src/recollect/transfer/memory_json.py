@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
-from recollect.transfer.reading import Unreadable, items_of, labels, lines, parsed, set_only, time_of
+from recollect.transfer.reading import Unreadable, document, items_of, labels, lines, parsed, set_only, time_of
 
 _KEY: Final = 480
 _HEAD: Final = 65_536
@@ -33,7 +33,7 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
         else:
             raise Unreadable("Its `type` is neither `entity` nor `relation`.")
 
-    return items_of(_graph(parsed(source.read()), name) if whole else lines(source, name), item)
+    return items_of(_graph(parsed(document(source)), name) if whole else lines(source, name), item)
 
 
 def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:

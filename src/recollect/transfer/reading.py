@@ -17,6 +17,8 @@ from recollect.domain.transfer import ImportItem, Problem
 
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""
+LARGEST_FILE: Final = 256 * 2**20
+"""Bytes: what is larger is not read as one document."""
 _BOM: Final = b"\xef\xbb\xbf"
 _DEEPEST: Final = 100
 _TIME: Final = TypeAdapter(datetime)
@@ -48,6 +50,14 @@ def lines(source: BinaryIO, name: str) -> Iterator[tuple[str, bytes | Unreadable
             yield f"{name}:{number}", Unreadable(f"The line is longer than {LONGEST_LINE // 2**20} MiB.")
         elif line := (data.removeprefix(_BOM) if number == 1 else data).strip():
             yield f"{name}:{number}", line
+
+
+def document(source: BinaryIO) -> bytes:
+    """Read a file that is one document; raise `Unreadable` where it is larger than any has reason to be."""
+    data = source.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise Unreadable(f"It is larger than {LARGEST_FILE // 2**20} MiB.")
+    return data
 
 
 def decoded(data: bytes) -> str:

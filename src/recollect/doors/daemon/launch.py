@@ -20,6 +20,7 @@ from recollect.doors.daemon.client import Client, DaemonGone, TokenRejected
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings
 from recollect.store import store_lock
+from recollect.store.files import secure
 
 _START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
 _OWNER_TIMEOUT = 5.0  # seconds to wait for another process that owns the store
@@ -159,6 +160,7 @@ def _number(text: str) -> tuple[int, ...]:
 def _start_once(settings: Settings, end: float) -> Client | None:
     """Start the daemon unless another process is doing so; return None when the caller should look again."""
     folder = settings.folder
+    secure(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(folder / "starting.lock", timeout=0, is_singleton=False):
