@@ -49,8 +49,8 @@ def neutral(text: str) -> str:
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with every text in it neutral; its names stay."""
-    return {name: _neutral(value) for name, value in body.items()}
+    """Return a JSON object with every text in it neutral, names of fields too: some are labels that are counted."""
+    return {neutral(name): _neutral(value) for name, value in body.items()}
 
 
 def _neutral(value: Any) -> Any:
