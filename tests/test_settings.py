@@ -10,7 +10,8 @@ import pytest
 from recollect import Settings
 from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput
-from recollect.settings import enclosing_project, unknown_variables, variable
+from recollect.projects import find_project
+from recollect.settings import unknown_variables, variable
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = Settings()
     assert settings.folder == tmp_path / ".recollect"
     assert settings.caches == tmp_path / ".cache" / "recollect"
-    assert (settings.user, settings.team, settings.project) == ("ada", "local", tmp_path.name)
+    assert (settings.user, settings.team, settings.project) == ("ada", "local", find_project(tmp_path).name)
     assert (settings.model, settings.models_dir) == ("all-MiniLM-L6-v2", None)
     assert settings.on_secret is OnSecret.BLOCK
 
@@ -94,24 +95,6 @@ def test_unknown_variables_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_HOME", "x")
     monkeypatch.setenv("RECOLLECT_TEST_POSTGRES_URL", "x")
     assert unknown_variables() == ["RECOLLECT_HOEM"]
-
-
-def test_the_project_is_the_checkout_around(tmp_path: Path) -> None:
-    """Inside a git checkout its folder names the project, from however deep; a worktree's `.git` file counts."""
-    for number, make in enumerate([lambda path: path.mkdir(), lambda path: path.write_text("gitdir: elsewhere")]):
-        checkout = tmp_path / f"checkout{number}"
-        deep = checkout / "src" / "deep"
-        deep.mkdir(parents=True)
-        make(checkout / ".git")
-        assert enclosing_project(deep) == enclosing_project(checkout) == checkout.name
-
-
-def test_the_project_is_else_the_folder(tmp_path: Path) -> None:
-    """Outside of any checkout the working folder names the project; the root has no name, so `default` does."""
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    assert enclosing_project(folder) == "notes"
-    assert enclosing_project(Path("/")) == "default"
 
 
 def test_a_vanished_working_folder_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.requests import Caller
 from recollect.errors import InvalidInput
+from recollect.projects import find_project
 
 PREFIX = "RECOLLECT_"
 
@@ -27,17 +28,9 @@ def _system_user() -> str:
         return "local"
 
 
-def enclosing_project(folder: Path) -> str:
-    """Return the name of the git checkout around `folder`, else of `folder` itself, else `default` at the root."""
-    for one in (folder, *folder.parents):
-        if (one / ".git").exists():
-            return one.name or "default"
-    return folder.name or "default"
-
-
 def _project_here() -> str:
     try:
-        return enclosing_project(Path.cwd())
+        return find_project(Path.cwd()).name
     except OSError:  # the working folder is gone, or may not be looked at
         return "default"
 
@@ -65,8 +58,8 @@ class Settings(BaseModel):
     team: str = Field("local", description="Team of the caller.")
     project: str = Field(
         default_factory=_project_here,
-        description="Project of the caller. Default: the folder name of the enclosing git checkout, "
-        "else of the working folder.",
+        description="Project of the caller. Default: the one that `.recollect.toml` names, else the repository around "
+        "the working folder, by its remote, else that folder.",
     )
     model: str = Field(
         "all-MiniLM-L6-v2", description="Embedding model: a folder under `models/`, a hub id, or a local folder."

@@ -1,0 +1,153 @@
+"""Projects: which one a folder belongs to. That is its repository, by whatever name its folder goes.
+
+Nothing of git is run: its files are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator
+from configparser import ConfigParser, Error
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from recollect.errors import InvalidInput
+
+FILE: Final = ".recollect.toml"
+_SHORT_REMOTE = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):(?P<path>[^\s]+)")
+_MOST_CLONES: Final = 5  # of a clone, of a clone
+_LONGEST: Final = 120  # characters of a name
+_DIGITS: Final = 8
+
+
+class Project(NamedTuple):
+    """A project: its name, what told it, and the name that its folder alone would give."""
+
+    name: str
+    source: str
+    folder_name: str
+
+
+def find_project(folder: Path) -> Project:
+    """Return the project of a folder: named by `.recollect.toml`, else by its repository, else by the folder itself.
+
+    A repository is known by its remote (`host/owner/name`), so that clones and worktrees share. One without a remote,
+    and a folder outside of any, has the folder's name and a digest of its path: two of one name do not share. Raises
+    `InvalidInput` for a `.recollect.toml` that cannot be read.
+    """
+    root = checkout_of(folder)
+    plain = (root or folder).name or "default"
+    for one in (folder, *folder.parents):
+        if (one / FILE).is_file():
+            return Project(_named(one / FILE), str(one / FILE), plain)
+        if one == root:
+            break
+    git = common_directory(root) if root else None
+    if git is None:
+        return Project(_local(root or folder), "the folder", plain)
+    if remote := _remote(git):
+        return Project(remote, "the repository's remote", plain)
+    return Project(_local(git), "the repository", plain)
+
+
+def set_project(folder: Path, name: str) -> Path:
+    """Name the project of a folder in the `.recollect.toml` of its checkout, and return that file."""
+    file = (checkout_of(folder) or folder) / FILE
+    file.write_text(f"# The project that Recollect files memories under.\nproject = {_toml(name)}\n", encoding="utf-8")
+    return file
+
+
+def checkout_of(folder: Path) -> Path | None:
+    """Return the root of the git checkout around a folder, None outside of any."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+
+
+def common_directory(root: Path) -> Path | None:
+    """Return the git directory that all worktrees of a checkout share, None where its `.git` leads nowhere."""
+    git = root / ".git"
+    try:
+        if git.is_file():
+            git = root / git.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+        if (shared := git / "commondir").is_file():
+            git = git / shared.read_text(encoding="utf-8").strip()
+        return git.resolve() if git.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _remote(git: Path, clones: int = 0) -> str | None:
+    """Return `host/owner/name` of a repository's remote; a clone of a local one is the same project as that one."""
+    for address in _addresses(git):
+        if name := _hosted(address):
+            return name
+        origin = Path(address.removeprefix("file://")).expanduser()
+        if not origin.is_absolute():
+            origin = git.parent / origin
+        try:
+            there = common_directory(origin) or (origin.resolve() if (origin / "HEAD").is_file() else None)
+        except OSError:
+            there = None
+        if there and clones < _MOST_CLONES:
+            return _remote(there, clones + 1) or _local(there)
+    return None
+
+
+def _addresses(git: Path) -> Iterator[str]:
+    """Yield the addresses of a repository's remotes, that of `origin` first."""
+    config = ConfigParser(strict=False, allow_no_value=True, interpolation=None, comment_prefixes=("#", ";"))
+    try:
+        config.read_string(re.sub(r"^[ \t]+", "", (git / "config").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    except (OSError, ValueError, Error):
+        return
+    remotes = [one for one in config.sections() if one.startswith('remote "')]
+    for one in sorted(remotes, key=lambda one: one != 'remote "origin"'):
+        if address := config.get(one, "url", fallback=None):
+            yield address.strip().strip('"')
+
+
+def _hosted(address: str) -> str | None:
+    """Return `host/owner/name` of a remote's address, without user, password and port; None for a local path."""
+    if "://" in address:
+        try:
+            parts = urlsplit(address)
+            host, path = parts.hostname or "", parts.path
+        except ValueError:
+            return None
+    elif found := _SHORT_REMOTE.fullmatch(address):
+        host, path = found["host"].lower(), found["path"]
+    else:
+        return None
+    path = path.strip("/").removesuffix(".git").strip("/")
+    name = f"{host}/{path}"
+    return None if not (host and path) else name if len(name) <= _LONGEST else _with_digest(name, name)
+
+
+def _local(path: Path) -> str:
+    """Return a name for what has no remote: short, and of this path alone."""
+    named = path.parent if path.name == ".git" else path
+    if not named.name:
+        return "default"
+    return _with_digest(named.name, str(path.resolve()))
+
+
+def _with_digest(name: str, whole: str) -> str:
+    """Return a name that fits, and by its last digits is that of the whole alone."""
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return f"{name[: _LONGEST - _DIGITS - 1]}-{digest}"
+
+
+def _named(file: Path) -> str:
+    try:
+        name = tomllib.loads(file.read_text(encoding="utf-8")).get("project")
+    except (OSError, ValueError) as error:
+        raise InvalidInput("project", f"{file} cannot be read: {error}.") from None
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInput("project", f'{file} names no project: it holds a line such as `project = "engine"`.')
+    return name.strip()
+
+
+def _toml(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,51 @@
+"""`recollect project`: which project the working folder belongs to, what told it, and how it is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from command_line import Ended, call
+from recollect import Draft, Settings, remember
+from stores import open_app
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder called `api`, in no repository."""
+    (tmp_path / "api").mkdir()
+    return tmp_path / "api"
+
+
+def typed(folder: Path, settings: Settings, *arguments: str) -> Ended:
+    """Type a command in a folder, with nothing that names the project."""
+    theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    ours = {"HOME": settings.home, "CACHE_DIR": settings.caches, "USER": "ada", "TEAM": "crew", "DAEMON": "0"}
+    environment = theirs | {f"RECOLLECT_{name}": str(value) for name, value in ours.items()}
+    return call(["project", *arguments], environment, folder)
+
+
+def test_the_project_is_shown_and_named(folder: Path, settings: Settings) -> None:
+    """It says which one it is and what told it; a name is written into the folder's file and holds from then on."""
+    shown = typed(folder, settings).out
+    assert shown.startswith("api-")
+    assert "told by the folder" in shown
+    assert typed(folder, settings, "engine").code == 0
+    assert typed(folder, settings, "--json").json == {
+        "project": "engine",
+        "source": str(folder / ".recollect.toml"),
+        "folder_name": "api",
+        "under_folder_name": 0,
+    }
+    assert typed(folder, settings, " ").code == 2
+
+
+def test_memories_under_the_former_name_are_counted(folder: Path, settings: Settings) -> None:
+    """Memories of the project that the folder's name gave are told, with the commands that copy them."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="We deploy on Fridays"), settings.caller.model_copy(update={"project": "api"}))
+    shown = " ".join(typed(folder, settings).out.split())
+    assert "1 memory is filed under api" in shown
+    assert "`recollect --project api export old.jsonl`" in shown

@@ -1,0 +1,128 @@
+"""Projects: a folder belongs to its repository, by whatever name the folder goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect import Settings
+from recollect.errors import InvalidInput
+from recollect.projects import find_project, set_project
+
+
+def make_checkout(folder: Path, *remotes: tuple[str, str]) -> Path:
+    """Make what git makes: a folder with a `.git` and these remotes."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    lines = ["[core]", "\trepositoryformatversion = 0", "\tfilemode = true"]
+    for name, address in remotes:
+        lines += [f'[remote "{name}"]', f"\turl = {address}", f"\tfetch = +refs/heads/*:refs/remotes/{name}/*"]
+    (folder / ".git" / "config").write_text("\n".join([*lines, '[branch "main"]', "\tremote = origin", ""]))
+    return folder
+
+
+def make_worktree(checkout: Path, folder: Path) -> Path:
+    """Make a worktree of a checkout, as `git worktree add` does."""
+    shared = checkout / ".git" / "worktrees" / folder.name
+    shared.mkdir(parents=True)
+    (shared / "commondir").write_text("../..\n", encoding="utf-8")
+    folder.mkdir(parents=True)
+    (folder / ".git").write_text(f"gitdir: {shared}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "git@github.com:acme/api.git",
+        "ssh://git@GitHub.com:22/acme/api.git",
+        "https://github.com/acme/api",
+        "https://github.com/acme/api.git/",
+        "https://ada:" + "let" + "mein1@github.com/acme/api.git",
+        "github.com:acme/api.git",
+    ],
+)
+def test_the_remote_names_the_project(tmp_path: Path, address: str) -> None:
+    """However its address is written, a remote is host, owner and name, without user and password, at any depth."""
+    checkout = make_checkout(tmp_path / "whatever", ("fork", "git@example.org:bob/api.git"), ("origin", address))
+    (checkout / "src" / "deep").mkdir(parents=True)
+    found = find_project(checkout / "src" / "deep")
+    assert (found.name, found.folder_name) == ("github.com/acme/api", "whatever")
+
+
+def test_worktrees_and_clones_share(tmp_path: Path) -> None:
+    """A worktree, a clone of the same remote and a clone of a local checkout are the same project."""
+    one = make_checkout(tmp_path / "one", ("origin", "git@github.com:acme/api.git"))
+    two = make_checkout(tmp_path / "two", ("origin", "https://github.com/acme/api.git"))
+    clone = make_checkout(tmp_path / "clone", ("origin", str(one)))
+    of_clone = make_checkout(tmp_path / "of-clone", ("origin", "../clone"))
+    worktree = make_worktree(one, tmp_path / "elsewhere" / "fix")
+    names = {find_project(folder).name for folder in (one, two, clone, of_clone, worktree)}
+    assert names == {"github.com/acme/api"}
+
+
+def test_without_a_remote_the_repository_is_the_project(tmp_path: Path) -> None:
+    """Its worktrees and clones share, and another repository of that name does not."""
+    one, other = make_checkout(tmp_path / "a" / "api"), make_checkout(tmp_path / "b" / "api")
+    worktree = make_worktree(one, tmp_path / "fix")
+    clone = make_checkout(tmp_path / "clone", ("origin", f"file://{one}"))
+    names = {find_project(folder).name for folder in (one, worktree, clone)}
+    assert len(names) == 1
+    assert names.pop().startswith("api-")
+    assert find_project(other).name != find_project(one).name
+
+
+def test_two_folders_of_one_name_are_two_projects(tmp_path: Path) -> None:
+    """Outside of any repository the folder is the project; its name is short, and the root has none."""
+    (tmp_path / "a" / "notes").mkdir(parents=True)
+    (tmp_path / "b" / "notes").mkdir(parents=True)
+    one, other = (find_project(tmp_path / place / "notes").name for place in "ab")
+    assert one != other
+    assert one.startswith("notes-")
+    assert len(one) == len("notes-") + 8
+    assert find_project(Path("/")).name == "default"
+    assert len(find_project(tmp_path / ("x" * 250)).name) <= 120
+
+
+def test_the_file_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`.recollect.toml` names the project for every folder of its checkout; the setting names it for a process."""
+    checkout = make_checkout(tmp_path / "api", ("origin", "git@github.com:acme/api.git"))
+    (checkout / "src").mkdir()
+    monkeypatch.chdir(checkout / "src")
+    monkeypatch.delenv("RECOLLECT_PROJECT", raising=False)
+    assert Settings(home=tmp_path).project == "github.com/acme/api"
+    file = set_project(Path.cwd(), 'the "engine" \\ ours')
+    assert file == checkout / ".recollect.toml"
+    assert Settings(home=tmp_path).project == 'the "engine" \\ ours'
+    monkeypatch.setenv("RECOLLECT_PROJECT", "mine")
+    assert Settings(home=tmp_path).project == "mine"
+
+
+@pytest.mark.parametrize(("text", "said"), [("project = 3", "names no project"), ("project = [", "cannot be read")])
+def test_a_file_that_says_nothing_is_an_error(tmp_path: Path, text: str, said: str) -> None:
+    """A file that cannot be read does not file memories under another name in silence."""
+    (tmp_path / ".recollect.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=said):
+        find_project(tmp_path)
+
+
+CONFIGS = ["", "[remote", '[remote "origin"]\n\tfetch = x\n', '[remote "o"]\nurl = ://\n', "\0\xff"]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_a_damaged_repository_is_one_without_a_remote(tmp_path: Path, config: str) -> None:
+    """Whatever stands in the configuration, and wherever `.git` leads, there is a project and no error."""
+    checkout = make_checkout(tmp_path / "api")
+    (checkout / ".git" / "config").write_text(config, encoding="latin-1")
+    assert find_project(checkout).name.startswith("api-")
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / ".git").write_text("gitdir: /nowhere", encoding="utf-8")
+    assert find_project(tmp_path / "lost").name.startswith("lost-")
+
+
+def test_clones_of_each_other_end(tmp_path: Path) -> None:
+    """Two repositories that name each other as their remote are no endless search."""
+    one = make_checkout(tmp_path / "one", ("origin", str(tmp_path / "two")))
+    make_checkout(tmp_path / "two", ("origin", str(one)))
+    assert find_project(one).name
