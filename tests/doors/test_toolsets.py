@@ -88,6 +88,11 @@ def test_schemas_are_flat(name: str) -> None:
         assert ("items" in one) is (one["type"] == "array")
 
 
+def test_whoever_stores_by_importance_is_told_what_ends() -> None:
+    """`memory_store` says that importance ends nothing by itself, and which setting lets it."""
+    assert "RECOLLECT_RETENTION" in toolsets.TOOLS["memory_store"].description
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_tool_is_a_projection_of_the_table(name: str) -> None:
     """A tool's parameters are fields of its operation's request, and what a model must not set is none of them."""

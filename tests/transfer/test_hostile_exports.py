@@ -195,8 +195,9 @@ def test_a_dry_run_counts_what_is_there_twice(app: App, bring: Importing) -> Non
     assert (real.new, real.unchanged, real.facts, real.failed) == (6, 1_028, 1, 1)
 
 
-def test_a_name_that_is_no_text_is_written_as_such(app: App, tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_written_as_such(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name is not UTF-8 is imported, and its sections have keys of their own."""
+    monkeypatch.chdir(tmp_path)
     for name in (b"caf\xe9.md", b"caf\xe8.md"):
         path = tmp_path / os.fsdecode(name)
         path.write_text(f"# Style\nIt is {name[3]} spaces.\n")
