@@ -297,7 +297,7 @@ class Rescan(ReadAccess):
 
 
 class Summarize(Request):
-    """Condense what was not touched for so long into one summary per category; the originals are kept aside."""
+    """Condense what was not touched for so long into one summary per category; the originals rank below it."""
 
     older_than_days: fields.Days = Field(30.0, description="Days without a change or a use")
     category: fields.Label = Field(None, description="Only this group")

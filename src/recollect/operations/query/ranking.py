@@ -79,12 +79,12 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     """
     floor = app.embedder.card.floor
     unfloored = view.filtered and query.min_score == 0.0
+    asked = query.min_score == 0.0 and "min_score" in query.model_fields_set
     best = max(matches.values(), default=0.0)
     if not unfloored and best < floor:
-        asked = query.min_score == 0.0 and "min_score" in query.model_fields_set
         matches = {one: match for one, match in matches.items() if asked and candidates.signals[one].bm25 > 0.0}
         best = 0.0
-    strict = query.min_score > 0.0 or (query.max_tokens is not None and not unfloored)
+    strict = query.min_score > 0.0 or (query.max_tokens is not None and not (unfloored or asked))
     beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
     least = max(floor, best * beside) if strict else 0.0
     weights = rank.PROFILES[query.profile]
