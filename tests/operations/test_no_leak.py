@@ -141,6 +141,7 @@ APART = {
     "doctor": "it counts, and reads no memory out",
 }
 ON_PURPOSE = {
+    ("merged", "get_memory"): "by its id it is shown, and says what it is part of",
     ("superseded", "get_memory"): "by its id it is shown, and says what replaced it",
     ("superseded", "find_similar"): "by its id it may be compared with what stands",
 }
