@@ -48,13 +48,15 @@ def test_a_recall_asks_the_database_a_few_times(notes: App, filters: dict[str, A
     assert len(many) == len(few)
 
 
-def test_a_scan_answers_as_the_index_does(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small namespace is scanned exactly, and the nearest memories are those that the index finds."""
+@pytest.mark.parametrize("bound", ["_SCANNED", "_SCANNED_CHUNKS"])
+def test_a_scan_answers_as_the_index_does(notes: App, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    """A small namespace of short memories is scanned exactly, and the index finds the same nearest memories."""
     vector = notes.embedder.read(["Where are the settings of the gate?"], "query")[0].vector
     view = view_of(notes, Query(query="gate"), ADA)
     scanned = notes.vectors.nearest(vector, view, 10)
     notes.vectors.sync()
-    monkeypatch.setattr(vector_search, "_SCANNED", 0)
+    monkeypatch.setattr(vector_search, bound, 0)
+    monkeypatch.setattr(vector_search, "OF_IDS", None)  # what a scan would need
     indexed = notes.vectors.nearest(vector, view, 10)
     assert list(indexed) == list(scanned)
     assert indexed == pytest.approx(scanned, abs=1e-5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
 from recollect.operations.query.parse import ParsedQuery, parse
-from recollect.operations.query.search import Found, search
+from recollect.operations.query.search import Found, SearchTerms, search
 from recollect.operations.query.spelling_expansion import best_weight
 from recollect.policy import rank
 from recollect.policy.proximity import Proximity
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
 _NAME_PART = 8  # characters
+_PROMISING = 40  # candidates whose texts are read for how close the words stand
 _SUBSTRING = 0.9  # of a share that was found as whole words
 
 
@@ -48,14 +49,16 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     found = search(app, parsed, view, limit, newest=view.filtered and query.min_score == 0.0)
     rows = found.rows
     words = {one: frozenset(row.words.split()) for one, row in rows.items()}
+    late = _late_interaction(app, found, list(rows))
     measured = _Measured(
         query=parsed,
         found=found,
         rows=rows,
         words=words,
-        stems={one: frozenset(map(stem, held)) for one, held in words.items()},
-        late=_late_interaction(app, found, list(rows)),
+        stems=_stems_of(found.terms, words),
+        late=late,
         proximity=Proximity(found.terms.weights),
+        promising=_promising(found, late),
     )
     signals = {one: measured.signals(one) for one in found.neighbours}
     return Candidates(
@@ -65,6 +68,21 @@ def gather(app: App, query: Query, view: View) -> Candidates:
         vector=found.embedding.vector if found.embedding else None,
         notes=found.notes,
     )
+
+
+def _promising(found: Found, late: Mapping[int, LateInteraction]) -> frozenset[int]:
+    """Return the candidates that may be among the best, by what is already known of them."""
+    nearness = {one: max(compared.cosine, compared.late or 0.0) for one, compared in late.items()}
+    scores = {one: rank.saturated(found.bm25.get(one, 0.0)) + nearness.get(one, 0.0) for one in found.neighbours}
+    return frozenset(sorted(scores, key=lambda one: -scores[one])[:_PROMISING])
+
+
+def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[int, frozenset[str]]:
+    """Return which stems of the query, or of other spellings of it, each memory holds."""
+    spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
+    asked = terms.weights.keys() | set(map(stem, spelt))
+    telling = {word: base for word in frozenset().union(*words.values()) if (base := stem(word)) in asked}
+    return {one: frozenset(telling[word] for word in telling.keys() & held) for one, held in words.items()}
 
 
 def _query_signals(found: Found) -> QuerySignals:
@@ -106,13 +124,15 @@ class _Measured:
     stems: dict[int, frozenset[str]]
     late: dict[int, LateInteraction]
     proximity: Proximity
+    promising: frozenset[int]
 
     def signals(self, one: int) -> Signals:
         found, row, stems = self.found, self.rows[one], self.stems[one]
         content, weights, late = row.content, found.terms.weights, self.late.get(one)
         sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in self.rows}
         before = sides.get(-1)
-        passage, phrase = (0.0, 0.0) if weights.keys().isdisjoint(stems) else self.proximity.shares(content)
+        near = one in self.promising and not weights.keys().isdisjoint(stems)
+        passage, phrase = self.proximity.shares(content) if near else (0.0, 0.0)
         return Signals(
             cosine=late.cosine if late else 0.0,
             bm25=found.bm25.get(one, 0.0),

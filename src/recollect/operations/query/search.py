@@ -38,7 +38,7 @@ _COMMON = 0.2  # share of a large store; a word in more memories than that tells
 _LARGE = 2_000
 _SURE = 0.7
 _FEWEST = 2
-_MOST_RANKED = 30_000  # memories that one full-text search may rank
+_MOST_RANKED = 10_000  # memories that one full-text search may rank
 
 
 @dataclass(frozen=True, slots=True)

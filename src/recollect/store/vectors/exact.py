@@ -153,7 +153,7 @@ def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]])
     order = enumerate(sorted(near, key=lambda one: (min(near[one]), one)))
     most = {one: _CHUNKS_OF_BEST if at < _BEST else _CHUNKS_OF_GOOD if at < _GOOD else 1 for at, one in order}
     places = [one * _MOST_CHUNKS + place for one in near for _, place in heapq.nsmallest(most[one], near[one])]
-    rows = connection.execute(_TOKENS, {"ids": list(near), "places": places}) if near else ()
+    rows = connection.execute(_TOKENS, {"ids": list(near), "places": places}).all() if near else ()
     return [(memory_id, tokens) for memory_id, tokens in rows]
 
 

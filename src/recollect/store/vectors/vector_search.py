@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from recollect.domain.search import View
 from recollect.errors import StoreUnusable
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SCANNED = 2_000
+_SCANNED_CHUNKS = 600
 _CHUNKS_PER_MEMORY = 3
 _PATIENT = (4, 16)
 _PROMPTLY = 2_000  # vectors of a namespace that is built anew at once: about two seconds
 _REST = 10.0  # times as long as a purge took
 
+_CHUNKS_OF = select(func.count()).select_from(tables.vector).where(any_of(tables.vector.c.memory_id, IDS))
 _BY_ID = select(tables.memory.c.id).where(any_of(tables.memory.c.id, IDS))
 _QUEUED = (tables.outbox.c.embedded.is_(True), any_of(tables.outbox.c.namespace_id, HERE))
 # The index knows what only waits for the model.
@@ -76,7 +78,7 @@ class SqlChromaVectors(SqlVectors):
                 return {}
             small = view.filtered or size(connection, view) <= _SCANNED
             few = _few(connection, view) if small else None
-            if few is not None:
+            if few is not None and (view.filtered or len(few) <= limit or not _long(connection, few)):
                 return scan(connection, vector, limit, OF_IDS, {"ids": few})
             near = self._indexed(connection, vector, view, limit)
             if near is not None and len(near) < limit and (small or _few(connection, view) is None):
@@ -233,6 +235,11 @@ class SqlChromaVectors(SqlVectors):
                 self._broken.add(namespace)
                 return None
         return found
+
+
+def _long(connection: Connection, ids: Sequence[int]) -> bool:
+    """Say whether these memories have so many chunks that asking the index is quicker than looking at all."""
+    return bool(connection.execute(_CHUNKS_OF, {"ids": ids}).scalar_one() > _SCANNED_CHUNKS)
 
 
 def _few(connection: Connection, view: View) -> list[int] | None:
