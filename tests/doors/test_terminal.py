@@ -31,7 +31,16 @@ def naughty(settings: Settings) -> Settings:
 
 @pytest.mark.parametrize(
     "command",
-    [("recall", "mast"), ("recall", "mast", "--max-tokens", "500"), ("show", "1"), ("list",), ("facts",), ("stats",)],
+    [
+        ("recall", "mast"),
+        ("recall", "mast", "--max-tokens", "500"),
+        ("show", "1"),
+        ("list",),
+        ("facts",),
+        ("stats",),
+        ("export",),
+        ("export", "--format", "markdown"),
+    ],
     ids=" ".join,
 )
 def test_nothing_steers_the_terminal(typed: Typed, naughty: Settings, command: tuple[str, ...]) -> None:

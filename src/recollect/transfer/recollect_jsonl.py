@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO, Final
@@ -21,6 +22,7 @@ _FIELDS: Final = {
     "journal": ("id", "at", "actor", "namespace", "action", "memory_id", "changes", "hash"),
 }
 _COUNTED: Final = {"memory": "memories", "fact": "facts", "journal": "journal"}
+_STEERING: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON itself escapes the others
 _COUNTS: Final = ("accessed_count", "recalled_count")
 
 
@@ -36,8 +38,9 @@ def line_of(kind: str, noun: Memory | Fact | JournalEntry) -> dict[str, Any]:
 
 
 def write(exported: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the text of an export line by line."""
-    return (json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in exported)
+    """Yield the text of an export line by line; what would steer a terminal is escaped."""
+    made = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in exported)
+    return (_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n" for line in made)
 
 
 def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
