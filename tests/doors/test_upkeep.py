@@ -107,6 +107,7 @@ def test_a_backup_comes_back(typed: Typed, stocked: Settings, tmp_path: Path) ->
     file = tmp_path / "saved.zip"
     told = typed("backup", str(file))
     assert told.out.startswith(f"{file}: 3 memories, 3 vectors, 3 journal lines, ")
+    assert told.out.endswith("It keeps what is forgotten later.\n")
     elsewhere = {"RECOLLECT_HOME": str(tmp_path / "elsewhere")}
     restored = typed("restore", str(file), **elsewhere)
     assert restored.code == 0
@@ -140,7 +141,7 @@ def test_nothing_is_overwritten_unasked(typed: Typed, stocked: Settings, tmp_pat
     typed("remember", "Written since")
     forced = typed("restore", str(file), "--force")
     assert forced.code == 0
-    assert str(next(stocked.folder.glob("memory.db.before-restore-*"))) in forced.out
+    assert f"for 7 days as {next(stocked.folder.glob('memory.db.before-restore-*'))}" in forced.out
     assert found(typed, "Written since") == []
     assert found(typed, "quokka")[0][0] == "mascot"
 

@@ -82,7 +82,7 @@ def backup(
     """Copy the whole store into one file, as of one instant, while others may write."""
     manifest = recollect.backup(file, ctx.obj, force=force)
     message = f"{file}: {_counts(manifest.counts)}, {manifest.size / 1e6:.1f} MB."
-    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
+    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
 
 
 @cli.command()
