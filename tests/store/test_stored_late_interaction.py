@@ -55,7 +55,7 @@ class Shelf:
         return sorted(ids, key=lambda one: -max(float(chunk[0] @ vector) for chunk in self.chunks[one]))
 
     def expected(
-        self, vector: Any, tokens: Any, weights: Sequence[float], memory_id: int, most: int = 8
+        self, vector: Any, tokens: Any, weights: Sequence[float], memory_id: int, most: int = 4
     ) -> LateInteraction:
         """Count by hand: the `most` chunks nearest by cosine, each query token's best sign row in each."""
         nearest = sorted(self.chunks[memory_id], key=lambda chunk: -float(chunk[0] @ vector))
@@ -103,7 +103,7 @@ def test_late_interaction_is_what_counting_by_hand_gives(shelf: Shelf) -> None:
     vector, tokens, weights = direction("asked"), rows("asked"), [0.7, 0.1, 0.1, 0.1]
     found = shelf.vectors.late_interaction(vector, tokens, weights, ids[5:])
     order = shelf.nearest(vector, ids[5:])
-    most = {one: 8 if place < 20 else 3 for place, one in enumerate(order)}
+    most = {one: 4 if place < 20 else 2 for place, one in enumerate(order)}
     assert same(found, {one: shelf.expected(vector, tokens, weights, one, most[one]) for one in ids[5:]})
     assert any(abs((one.late or 0) - (one.rare or 0)) > 0.01 for one in found.values())
 

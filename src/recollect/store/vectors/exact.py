@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
-_CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 8, 3  # those nearest by cosine; of all other memories one takes part
+_CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
 
 _MOST_CHUNKS = 1_000_000
 
