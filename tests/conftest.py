@@ -24,7 +24,7 @@ from stores import lay, make_migrated, open_app
 POSTGRES_URL = os.environ.get("RECOLLECT_TEST_POSTGRES_URL", "postgresql://postgres@127.0.0.1:5432/test")
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 MEMORY = Path("/dev/shm")
-ENOUGH = 2**31  # bytes: a whole run leaves less behind at any time
+ENOUGH = 2**30  # bytes: a whole run leaves less behind at any time
 
 
 def pytest_configure() -> None:

@@ -49,7 +49,7 @@ def open_embedding(folder: Path) -> SentenceTransformer:
     from sentence_transformers import SentenceTransformer
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # type: ignore[no-untyped-call] # the error stream is for what went wrong
+    disable_progress_bar()  # the error stream is for what went wrong
     try:
         return SentenceTransformer(str(folder), local_files_only=True)
     except WRONG as error:
@@ -69,7 +69,7 @@ def open_cross_encoder(folder: Path) -> CrossEncoder:
     from sentence_transformers import CrossEncoder
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # type: ignore[no-untyped-call] # the error stream is for what went wrong
+    disable_progress_bar()  # the error stream is for what went wrong
     # Threads that wait for each other spin: on two busy cores a recall took nine times as long with two as with one.
     torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2)))
     try:
