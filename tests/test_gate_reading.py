@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from random import Random
 
@@ -171,6 +173,18 @@ def test_a_session_in_a_cookie_is_a_secret() -> None:
 def test_what_documentation_says_of_passwords_passes(text: str) -> None:
     """Placeholders, patterns, parameters, badges and the samples of manuals are none."""
     assert scan(text) == []
+
+
+def test_the_first_scans_come_at_once() -> None:
+    """Threads of a process that has scanned nothing yet all get an answer, while the library is still imported."""
+    code = (
+        "import sys; from concurrent.futures import ThreadPoolExecutor; from threading import Barrier\n"
+        "from recollect.gate import scan; sys.setswitchinterval(1e-6); together = Barrier(8)\n"
+        "def first(_): together.wait(); return scan('The mascot is a quokka.')\n"
+        "print(list(ThreadPoolExecutor(8).map(first, range(8))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str([[]] * 8), done.stderr
 
 
 @pytest.mark.parametrize("piece", ["pw=", "%41", "&#65;", "cookie: session=", "QUJDQUJDQUJDQUJD\n", "seed phrase: "])

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import Any, Final
 
 from recollect.gate import heuristics
 from recollect.gate.tables import table
 
+_LOADING: Final = Lock()  # its modules import each other in a circle: a second thread would meet half of one
 _WINDOW: Final = 1_024
 _OVERLAP: Final = 256
 _TOKEN_LIMIT: Final = 4_096
@@ -29,7 +31,9 @@ def library(text: str) -> Iterator[tuple[str, int, int]]:
     for offset, window in _windows(text):
         piece = _GAP.sub(lambda gap: "\0" * len(gap[0]), window)  # several patterns are cubic in a run of spaces
         lowered = piece.lower()
-        for kind, hints, loose, plugin in _plugins():
+        with _LOADING:
+            plugins = _plugins()
+        for kind, hints, loose, plugin in plugins:
             values = list(plugin.analyze_string(piece)) if any(hint in lowered for hint in hints) else []
             if not values or (loose and not any(heuristics.key(value.strip(' "=:')) for value in values)):
                 continue
