@@ -13,4 +13,4 @@ from recollect import Settings
 def test_kills_change_nothing(settings: Settings, environment: dict[str, str], tmp_path: Path) -> None:
     """However often it is killed, the moved store has the vectors and the index of one that was moved in peace."""
     stage = make_stage(settings, environment, tmp_path / "models", memories=40)
-    assert kill_movers(stage, count(20261121), enough=3) >= 3
+    assert kill_movers(stage, count(20261121), enough=2) >= 2

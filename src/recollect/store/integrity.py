@@ -41,6 +41,7 @@ _PAGE = 500
 _NAMED = 5
 _AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
 
+_REBUILDING = "is built again; SQL answers meanwhile"
 _REINDEX = "Run `recollect reindex`."
 _RESTORE = (
     "Bring back a backup with `recollect restore FILE --force`; "
@@ -87,15 +88,17 @@ def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaIndex, 
             yield _text(connection, database)
             yield _vocabulary(connection)
             waiting = _waiting(connection)
-            yield _vectors(connection, index, waiting)
+            yield _vectors(connection, vectors, index, waiting)
     except StoreUnusable as error:
         yield Check("indexes", False, str(error), _DAMAGED)
     try:
-        yield _values(database, index, deep=deep)
+        yield _values(database, vectors, index, deep=deep)
     except StoreUnusable as error:
         yield Check("vector values", False, str(error), _DAMAGED)
     advice = "Wait a moment; when it stays, run `recollect reindex`."
-    yield Check("outbox", not waiting, "memories wait for the vector index" if waiting else "nothing waits", advice)
+    waits = "the vector index is built again" if vectors.state == "rebuilding" else "memories wait for the vector index"
+    well = not waiting and vectors.state != "rebuilding"
+    yield Check("outbox", well, "nothing waits" if well else waits, advice)
 
 
 def faults(database: Database) -> list[str]:
@@ -172,17 +175,19 @@ def _vocabulary(connection: Connection) -> Check:
     return Check("vocabulary", right, seen, _REINDEX)
 
 
-def _vectors(connection: Connection, index: ChromaIndex, waiting: set[int]) -> Check:
+def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaIndex, waiting: set[int]) -> Check:
     expected = expected_ids(connection)
     try:
         differing = (one for name, ids in expected.items() for one in index.ids(name) ^ ids)
         wrong = sum(int(one.partition(".")[0]) not in waiting for one in differing)
     except IndexBroken as error:
         return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
+    if wrong and vectors.state == "rebuilding":
+        return Check("vector index", True, _REBUILDING)
     return Check("vector index", wrong == 0, f"{wrong} vectors in doubt" if wrong else "agrees with SQL", _REINDEX)
 
 
-def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:
+def _values(database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool) -> Check:
     """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
     wrong: set[int] = set()
     with database.reading() as connection:
@@ -201,6 +206,8 @@ def _values(database: Database, index: ChromaIndex, *, deep: bool) -> Check:
                 last = (page[-1].memory_id, page[-1].ordinal)
     except IndexBroken as error:
         return Check("vector values", False, f"cannot be read: {error}", _REINDEX)
+    if wrong and vectors.state == "rebuilding":
+        return Check("vector values", True, _REBUILDING)
     seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else "the index holds the vectors of SQL"
     return Check("vector values", not wrong, seen, _REINDEX)
 
