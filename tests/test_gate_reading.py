@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
-import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from random import Random
+from threading import Barrier, Semaphore
+from types import ModuleType
 
 import pytest
 
@@ -16,7 +19,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.transfer import ImportItem
 from recollect.errors import SecretFound
-from recollect.gate import clear, scan, secrets_in
+from recollect.gate import clear, plugins, scan, secrets_in
 
 FORMS = {form.name: form for form in forms()}
 SPELT: dict[str, Callable[[str], str]] = {
@@ -175,16 +178,26 @@ def test_what_documentation_says_of_passwords_passes(text: str) -> None:
     assert scan(text) == []
 
 
-def test_the_first_scans_come_at_once() -> None:
-    """Threads of a process that has scanned nothing yet all get an answer, while the library is still imported."""
-    code = (
-        "import sys; from concurrent.futures import ThreadPoolExecutor; from threading import Barrier\n"
-        "from recollect.gate import scan; sys.setswitchinterval(1e-6); together = Barrier(8)\n"
-        "def first(_): together.wait(); return scan('The mascot is a quokka.')\n"
-        "print(list(ThreadPoolExecutor(8).map(first, range(8))))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == str([[]] * 8), done.stderr
+def test_the_library_is_imported_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first scans of a process come at once, no thread meets a half imported library."""
+    together, importing = Barrier(4), Semaphore(1)
+
+    def alone(name: str) -> ModuleType:
+        assert importing.acquire(blocking=False), "two threads import at once"
+        try:
+            time.sleep(0.01)
+            return import_module(name)
+        finally:
+            importing.release()
+
+    def first(_: int) -> list[object]:
+        together.wait()
+        return list(scan("The mascot is a quokka."))
+
+    monkeypatch.setattr(plugins, "import_module", alone)
+    plugins._plugins.cache_clear()
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(first, range(4))) == [[]] * 4
 
 
 @pytest.mark.parametrize("piece", ["pw=", "%41", "&#65;", "cookie: session=", "QUJDQUJDQUJDQUJD\n", "seed phrase: "])

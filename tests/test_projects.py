@@ -107,7 +107,14 @@ def test_a_file_that_says_nothing_is_an_error(tmp_path: Path, text: str, said: s
         find_project(tmp_path)
 
 
-CONFIGS = ["", "[remote", '[remote "origin"]\n\tfetch = x\n', '[remote "o"]\nurl = ://\n', "\0\xff"]
+CONFIGS = [
+    "",
+    "[remote",
+    '[remote "origin"]\n\tfetch = x\n',
+    '[remote "o"]\nurl = ://\n',
+    '[remote "o"]\nurl = ~nobody-here/x\n',
+    "\0\xff",
+]
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -83,12 +83,10 @@ def _remote(git: Path, clones: int = 0) -> str | None:
     for address in _addresses(git):
         if name := _hosted(address):
             return name
-        origin = Path(address.removeprefix("file://")).expanduser()
-        if not origin.is_absolute():
-            origin = git.parent / origin
         try:
+            origin = git.parent / Path(address.removeprefix("file://")).expanduser()
             there = common_directory(origin) or (origin.resolve() if (origin / "HEAD").is_file() else None)
-        except OSError:
+        except (OSError, RuntimeError):  # also the home of a user that does not exist
             there = None
         if there and clones < _MOST_CLONES:
             return _remote(there, clones + 1) or _local(there)

@@ -78,10 +78,9 @@ class Signals:
     where it was not searched. `passage` and `phrase` are the greatest shares within a few sentences and within a
     clause, `around` is the coverage with its neighbours, `before` and `after` are those. `speaker_named` says
     whether the query names its speaker, `questions` and `questions_before` which share of it, and of what came before
-    it, are questions. `length` is in characters.
-    `rarest` (0–1) is how rare the
-    rarest of its words is beside a word that one memory holds, `identifier` the same of a name with digits or
-    punctuation that it holds as the query writes it.
+    it, are questions. `length` is in characters. `rarest` (0–1) is how rare the rarest of its words is beside a word
+    that one memory holds, `identifier` the same of a name with digits or punctuation that it holds as the query writes
+    it.
     """
 
     cosine: float = 0.0
