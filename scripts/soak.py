@@ -1,6 +1,7 @@
 """Endurance at full size: kill writers, crowd and kill a daemon, kill moves to another model, make random calls.
 
-The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own.
+The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own. It also
+runs the test cases that the suite leaves out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -116,12 +118,22 @@ def alike(place: Place, clock: Clock, chance: random.Random) -> int:
     return calls
 
 
+def cases(_place: Place, clock: Clock, _: random.Random) -> int:
+    """Run the further cases of the tests, which the whole run leaves out."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "full", str(TESTS)]
+    done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4_000:]
+    clock.progress.console.print(done.stdout.splitlines()[-1])
+    return 0
+
+
 KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "writers": writers,
     "moves": moves,
     "crowd": crowd,
     "callers": callers,
     "alike": alike,
+    "cases": cases,
 }
 
 

@@ -8,7 +8,7 @@ from daemons import Place
 
 def test_a_crowd_and_two_kills(place: Place) -> None:
     """Nothing acknowledged is lost, nothing is doubled, nobody sees an error, and one daemon is left."""
-    crowd = Crowd(clients=4, rounds=6, kills=2)
+    crowd = Crowd(clients=3, rounds=5, kills=2)
     check_crowd(place, crowd)
-    assert len(crowd.acknowledged) == 24
+    assert len(crowd.acknowledged) == 15
     assert len(set(crowd.killed)) == 2

@@ -23,6 +23,11 @@ from recollect.errors import DaemonUnreachable, StoreUnusable
 from recollect.store import store_lock
 
 
+def full(value: object) -> Any:
+    """Return a case that only scripts/soak runs."""
+    return pytest.param(value, marks=pytest.mark.full)
+
+
 def test_killed_in_mid_write(place: Place) -> None:
     """Clients that write while the daemon is killed start it again; nothing acknowledged is lost, nothing doubled."""
     place.pid()
@@ -81,7 +86,10 @@ def test_a_client_is_killed_in_mid_call(place: Place) -> None:
     assert all(check["well"] for check in place.json("doctor"))
 
 
-@pytest.mark.parametrize("what", ["dead", "ours", "garbage", "binary", "list", "strange", "closed", "port", "empty"])
+@pytest.mark.parametrize(
+    "what",
+    ["dead", "ours", "garbage", "strange", *(full(one) for one in ("binary", "list", "closed", "port", "empty"))],
+)
 def test_a_stale_runtime_file(common: Place, what: str) -> None:
     """Whatever an old daemon left behind, its pid dead or taken by another process, the next client starts anew."""
     common.remember(f"before {what}")
@@ -204,7 +212,7 @@ def test_it_runs_out_of_space(place: Place) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set before the command starts")
-@pytest.mark.parametrize("limit", [0, 300, 8192])
+@pytest.mark.parametrize("limit", [0, full(300), 8192])
 def test_no_space_to_start(place: Place, limit: int) -> None:
     """On a full disk the daemon cannot start, and the command says so with exit code 6."""
     said = place.execute("remember", "anything", code=6, limit=limit)

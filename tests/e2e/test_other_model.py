@@ -43,6 +43,7 @@ def test_a_daemon_serves_no_client_of_another_model(place: Place, other_model: s
     assert "Otto" in place.cli("recall", "build server")
 
 
+@pytest.mark.full
 def test_reindex_moves_a_store_to_another_model(make_place: Callable[..., Place], other_model: str) -> None:
     """Another model cannot open the store until reindex has embedded everything with it; then the first one cannot."""
     place = make_place(daemon=False)

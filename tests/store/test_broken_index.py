@@ -85,6 +85,10 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+FURTHER = {"database halved", "database empty", "graphs deleted", "graph halved", "metadata empty", "everything empty"}
+"""Kinds that only scripts/soak tries: each resembles one that is always tried."""
+
+
 def fill(parts: Any) -> dict[str, int]:
     """Store many memories in one namespace and a few in two others; return one id of each."""
     ids = {}
@@ -116,7 +120,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("template")
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(damage, id=name, marks=[pytest.mark.full] if name in FURTHER else [])
+        for name, damage in DAMAGES.items()
+    ],
+)
 def test_a_damaged_folder_is_built_again(
     open_parts: Callable[[], Any], template: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

@@ -207,7 +207,20 @@ def ill(app: Any, *, deep: bool) -> dict[str, Check]:
     return found
 
 
-@pytest.mark.parametrize("damage", TAMPERED.values(), ids=TAMPERED.keys())
+FURTHER = {"content and its hash", "trust", "unknown level", "namespace", "tag added", "fact deleted", "page of words"}
+FURTHER |= {"page of memory_trigram_data", "first page of vector", "text index overwritten", "triggers lost"}
+"""Kinds that only scripts/soak tries: each resembles one that is always tried."""
+
+
+def cases(kinds: dict[str, Damage]) -> list[Any]:
+    """Return the rows of a table as parameters."""
+    return [
+        pytest.param(damage, id=name, marks=[pytest.mark.full] if name in FURTHER else [])
+        for name, damage in kinds.items()
+    ]
+
+
+@pytest.mark.parametrize("damage", cases(TAMPERED))
 def test_tampering_is_named(filled: Path, settings: Settings, damage: Damage) -> None:
     """Whatever was changed by hand, the doctor names it, also in a quick look where that reads more than a sample."""
     damage.harm(filled)
@@ -291,7 +304,7 @@ def healed(settings: Settings, *, everything: bool = False) -> None:
         recollect.reindex(app, everything=everything)
 
 
-@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED.keys())
+@pytest.mark.parametrize("damage", cases(DAMAGED))
 def test_damage_is_named_and_mended(filled: Path, settings: Settings, damage: Damage) -> None:
     """Recall answers on what was damaged, or one sentence says what to do; after `reindex` the doctor finds nothing."""
     before = contents(filled)
