@@ -1,7 +1,7 @@
 """Endurance at full size: kill writers, crowd and kill a daemon, kill moves to another model, make random calls.
 
-The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own. It also
-runs the test cases that the suite leaves out.
+The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own.
+It also runs the test cases that the suite leaves out.
 """
 
 from __future__ import annotations
