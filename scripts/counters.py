@@ -16,6 +16,7 @@ DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors/chroma
 ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
 # Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
 HEAVY = {"chromadb": VECTORS, "alembic": MIGRATIONS, "detect_secrets": PACKAGE + "gate"}
+HEAVY["tomlkit"] = PACKAGE + "doors/clients/toml_text.py"
 HEAVY["dateparser"] = PACKAGE + "policy/periods.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown_sections.py")

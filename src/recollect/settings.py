@@ -145,6 +145,12 @@ def unknown_variables() -> list[str]:
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | _OURS_ELSEWHERE)
 
 
+def others_folder(name: str) -> Path | None:
+    """Return the folder that another program's variable names, None where it names none."""
+    text = os.environ.get(name, "").strip()
+    return Path(text) if Path(text).is_absolute() else None
+
+
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 
 

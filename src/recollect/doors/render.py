@@ -35,7 +35,12 @@ _STYLES = {"id": "bold", "labels": "dim"}
 
 def sanitized(text: str) -> str:
     """Return a text with a visible sign in place of each control character, and neutral, since agents read it too."""
-    return neutral(text.translate(_SIGNS))
+    return neutral(visible(text))
+
+
+def visible(text: str) -> str:
+    """Return a text with a visible sign in place of each control character."""
+    return text.translate(_SIGNS)
 
 
 def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str = "") -> None:

@@ -1,0 +1,159 @@
+"""The commands that register Recollect with agents, and take it out again: `install` and `uninstall`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from recollect.doors import exit_codes
+from recollect.doors.clients import passage
+from recollect.doors.clients.agents import Agent, Level, agent_named, agents
+from recollect.doors.clients.entry import new_entry
+from recollect.doors.clients.files import backup_of
+from recollect.doors.clients.installation import Change, apply, plan_install, plan_uninstall, snippet
+from recollect.doors.clients.registrations import found_agents, project_folder
+from recollect.doors.options import Json
+from recollect.doors.render import out, visible
+from recollect.errors import InvalidInput
+
+cli = typer.Typer()
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+Name = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of: {', '.join(agents())}.")]
+AtLevel = Annotated[Level, typer.Option("--level", help="For all your projects, or for this one, where others see it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the files without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
+
+
+@cli.command()
+def install(
+    ctx: typer.Context,
+    agent: Name = "",
+    level: AtLevel = Level.USER,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Only print the entry and the passage, for any agent; change nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Register Recollect with an agent: its MCP entry, and a passage on memory in its instruction file.
+
+    Shows the changes first, keeps a backup beside each file, and does nothing the second time.
+    """
+    root = project_folder()
+    if print_only:
+        known = agent_named(agent) if agent in agents() else None
+        _print(known, level, root, new_entry(ctx.obj, known.entry if known else {}), as_json)
+        return
+    if not agent:
+        here = ", ".join(one.name for one in found_agents(root)) or "none"
+        raise InvalidInput("agent", f"Missing agent: Name one of {', '.join(agents())}. Found here: {here}.")
+    known = agent_named(agent)
+    changes = plan_install(known, level, root, new_entry(ctx.obj, known.entry))
+    written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
+    sentences = installed(known, level, changes) if written else ["Nothing was changed."]
+    _show(known, level, changes, as_json, sentences, written=written)
+
+
+@cli.command()
+def uninstall(
+    agent: Name,
+    level: AtLevel = Level.USER,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Take out of an agent's files exactly what `install` put in. Memories stay."""
+    root, known = project_folder(), agent_named(agent)
+    changes, others = plan_uninstall(known, level, root)
+    written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
+    sentences = ["Nothing was changed."]
+    if written:
+        changed = [str(one.file) for one in changes if one.kind != "unchanged"]
+        place = "in this project" if level is Level.PROJECT else "at user level"
+        sentences = [
+            f"{known.title} is registered no more: {', '.join(changed)}."
+            if changed
+            else f"Nothing to do: {known.title} is not registered {place}."
+        ]
+    if others:
+        sentences.append(f"The passage on memory stays, as {', '.join(others)} reads it too.")
+    _show(known, level, changes, as_json, sentences, written=written)
+
+
+def carry_out(
+    changes: Sequence[Change], root: Path, level: Level, *, yes: bool, dry_run: bool = False, as_json: bool = False
+) -> bool:
+    """Show what changes, ask, and write it; return whether all is as it was planned.
+
+    Raises `InvalidInput` where nobody can be asked and `yes` was not given, and `typer.Abort` where the answer is no.
+    """
+    if all(one.kind == "unchanged" for one in changes):
+        return True
+    if not as_json:
+        _show_diff(changes)
+    if dry_run:
+        return False
+    if not yes:
+        if as_json or not interactive():
+            raise InvalidInput("yes", "Nothing was changed, as nobody can be asked here: add `--yes`, or `--dry-run`.")
+        typer.confirm("Write these changes?", abort=True, err=True)
+    apply(changes, root, level)
+    return True
+
+
+def interactive() -> bool:
+    """Say whether there is somebody to ask."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str]:
+    """Return the sentences on an agent that is registered now."""
+    entry, *passages = changes
+    place = "this project" if level is Level.PROJECT else "all projects"
+    before = "Nothing to do: " if all(one.kind == "unchanged" for one in changes) else ""
+    read = f", and reads on memory in {passages[0].file}" if passages else ""
+    sentences = [f"{before}{agent.title} is registered for {place} in {entry.file}{read}."]
+    if advice := agent.places[level].advice:
+        sentences.append(advice)
+    if not before:
+        if backups := [str(backup_of(one.file)) for one in changes if one.kind == "changed" and one.keep is not None]:
+            sentences.append(f"Backups: {', '.join(backups)}.")
+        sentences.append(f"Restart {agent.title}, then ask: what do you remember about this project?")
+    return sentences
+
+
+def told(changes: Sequence[Change]) -> list[dict[str, str]]:
+    """Return changes as JSON tells them."""
+    return [{"file": str(one.file), "what": one.what, "change": one.kind, "diff": one.diff} for one in changes]
+
+
+def _show(
+    agent: Agent, level: Level, changes: Sequence[Change], as_json: bool, sentences: list[str], *, written: bool
+) -> None:
+    body: dict[str, Any] = {"agent": agent.name, "level": str(level), "written": written, "changes": told(changes)}
+    exit_codes.show(body | {"message": " ".join(sentences)}, as_json, *sentences)
+
+
+def _show_diff(changes: Sequence[Change]) -> None:
+    for one in changes:
+        for line in one.diff.splitlines():
+            out.print(Text(visible(line), style=_STYLES.get(line[:1], "")), soft_wrap=True)
+
+
+def _print(agent: Agent | None, level: Level, root: Path, entry: dict[str, Any], as_json: bool) -> None:
+    """Print what an agent needs to be told; for one that is not known, in the form that most clients read."""
+    text = snippet(agent, entry)
+    file = str(agent.config(level, root)) if agent else "the client's MCP configuration"
+    reads = agent.instructions(level, root) if agent else None
+    body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": passage.BLOCK}
+    where = str(reads or "the file or setting with the agent's instructions")
+    sentences = (f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{passage.BLOCK.rstrip()}")
+    exit_codes.show(body, as_json, *sentences)

@@ -1,0 +1,106 @@
+"""The table of agents (`agents.toml`): where each reads its MCP servers and its instructions, and who is here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.errors import InvalidInput
+from recollect.settings import others_folder
+
+_VARIABLE: Final = re.compile(r"\$\{(\w+):-([^}]*)\}")
+
+
+class Level(StrEnum):
+    """Where an agent is told of Recollect: for all projects of a user, or in one project."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The files of an agent at one level, as `agents.toml` writes paths."""
+
+    config: str
+    instructions: tuple[str, ...] = ()
+    new: str = ""
+    head: str = ""
+    signs: tuple[str, ...] = ()
+    per_project: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A program that runs agents: how its configuration is written, and where it lies."""
+
+    name: str
+    title: str
+    servers: tuple[str, ...]
+    places: dict[Level, Place]
+    programs: tuple[str, ...]
+    format: str = "json"
+    entry: dict[str, Any] = field(default_factory=dict)
+    folder: str = ""
+
+    def config(self, level: Level, root: Path) -> Path:
+        """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
+        return self._path(self.places[level].config, root)
+
+    def instructions(self, level: Level, root: Path) -> Path | None:
+        """Return the instruction file that the agent reads, or would read; None where it reads no file."""
+        place = self.places[level]
+        known = [self._path(one, root) for one in place.instructions]
+        there = next((one for one in known if one.is_file()), None)
+        return there or (self._path(place.new, root) if place.new else None)
+
+    def present(self, level: Level, root: Path) -> bool:
+        """Say whether somebody uses the agent on this machine, or in this project."""
+        if any(self._path(one, root).exists() for one in self.places[level].signs):
+            return True
+        return level is Level.USER and any(shutil.which(one) for one in self.programs)
+
+    def _path(self, text: str, root: Path) -> Path:
+        def given(found: re.Match[str]) -> str:
+            return str(others_folder(found[1]) or found[2])
+
+        expanded = _VARIABLE.sub(given, text.replace("{folder}", self.folder))
+        return root / (Path.home() / expanded.removeprefix("~").lstrip("/") if expanded[0] == "~" else Path(expanded))
+
+
+@cache
+def agents() -> dict[str, Agent]:
+    """Return all agents of the table by their names."""
+    table = tomllib.loads(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
+    return {name: _agent(name, found) for name, found in table.items()}
+
+
+def agent_named(name: str) -> Agent:
+    """Return the agent of this name; raise `InvalidInput`, which lists all of them, for another."""
+    found = agents().get(name.strip().lower())
+    if found is None:
+        known = ", ".join(agents())
+        raise InvalidInput(
+            "agent", f"Unknown agent: {name}. Known: {known}. For any other: `recollect install --print`."
+        )
+    return found
+
+
+def _agent(name: str, found: dict[str, Any]) -> Agent:
+    folders = found.pop("folder", {})
+    places = {level: _place(found.pop(level)) for level in Level}
+    lists: dict[str, Any] = {one: tuple(found.pop(one)) for one in ("servers", "programs")}
+    return Agent(name=name, places=places, folder=folders.get(sys.platform, folders.get("linux", "")), **lists, **found)
+
+
+def _place(found: dict[str, Any]) -> Place:
+    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
+    return Place(**fields)

@@ -1,0 +1,78 @@
+"""The entry of an MCP configuration that starts Recollect, and how an entry that is there already is kept."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.errors import InvalidInput
+from recollect.settings import Settings, variable
+
+NAME: Final = "recollect"
+_ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
+
+Entry = dict[str, Any]
+
+
+def this_program() -> Path:
+    """Return the absolute path of the `recollect` that runs; raise `InvalidInput` where there is none to name."""
+    started = Path(sys.argv[0]).absolute() if sys.argv[0] else Path()
+    if started.stem == NAME and started.is_file():
+        return started
+    if found := shutil.which(NAME, path=str(Path(sys.executable).parent)) or shutil.which(NAME):
+        return Path(found).absolute()
+    raise InvalidInput("command", f"No program `{NAME}` is to be found beside {sys.executable}; install the package.")
+
+
+def new_entry(settings: Settings, extra: Mapping[str, Any]) -> Entry:
+    """Return the entry that starts this program with the settings that were given, but for the project's name.
+
+    A client that is started from a desktop knows nothing of the shell's variables, so they stand in the entry.
+    """
+    given = sorted(settings.model_fields_set - {"project"})
+    variables = {variable(name): _text(getattr(settings, name)) for name in given}
+    entry = {**extra, "command": str(this_program()), "args": ["mcp"]}
+    return entry | {"env": variables} if variables else entry
+
+
+def merged(old: object, new: Entry) -> Entry:
+    """Return an entry that starts what `new` starts, with all else that somebody put into `old`.
+
+    One that names an address stays as it is: that Recollect runs elsewhere.
+    """
+    if not isinstance(old, dict):
+        return new
+    if by_address(old):
+        return old
+    known = {"command": new["command"]}
+    if not (isinstance(old.get("args"), list) and "mcp" in old["args"]):
+        known["args"] = new["args"]
+    if "env" in new:
+        before = old.get("env")
+        known["env"] = (before if isinstance(before, dict) else {}) | new["env"]
+    return old | known
+
+
+def by_address(entry: Mapping[str, Any]) -> str:
+    """Return the address that an entry names instead of a program, else an empty text."""
+    return next((str(entry[name]) for name in _ADDRESSES if entry.get(name)), "")
+
+
+def command_of(entry: Mapping[str, Any]) -> str:
+    """Return the program that an entry names, else an empty text."""
+    command = entry.get("command")
+    return str(command.get("path", "")) if isinstance(command, dict) else str(command or "")
+
+
+def name_in(servers: object) -> str:
+    """Return the name under which a table of servers has Recollect, or shall have it."""
+    found = servers if isinstance(servers, dict) else {}
+    ours = (name for name, one in found.items() if isinstance(one, dict) and Path(command_of(one)).stem == NAME)
+    return NAME if NAME in found else next(ours, NAME)
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)

@@ -1,0 +1,192 @@
+"""Edits one entry in JSON with comments, and leaves every other character of the text as it is.
+
+Comments and trailing commas become spaces in a copy of the same length. The standard library reads that copy and tells
+where each value begins and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_SINGLE: Final = re.compile(r'\[\n\s*("(?:\\.|[^"\\])*")\n\s*\]')  # a list of one text fits its line
+_INDENT: Final = re.compile(r"\n([ \t]+)\S")
+
+
+class _Member(NamedTuple):
+    name: str
+    start: int
+    value: int
+    end: int
+    comma: int | None
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read JSON with comments and trailing commas; nothing but these is an empty object. Raises `ValueError`."""
+    plain = _plain(text)
+    try:
+        found = json.loads(plain) if plain.strip() else {}
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it holds no object")
+    return found
+
+
+def put(text: str, path: Sequence[str], name: str, value: object) -> str:
+    """Return the text with `value` under `name` in the object at `path`, made where it is not there.
+
+    Raises `ValueError` where the text cannot be read or something else stands in the way.
+    """
+    plain, unit = _plain(text), _unit(text)
+    if not plain.strip():
+        text += "\n" if text.strip() and not text.endswith("\n") else ""
+        return text + _render(_nested([*path, name], value), unit, 0, _newline(text)) + _newline(text)
+    parse(text)
+    start, names = plain.index("{"), [*path, name]
+    for depth, key in enumerate(names):
+        found = _named(plain, start, key)
+        if found is None:
+            return _insert(text, plain, start, key, _nested(names[depth + 1 :], value), unit, depth)
+        if depth == len(path):
+            return text[: found.value] + _render(value, unit, depth + 1, _newline(text)) + text[found.end :]
+        if plain[found.value] != "{":
+            raise ValueError(f"`{key}` is no object")
+        start = found.value
+    return text
+
+
+def drop(text: str, path: Sequence[str], name: str) -> str:
+    """Return the text without `name` in the object at `path`, and without objects on the path that held nothing else.
+
+    Raises `ValueError` where the text cannot be read or has no such name.
+    """
+    parse(text)
+    plain = _plain(text)
+    starts = [plain.index("{")]
+    for key in path:
+        found = _named(plain, starts[-1], key)
+        if found is None or plain[found.value] != "{":
+            raise ValueError(f"there is no `{key}`")
+        starts.append(found.value)
+    names, cut = [*path, name], len(path)
+    while cut and len(_members(plain, starts[cut])) == 1 and _only(text, plain, starts[cut]):
+        cut -= 1
+    return _without(text, plain, starts[cut], names[cut])
+
+
+def _only(text: str, plain: str, start: int) -> bool:
+    """Say whether an object of one member holds no comment beside it."""
+    [one] = _members(plain, start)
+    beside = text[start + 1 : one.start] + text[one.end : _end(plain, start)]
+    return not beside.replace(",", "").strip()
+
+
+def _without(text: str, plain: str, start: int, name: str) -> str:
+    members = _members(plain, start)
+    index, one = next((i, one) for i, one in enumerate(members) if one.name == name)
+    bare = _without_comments(text)
+    after = _skip(bare, one.end)
+    stop = after + 1 if bare[after] == "," else one.end
+    if stop == one.end and index:  # the comma before it would be left over
+        comma = members[index - 1].comma or 0
+        begin, stop = _whole_lines(text, one.start, stop)
+        return text[:comma] + text[comma + 1 : begin] + text[stop:]
+    begin, stop = _whole_lines(text, one.start, stop)
+    rest = text[:begin] + text[stop:]
+    end = _end(_plain(rest), start) if len(members) == 1 else start
+    return rest[: start + 1] + rest[end:] if end > start and not rest[start + 1 : end].strip() else rest
+
+
+def _whole_lines(text: str, begin: int, stop: int) -> tuple[int, int]:
+    """Return the span that goes: whole lines where nothing else stands on them."""
+    line = text.rfind("\n", 0, begin) + 1
+    end = text.find("\n", stop)
+    if end >= 0 and not text[line:begin].strip() and not text[stop:end].strip():
+        return line, end + 1
+    while text[stop : stop + 1] in (" ", "\t"):
+        stop += 1
+    return begin, stop
+
+
+def _insert(text: str, plain: str, start: int, name: str, value: object, unit: str, depth: int) -> str:
+    """Put a member first into the object that begins at `start`; an object on one line stays on one line."""
+    newline, end, members = _newline(text), _end(plain, start), _members(plain, start)
+    inner = text[start + 1 : end]
+    key = f"{json.dumps(name, ensure_ascii=False)}: "
+    if members and "\n" not in inner:
+        return f"{text[: start + 1]}{key}{json.dumps(value, ensure_ascii=False)}, {text[start + 1 :].lstrip(' ')}"
+    item = newline + unit * (depth + 1) + key + _render(value, unit, depth + 1, newline)
+    if members:
+        line = inner[: inner.index("\n")].rstrip("\r")
+        if not plain[start + 1 : start + 1 + len(line)].strip():  # a comment after the brace stays there
+            at = start + 1 + len(line)
+            return text[:at] + item + "," + text[at:]
+        return text[: start + 1] + item + "," + newline + unit * (depth + 1) + text[start + 1 :].lstrip(" \t")
+    tail = inner if "\n" in inner else (inner if inner.strip() else "") + newline + unit * depth
+    return text[: start + 1] + item + tail + text[end:]
+
+
+def _members(plain: str, start: int) -> list[_Member]:
+    """Return the members of the object that begins at `start`."""
+    decoder, found, at = json.JSONDecoder(), list[_Member](), _skip(plain, start + 1)
+    while plain[at] != "}":
+        name, end = decoder.raw_decode(plain, at)
+        value = _skip(plain, _skip(plain, end) + 1)
+        _, stop = decoder.raw_decode(plain, value)
+        after = _skip(plain, stop)
+        comma = after if plain[after] == "," else None
+        found.append(_Member(name, at, value, stop, comma))
+        at = after if comma is None else _skip(plain, after + 1)
+    return found
+
+
+def _named(plain: str, start: int, name: str) -> _Member | None:
+    found = [one for one in _members(plain, start) if one.name == name]
+    if len(found) > 1:
+        raise ValueError(f"`{name}` stands there twice")
+    return found[0] if found else None
+
+
+def _end(plain: str, start: int) -> int:
+    """Return where the brace stands that closes the object which begins at `start`."""
+    members = _members(plain, start)
+    return _skip(plain, members[-1].end if members else start + 1)
+
+
+def _nested(names: Sequence[str], value: object) -> object:
+    for name in reversed(names):
+        value = {name: value}
+    return value
+
+
+def _render(value: object, unit: str, depth: int, newline: str) -> str:
+    lines = _SINGLE.sub(r"[\1]", json.dumps(value, ensure_ascii=False, indent=unit)).split("\n")
+    return (newline + unit * depth).join(lines)
+
+
+def _unit(text: str) -> str:
+    found = _INDENT.search(_without_comments(text))
+    return found[1] if found else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _without_comments(text: str) -> str:
+    return _COMMENT.sub(lambda one: one[1] or re.sub(r"[^\r\n]", " ", one[0]), text)
+
+
+def _plain(text: str) -> str:
+    return _LAST_COMMA.sub(lambda one: one[1] or " ", _without_comments(text))

@@ -1,0 +1,101 @@
+"""Edits one table in TOML, and leaves comments, order and every other line as they are."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Read TOML; raise `ValueError` where it is damaged."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def put(text: str, path: Sequence[str], name: str, value: Mapping[str, Any]) -> str:
+    """Return the text with `value` as the table `name` below `path`: at the end, or in the place of the one there.
+
+    Raises `ValueError` where the text cannot be read or something else stands in the way.
+    """
+    here = parse(text)
+    for key in path:
+        here = here.get(key, {})
+        if not isinstance(here, dict):
+            raise ValueError(f"`{key}` is no table")
+    if name not in here:
+        lines = _lines([*path, name], value)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        ended = text if not text or text.endswith("\n") else text + newline
+        added = ended + (newline if ended else "") + lines.replace("\n", newline)
+        if _reads(added):
+            return added
+    return _replaced(text, path, name, value, here.get(name))
+
+
+def drop(text: str, path: Sequence[str], name: str) -> str:
+    """Return the text without the table `name` below `path`; raise `ValueError` where there is none."""
+    import tomlkit
+
+    here: Any = parse(text)
+    for key in [*path, name]:
+        if not isinstance(here, dict) or key not in here:
+            raise ValueError(f"there is no `{key}`")
+        here = here[key]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = _lines([*path, name], here).replace("\n", newline)
+    for known in (newline + lines, lines):
+        if known in text:
+            return text.replace(known, "", 1)
+    document = tomlkit.parse(text)
+    table: Any = document
+    for key in path:
+        table = table[key]
+    del table[name]
+    return tomlkit.dumps(document)
+
+
+def _lines(names: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Write a table as TOML, tables within it on one line each."""
+    import tomlkit
+
+    rows = [f"{tomlkit.key(key).as_string()} = {_inline(one)}" for key, one in value.items()]
+    header = ".".join(tomlkit.key(one).as_string() for one in names)
+    return "\n".join([f"[{header}]", *rows]) + "\n"
+
+
+def _inline(value: object) -> str:
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update(value)
+        return table.as_string()
+    return tomlkit.item(value).as_string()
+
+
+def _replaced(text: str, path: Sequence[str], name: str, value: Mapping[str, Any], old: Any) -> str:
+    """Change only the keys of a table that differ."""
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    table: Any = document
+    for key in path:
+        table = table[key]
+    if not isinstance(old, dict):
+        table[name] = value
+        return tomlkit.dumps(document)
+    for key, one in value.items():
+        if old.get(key) != one:
+            table[name][key] = one
+    return tomlkit.dumps(document)
+
+
+def _reads(text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
