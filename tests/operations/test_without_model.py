@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import pytest
@@ -12,7 +13,7 @@ from recollect import App, Draft, Get, Query, get_memory, recall, remember
 from recollect.domain.enums import FactType
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
-from recollect.operations.embed import embed_pending
+from recollect.operations.embed import embed_pending, wait_for_model
 from recollect.ports.models import Embedder
 
 
@@ -35,6 +36,10 @@ class NotLoadedYet:
     def read(self, texts: Sequence[str], kind: str = "document") -> None:
         """Fail: there are no weights."""
         raise AssertionError("a model that is not loaded cannot read")
+
+    def queries_first(self) -> AbstractContextManager[None]:
+        """Hold up nothing: nothing is read."""
+        return nullcontext()
 
     def spans(self, text: str) -> None:
         """Fail: there is no tokenizer."""
@@ -132,3 +137,25 @@ def test_the_stand_in_has_what_a_model_has() -> None:
     """The stand-in for the model offers what the port promises."""
     promised = {name for name in vars(Embedder) if not name.startswith("_")}
     assert promised <= {*vars(NotLoadedYet), *NotLoadedYet.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(("waiting", "patient"), [(0, True), (8, True), (9, False)])
+def test_nobody_waits_for_many_memories(app: App, waiting: int, patient: bool) -> None:
+    """A recall waits a moment until the few memories that waited for the model are embedded, never for many."""
+    without = cold(app)
+    for number in range(waiting):
+        remember(without, Draft(content=f"Ship number {number} leaves the harbour"), ADA)
+    waits: list[float] = []
+
+    class Embedding:
+        """The real model, loaded, while what waited for it is embedded."""
+
+        def wait(self, seconds: float) -> bool:
+            waits.append(seconds)
+            return False
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(app.embedder, name)
+
+    assert wait_for_model(replace(app, embedder=Embedding()))
+    assert waits == [0.0, 2.0] if patient else waits == [0.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from recollect.policy.text.chunk import chunk
+from recollect.ports.app import App
 from recollect.ports.models import Embedder
 from recollect.ports.storage import Chunk, Records
 
@@ -13,6 +14,8 @@ _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is neare
 _OVERLAP = 16
 _READ = 16  # chunks in one call of the model: more take no less time each, and their tokens' rows more memory
 _BATCH = 64
+_PATIENCE = 2.0  # seconds: a warm start loads the model in less
+_FEW = 8
 
 
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
@@ -46,6 +49,17 @@ def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bo
             records.store_vectors(one, chunks_of(embedder, one.content))
         if not more(len(waiting)):
             break
+
+
+def wait_for_model(app: App) -> bool:
+    """Wait a moment for the embedding model, and for the few memories that waited for it; return whether it is ready.
+
+    Where many memories wait nobody waits for them: they are found by their words meanwhile.
+    """
+    model = app.embedder
+    if not model.ready or not (model.wait(0.0) or len(app.records.unembedded(_FEW + 1)) > _FEW):
+        model.wait(_PATIENCE)
+    return model.ready
 
 
 def stamps_of(embedder: Embedder) -> dict[str, str]:

@@ -26,7 +26,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     0 has no floor: it asks for everything that passes, the best first. What could not be searched stands in the
     notes; it is never an error.
     """
-    with app.records.snapshot():
+    with app.embedder.queries_first(), app.records.snapshot():
         view = view_of(app, query, caller)
         ranking = ranking_of(app, query, view)
         recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)

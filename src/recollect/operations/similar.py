@@ -5,6 +5,7 @@ from __future__ import annotations
 from recollect.domain.requests import Caller, FindSimilar
 from recollect.domain.results import Similar
 from recollect.errors import InvalidInput, ModelUnusable, NotFound
+from recollect.operations.embed import wait_for_model
 from recollect.operations.visibility import parse_id, unfiltered, view_of
 from recollect.ports.app import App
 
@@ -22,8 +23,7 @@ def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar
     view = view_of(app, request, caller)
     memory_id = parse_id(request.id) if request.id is not None else None
     text = request.content if request.content is not None else _content(app, request, caller, memory_id)
-    app.embedder.wait(2.0)
-    if not app.embedder.ready:
+    if not wait_for_model(app):
         why = app.embedder.failure or "it is still loading."
         raise ModelUnusable(f"Similarity search needs the embedding model: {why}")
     threshold = app.embedder.card.similar if request.threshold is None else request.threshold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -64,6 +65,9 @@ class Embedder(Loadable, Protocol):
 
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return the vector and the token embeddings of each text, in order."""
+
+    def queries_first(self) -> AbstractContextManager[None]:
+        """Hold up the embedding of documents, whose batches would slow a query down, until the block ends."""
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token of `text`, uncut, without special tokens."""

@@ -13,8 +13,8 @@ from recollect.domain.search import ModelCard
 from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
 from recollect.engines.embedding.tokens import Tokens
+from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.late_interaction import make_reading
-from recollect.engines.loading import LazyModel
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recollect.ports.models import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
+_TOKENS: Final = 256  # in one batch: more take no less time each, and a query waits for the batch that runs
 _MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone
 
 
@@ -31,10 +32,8 @@ class _Loaded(NamedTuple):
     tokens: Tokens
 
 
-class OnnxEmbedder(LazyModel[_Loaded]):
+class OnnxEmbedder(EmbeddingModel[_Loaded]):
     """Embeds on the CPU; loads at the first need and may be used by many threads at once."""
-
-    kind = "embedding model"
 
     def __init__(
         self, card: ModelCard, models_dir: Path | None, cache_dir: Path, *, threads: int | None = None
@@ -63,6 +62,8 @@ class OnnxEmbedder(LazyModel[_Loaded]):
         ids = [one.ids for one in tokenized]
         found: dict[int, TokenEmbeddings] = {}
         for batch in _batches(ids):
+            if kind == "document":
+                self._give_way()
             vectors, hidden = _run(model.session, [ids[index] for index in batch])
             for index, vector, states in zip(batch, vectors, hidden, strict=True):
                 found[index] = make_reading(vector, states[tokenized[index].places], tokenized[index].spans)
@@ -90,8 +91,14 @@ class OnnxEmbedder(LazyModel[_Loaded]):
 def _batches(ids: list[list[int]]) -> Iterator[list[int]]:
     """Put together what is about as long, since a batch costs what its longest costs."""
     by_length = sorted(range(len(ids)), key=lambda index: len(ids[index]))
-    for start in range(0, len(by_length), _BATCH):
-        yield by_length[start : start + _BATCH]
+    start = 0
+    while start < len(by_length):
+        # The longest comes last, so that a batch grows while it fits with the length of its next.
+        end = start + 1
+        while end < min(len(by_length), start + _BATCH) and len(ids[by_length[end]]) * (end + 1 - start) <= _TOKENS:
+            end += 1
+        yield by_length[start:end]
+        start = end
 
 
 def _run(session: InferenceSession, ids: list[list[int]]) -> list[Matrix]:

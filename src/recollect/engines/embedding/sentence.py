@@ -14,6 +14,7 @@ import numpy as np
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
+from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.embedding.weights import (
     WEIGHTS,
     check_weights,
@@ -23,7 +24,6 @@ from recollect.engines.embedding.weights import (
     local_folder,
 )
 from recollect.engines.late_interaction import make_reading
-from recollect.engines.loading import LazyModel
 from recollect.engines.opening import need_library, open_embedding
 from recollect.errors import ModelUnusable
 
@@ -42,10 +42,8 @@ class _Loaded(NamedTuple):
     card: ModelCard
 
 
-class SentenceTransformersEmbedder(LazyModel[_Loaded]):
+class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
     """Embeds with a model that has no ONNX card; loads at the first need and may be used by many threads at once."""
-
-    kind = "embedding model"
 
     def __init__(self, model: str, models_dir: Path | None = None) -> None:
         super().__init__()
@@ -73,6 +71,8 @@ class SentenceTransformersEmbedder(LazyModel[_Loaded]):
         found: dict[int, TokenEmbeddings] = {}
         for start in range(0, len(by_length), _BATCH):
             batch = by_length[start : start + _BATCH]
+            if kind == "document":
+                self._give_way()
             with self._encoding:
                 features = encode(
                     [plain(texts[index]) for index in batch],

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from recollect.domain.search import RankingRow, View
+from recollect.operations.embed import wait_for_model
 from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.operations.query.spelling_expansion import expansions, joined_words
 from recollect.policy import rank
@@ -32,7 +33,6 @@ _NO_VECTORS = {
     "moved": "the store has just switched to another embedding model.",
     "unreadable": "the stored vectors are damaged; run `recollect reindex`.",
 }
-_PATIENCE = 2.0  # seconds: a warm start loads the model in less
 _MOST_TERMS = 16
 _COMMON = 0.2  # share of a large store; a word in more memories than that tells little
 _LARGE = 2_000
@@ -226,8 +226,7 @@ def _embedded(
 
 def _unsearchable(app: App, query: ParsedQuery) -> str:
     """Return why the vectors cannot be searched, an empty string where they can."""
-    app.embedder.wait(_PATIENCE)
-    if not app.embedder.ready:
+    if not wait_for_model(app):
         return app.embedder.failure or "the embedding model is still loading."
     if not (app.embedder.card.multilingual or is_latin(query.model_text)):
         return "the model does not support this writing system."
