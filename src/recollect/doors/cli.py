@@ -12,7 +12,7 @@ import typer
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Forget, Get, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
-from recollect.doors import cli_clients, cli_model, cli_project, cli_transfer, cli_upkeep, exit_codes, render
+from recollect.doors import cli_clients, cli_init, cli_model, cli_project, cli_transfer, cli_upkeep, exit_codes, render
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
@@ -170,6 +170,7 @@ cli.add_typer(cli_upkeep.cli)
 cli.add_typer(cli_transfer.cli)
 cli.add_typer(cli_project.cli)
 cli.add_typer(cli_clients.cli)
+cli.add_typer(cli_init.cli)
 cli.add_typer(cli_model.cli, name="model")
 
 

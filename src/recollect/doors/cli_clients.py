@@ -76,7 +76,7 @@ def uninstall(
     written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = ["Nothing was changed."]
     if written:
-        changed = [str(one.file) for one in changes if one.kind != "unchanged"]
+        changed = [_short(one.file) for one in changes if one.kind != "unchanged"]
         place = "in this project" if level is Level.PROJECT else "at user level"
         sentences = [
             f"{known.title} is registered no more: {', '.join(changed)}."
@@ -119,12 +119,14 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     entry, *passages = changes
     place = "this project" if level is Level.PROJECT else "all projects"
     before = "Nothing to do: " if all(one.kind == "unchanged" for one in changes) else ""
-    read = f", and reads on memory in {passages[0].file}" if passages else ""
-    sentences = [f"{before}{agent.title} is registered for {place} in {entry.file}{read}."]
+    read = f", and told about memory in {_short(passages[0].file)}" if passages else ""
+    sentences = [f"{before}{agent.title} is registered for {place} in {_short(entry.file)}{read}."]
     if advice := agent.places[level].advice:
         sentences.append(advice)
     if not before:
-        if backups := [str(backup_of(one.file)) for one in changes if one.kind == "changed" and one.keep is not None]:
+        if backups := [
+            _short(backup_of(one.file)) for one in changes if one.kind == "changed" and one.keep is not None
+        ]:
             sentences.append(f"Backups: {', '.join(backups)}.")
         sentences.append(f"Restart {agent.title}, then ask: what do you remember about this project?")
     return sentences
@@ -133,6 +135,12 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
 def told(changes: Sequence[Change]) -> list[dict[str, str]]:
     """Return changes as JSON tells them."""
     return [{"file": str(one.file), "what": one.what, "change": one.kind, "diff": one.diff} for one in changes]
+
+
+def _short(file: Path) -> str:
+    """Return a path as people write it."""
+    home = Path.home()
+    return f"~/{file.relative_to(home).as_posix()}" if file.is_relative_to(home) else str(file)
 
 
 def _show(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sqlite3
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
@@ -16,6 +17,7 @@ import typer
 import recollect
 from recollect.domain.results import Check
 from recollect.doors import exit_codes, render
+from recollect.doors.clients import registrations
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.operations import opened
@@ -167,7 +169,12 @@ def mcp(
 
 def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     """Return the report, one check for each part; also when the store cannot be opened."""
-    checks = [_versions(), _settings(settings)]
+    checks = [
+        _versions(),
+        _settings(settings),
+        *registrations.checks(registrations.project_folder()),
+        _daemon(settings),
+    ]
     try:
         with opened(settings, model=False) as run:
             return [*checks, Check("store", True, str(settings.folder)), *run("doctor", deep=deep)]
@@ -190,6 +197,16 @@ def _settings(settings: Settings) -> Check:
     if unknown := unknown_variables():
         return Check("settings", False, f"unknown: {', '.join(unknown)}", "Check the spelling: README lists them all.")
     return Check("settings", True, seen)
+
+
+def _daemon(settings: Settings) -> Check:
+    """Tell of a running daemon which version it is; one that does not answer shows in the check of the store."""
+    with suppress(DaemonUnreachable):
+        if (client := launch.running(settings)) is not None:
+            theirs, ours = client.runtime.version, version("recollect")
+            seen = f"recollect {theirs}, process {client.runtime.pid}, since {client.runtime.since}"
+            return Check("daemon", theirs == ours, seen, "Run `recollect stop`: the next command starts this version.")
+    return Check("daemon", True, "none is running")
 
 
 def _reindex(settings: Settings, report: Report, *, everything: bool) -> int:

@@ -104,8 +104,9 @@ def test_the_command_says_what_it_did(typing: Typed, home: Path) -> None:
     """It names file and backup, says that nothing is to do the second time, and what went."""
     (home / ".claude.json").write_text("{}")
     first = typing("install", "claude-code", "--yes").out
-    assert f"Claude Code is registered for all projects in {home / '.claude.json'}, and reads on memory in" in first
-    assert f"Backups: {home / '.claude.json.recollect-backup'}." in first
+    told = "Claude Code is registered for all projects in ~/.claude.json, and told about memory in ~/.claude/CLAUDE.md."
+    assert told in first
+    assert "Backups: ~/.claude.json.recollect-backup." in first
     assert typing("install", "claude-code").out.startswith("Nothing to do: Claude Code is registered")
     body = typing("uninstall", "claude-code", "--yes", "--json").json
     assert [one["change"] for one in body["changes"]] == ["changed", "deleted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from typing import Any, Final
 from recollect.domain.results import Check
 from recollect.doors.clients import files
 from recollect.doors.clients.agents import Agent, Level, agents
-from recollect.doors.clients.entry import by_address, command_of, name_in, this_program
+from recollect.doors.clients.entry import by_address, command_of, name_in
 from recollect.doors.clients.installation import FORMATS, found_entry
 from recollect.errors import InvalidInput
 from recollect.projects import checkout_of
@@ -34,8 +35,11 @@ class Registration:
 
 def project_folder() -> Path:
     """Return the root of the checkout around the working folder, else that folder."""
-    here = Path.cwd()
-    return checkout_of(here) or here
+    try:
+        here = Path.cwd()
+        return checkout_of(here) or here
+    except OSError:  # the working folder is gone, or may not be looked at
+        return Path.home()
 
 
 def registrations(root: Path) -> list[Registration]:
@@ -62,10 +66,10 @@ def checks(root: Path) -> list[Check]:
 
 def program_version(program: Path) -> str:
     """Return the version of a `recollect` by what is installed beside it, an empty text where it cannot be seen."""
-    if program.resolve() == this_program().resolve():
-        return version("recollect")
     base = program.resolve().parent.parent
-    for packages in (*base.glob("lib/python*/site-packages"), base / "Lib" / "site-packages"):
+    if base == Path(sys.prefix).resolve():
+        return version("recollect")
+    for packages in (*base.glob("lib/python*/*-packages"), base / "Lib" / "site-packages"):
         names = (_METADATA.fullmatch(one.name) for one in packages.glob("recollect-*.dist-info"))
         if found := next(filter(None, names), None):
             return found[1]
