@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 import aged
+import answer_sizes
 import calibration
 import plot
 import recollect
@@ -164,7 +166,11 @@ def settings_of(home: Path, one: Set) -> Settings:
 
 
 def run(
-    folders: list[Path], json_file: Path | None, plot_file: Path | None, calibration_file: Path | None, at_age: bool
+    folders: list[Path],
+    json_file: Path | None,
+    plot_file: Path | None,
+    calibration_file: Path | None,
+    instead: ModuleType | None,
 ) -> None:
     for path in filter(None, (json_file, plot_file, calibration_file)):
         if not path.resolve().parent.is_dir():
@@ -175,8 +181,8 @@ def run(
     rows: list[dict[str, Any]] = []
     samples = []
     with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
-        if at_age:
-            aged.show([aged.measured(one, settings_of(Path(home), one)) for one in sets])
+        if instead is not None:
+            instead.show([instead.measured(one, settings_of(Path(home), one)) for one in sets])
             return
         for one in sets:
             foreign = calibration.foreign(one, sets) if calibration_file else None
@@ -215,10 +221,13 @@ def main(
             "--aged", help="Instead store each memory at its own date, and ask at once, 60 and 700 days later."
         ),
     ] = False,
+    sizes: Annotated[
+        bool, typer.Option("--sizes", help="Instead ask through the tool `memory`, and count the answers' tokens.")
+    ] = False,
 ) -> None:
     """Store each set in a new store, ask its questions, and print what came back beside full text, vectors and RRF."""
     try:
-        run(folders, json_file, plot_file, calibration_file, at_age)
+        run(folders, json_file, plot_file, calibration_file, aged if at_age else answer_sizes if sizes else None)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

@@ -21,6 +21,8 @@ REQUESTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("recall", {"query": "quokka of the harbour", "min_score": 0.0}),
     ("recall", {"query": "quokka of the harbour", "min_score": 0.0, "max_tokens": 500}),
     ("recall", {"query": "xqzvw"}),
+    ("recall_compact", {"query": "quokka of the harbour", "min_score": 0.0}),
+    ("recall_compact", {"query": "xqzvw"}),
     ("search_memories", {"query": "mast", "min_score": 0.0}),
     ("memory_recall", {"query": "quokka of the harbour"}),
     ("get_memory", {"id": "2"}),

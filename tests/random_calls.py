@@ -182,7 +182,7 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     **dict.fromkeys(("remember", "store_memory"), Maker.draft),
     "memory_store": lambda make: {"content": make.text()} | make.some(("id", make.id)),
     "memory_remember": lambda make: {"content": make.text(), "category": make.chance.choice(("profile", "case"))},
-    **dict.fromkeys(("recall", "search_memories", "memory_recall"), _query),
+    **dict.fromkeys(("recall", "recall_compact", "search_memories", "memory_recall"), _query),
     **dict.fromkeys(("forget", "delete_memory", "get_memory", "restore", "history", "forget_fact"), _by_id),
     "memory_forget": lambda make: _by_id(make) | {"hard": make.chance.random() < 0.3},
     "update_memory": _changed,

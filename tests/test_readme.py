@@ -79,7 +79,6 @@ def test_readme_tool_calls_answer_as_shown(app: App) -> None:
     assert memory_tool.call(app, remember["arguments"], ADA).texts[0] in README
     found = json.loads(memory_tool.call(app, recall["arguments"], ADA).texts[0])
     assert [list(one) for one in found] == [list(one) for one in shown]
-    assert [list(one["why"]) for one in found] == [list(one["why"]) for one in shown]
     assert found[0]["content"] == shown[0]["content"]
     assert config["mcpServers"]["recollect"]["args"] == ["mcp"]
 

@@ -122,7 +122,8 @@ def test_forget(typed: Typed, settings: Settings) -> None:
     """Forgetting says so; where there is nothing to forget it says so with exit code 4."""
     stock(settings)
     gone = typed("forget", "1", "--json")
-    assert (gone.code, gone.json) == (0, {"message": "Memory 1 deleted.", "id": "1", "outcome": "deleted"})
+    body = {"message": "Memory 1 deleted.", "id": "1", "outcome": "deleted"}
+    assert (gone.code, gone.json) == (0, body | {"notes": ['It said: "The mascot is a quokka"']})
     again = typed("forget", "1")
     assert (again.code, again.out.strip()) == (NotFound.exit_code, "Memory 1 not found.")
     elsewhere = typed("forget", "2", "--scope", "personal", "--json")

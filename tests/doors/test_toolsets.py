@@ -30,9 +30,9 @@ STORE = (
     *("purge_expired", "summarize_old"),
 )
 DUAL = ("memory_store", "memory_recall", "memory_forget", "memory_remember", "restore", "history")
-MORE = ("restore", "find_similar", "format_for_prompt", "forget_fact", "history", "stats")
+MORE = ("search_memories", "restore", "find_similar", "format_for_prompt", "forget_fact", "history", "stats")
 ALL = tuple(dict.fromkeys((*STORE, *DUAL, *MORE)))
-MOST = {"memory": 600, "store": 4_050, "dual": 1_300, "more": 1_200}
+MOST = {"memory": 700, "store": 4_050, "dual": 1_300, "more": 1_700}
 READING = {
     *("search_memories", "list_memories", "get_memory", "search_by_file", "search_by_concept", "get_timeline"),
     *("query_facts", "memory_recall", "find_similar", "format_for_prompt", "history", "stats"),

@@ -122,6 +122,7 @@ def _by_id(ids: list[int]) -> list[dict[str, Any]]:
 READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
     "recall": lambda ids: [*_searches(ids), *({"query": SAID, "max_tokens": 2_000} for _ in (1,))],
     "search_memories": _searches,
+    "recall_compact": _searches,
     "memory_recall": _searches,
     "list_memories": _lists,
     "get_timeline": _lists,

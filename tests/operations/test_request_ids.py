@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -98,7 +99,10 @@ def test_every_write_is_tried() -> None:
 
 @pytest.mark.parametrize("operation", CASES)
 def test_a_retry_changes_nothing(quiet: App, settings: Settings, clock: Clock, operation: str) -> None:
-    """The same request under the same id gives the first answer again, whole; every row of the store stays as it is."""
+    """The same request under the same id gives the first answer again; every row of the store stays as it is.
+
+    Only what a forgotten memory said is not said again, since nothing of it is kept.
+    """
     asked = CASES[operation](quiet, clock, settings)
     first = do(quiet, operation, ADA, "request-1", **asked)
     before = dump(settings)
@@ -106,7 +110,7 @@ def test_a_retry_changes_nothing(quiet: App, settings: Settings, clock: Clock, o
     second = do(quiet, operation, ADA, "request-1", **asked)
     assert dump(settings) == before
     if isinstance(first, Outcome):
-        assert second == first
+        assert second == replace(first, notes=tuple(one for one in first.notes if not one.startswith("It said:")))
     else:
         assert BY_NAME[operation].idempotent
 

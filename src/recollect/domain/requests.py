@@ -188,6 +188,13 @@ class Query(Filters):
     min_score: fields.Unit = Field(0.35, description="Leave out hits below this score, 0–1")
 
 
+class CompactQuery(Query):
+    """A search whose answer is for an agent: a page of it, `offset` on, within `max_tokens`."""
+
+    max_tokens: fields.Budget = Field(2_000, description="Size of the answer")
+    offset: fields.Offset = 0
+
+
 class Forget(ReadAccess):
     """Which memory to forget for good; without a scope, wherever among the caller's namespaces it lies."""
 

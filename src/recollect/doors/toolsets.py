@@ -60,6 +60,13 @@ _SEEN = "allow_private allow_secret"
 _PAGE = "limit offset"
 _WROTE = {"type": _OBSERVED}
 
+_SEARCH: Final = Tool(
+    "search_memories",
+    "Search by meaning, words and typos; best first, scored part by part.",
+    f"query* limit {_FILTERS} since* until min_score max_tokens* scope {_SEEN}",
+    unlisted=_LONG,
+)
+
 STORE: Final = (
     Tool(
         "store_memory",
@@ -68,12 +75,7 @@ STORE: Final = (
         f"session_id project discovery_tokens observed_at* key* id* supersedes* scope {_SEEN}",
         only=_WROTE,
     ),
-    Tool(
-        "search_memories",
-        "Search by meaning, words and typos; best first, scored.",
-        f"query* limit {_FILTERS} since* until min_score max_tokens* scope {_SEEN}",
-        unlisted=_LONG,
-    ),
+    _SEARCH,
     Tool(
         "list_memories",
         "List memories: metadata and a preview each.",
@@ -139,6 +141,7 @@ DUAL: Final = (
 )
 
 MORE: Final = (
+    _SEARCH,
     _RESTORE,
     Tool(
         "find_similar",
@@ -235,7 +238,7 @@ def _answer(tool: Tool, result: Any) -> ToolAnswer:
         case Recalled(index=None):
             return memory_tool.recalled(result)
         case Outcome():
-            return ToolAnswer(result.sentences("`supersedes`" if "supersedes" in tool.fields else ""), body)
+            return memory_tool.written(result, "`supersedes`" if "supersedes" in tool.fields else "")
         case Purged() | Summarized():
             return ToolAnswer((result.message,), body)
         case _:

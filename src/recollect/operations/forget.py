@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.operations import merges
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.policy.reconcile import expired
+from recollect.policy.text.layers import one_line
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
 
@@ -18,8 +22,9 @@ _HIDDEN = "The memory is hidden; `restore` brings it back."
 def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it.
 
-    One that was itself merged into another is taken out of that one's text, if that has not changed since. An unknown
-    id is an outcome, not an error. A `request_id` seen before gives its first answer again.
+    The answer quotes its first words, so that a wrong id is seen. One that was itself merged into another is taken out
+    of that one's text, if that has not changed since. An unknown id is an outcome, not an error. A `request_id` seen
+    before gives its first answer again, without the quote, since nothing of the text is kept.
     """
     return _forget(app, request, caller, request_id, hard=True)
 
@@ -36,6 +41,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
     memory_id = parse_id(request.id)
     namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
     touched: set[int] = set()
+    quoted: list[str] = []
 
     def write(made: Embeddings) -> Outcome:
         with app.records.writing(namespace or namespaces[0], caller.user, levels) as transaction:
@@ -43,6 +49,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
                 return before
             old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
             outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
+            quoted[:] = _quote(old) if old is not None and not expired(old, app.clock()) else ()
             if old is not None and not hard and transaction.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
@@ -56,10 +63,15 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
 
     outcome = retry_with_embeddings(app, write)
     if outcome.status is WriteStatus.DELETED:
+        outcome = replace(outcome, notes=(*quoted, *outcome.notes))  # after what is kept for a retry
         for one in sorted(touched):
             app.vectors.sync_memory(one)
         app.run_later(app.text.purge_deleted)
     return outcome
+
+
+def _quote(old: Memory) -> list[str]:
+    return [f'It said: "{one_line(old.content)}"']
 
 
 def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:

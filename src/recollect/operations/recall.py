@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recollect.domain.requests import Caller, Query
+from recollect.domain.compact import CompactRecalled
+from recollect.domain.enums import Layer
+from recollect.domain.requests import Caller, CompactQuery, Query
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import View
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import Ranked, Ranking, ranking_of
 from recollect.operations.visibility import view_of
 from recollect.policy import budget
+from recollect.policy.passages import LONG, best_passage
+from recollect.policy.proximity import Proximity
 from recollect.policy.text import layers
 from recollect.ports.app import App
 
-_LONG = 1_000  # characters: about what one chunk holds
+_DEEPEST = 500  # hits: nobody reads further page by page
 ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."
 
 
@@ -31,19 +35,46 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
         ranking = ranking_of(app, query, view)
         recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
         if query.max_tokens is not None:
-            recalled = replace(recalled, hits=_with_passages(app, ranking))
+            recalled = replace(recalled, hits=_with_passages(app, ranking, ranking.hits))
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 
 
-def _with_passages(app: App, ranking: Ranking) -> tuple[Hit, ...]:
-    """Return the hits, the long ones with the passage that is nearest to the query."""
-    long = [hit.memory.id for hit in ranking.hits if len(hit.memory.content) > _LONG]
-    spans = app.vectors.best_spans(ranking.vector, long) if long and ranking.vector is not None else {}
+def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactRecalled:
+    """Return a page of the memories that answer `query` within its budget; what is long is there by its best passage.
+
+    It finds and ranks as `recall` does without a budget. Only what is shown counts as recalled.
+    """
+    upto = min(query.offset + query.limit, _DEEPEST)
+    with app.records.snapshot():
+        view = view_of(app, query, caller)
+        ranking = ranking_of(app, query.model_copy(update={"limit": upto, "max_tokens": None}), view)
+        hits = _with_passages(app, ranking, ranking.hits[query.offset :])
+    page = CompactRecalled(
+        tuple(replace(hit, layer=Layer.PASSAGE) if hit.passage else hit for hit in hits),
+        found=len(ranking.ranked),
+        offset=query.offset,
+        user=caller.user,
+        notes=ranking.notes,
+    )
+    page = budget.page_within(page, query.max_tokens, app.embedder.counter() or budget.estimate)
+    count_use(app, [hit.memory.id for hit in page.hits], view.now, caller, accessed=False)
+    return page
+
+
+def _with_passages(app: App, ranking: Ranking, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return some of the hits, the long ones with the passage that answers the query best."""
+    long = [hit.memory.id for hit in hits if len(hit.memory.content) > LONG]
+    if not long:
+        return tuple(hits)
+    spans = app.vectors.best_spans(ranking.vector, long) if ranking.vector is not None else {}
+    proximity = Proximity(ranking.weights)
     return tuple(
-        replace(hit, passage=hit.memory.content[slice(*spans[hit.memory.id])]) if hit.memory.id in spans else hit
-        for hit in ranking.hits
+        replace(hit, passage=best_passage(hit.memory.content, proximity, spans.get(hit.memory.id)))
+        if len(hit.memory.content) > LONG
+        else hit
+        for hit in hits
     )
 
 

@@ -21,7 +21,7 @@ from recollect.operations.listing import (
 )
 from recollect.operations.prompt import format_for_prompt
 from recollect.operations.purge import purge_expired
-from recollect.operations.recall import recall
+from recollect.operations.recall import recall, recall_compact
 from recollect.operations.remember import remember
 from recollect.operations.rescan import rescan
 from recollect.operations.restore import restore_memory
@@ -68,6 +68,7 @@ def _types(function: Callable[..., Any]) -> dict[str, Any]:
 CORE = (
     Operation("remember", remember),
     Operation("recall", recall),
+    Operation("recall_compact", recall_compact),
     Operation("forget", forget, destructive=True, idempotent=True),
     Operation("store_memory", remember),
     Operation("search_memories", recall),

@@ -12,14 +12,17 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
+from recollect.domain.compact import CompactRecalled
 from recollect.domain.enums import Layer
 from recollect.domain.results import Hit, Index, IndexLine, Recalled
 from recollect.policy.text.layers import shortened
+from recollect.policy.text.neutral import neutral_json
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 
 _DEEPEST_FIRST: Final = (Layer.CONTENT, Layer.PASSAGE, Layer.OVERVIEW, Layer.ABSTRACT)
 _LINE: Final = 32  # tokens; twenty words have about thirty, twenty words of Thai or twenty paths hundreds
+_FEWEST: Final = 80  # characters of a text that are shown however small the budget is
 _WIDEST: Final = 24  # characters; hardly any token has more
 _WORD: Final = 20  # letters; what has more is no word
 _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
@@ -49,6 +52,34 @@ def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     while count(printed((answer := cut(lines, hits, notes)).public())) > max_tokens and (hits or lines or notes):
         (hits or lines or notes).pop()  # a tokenizer may find more tokens in the whole than in its pieces
     return answer
+
+
+def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> CompactRecalled:
+    """Return as many of the page's hits, from its first on, as `max_tokens` hold when it is printed.
+
+    The first is shown whatever its length: without its labels where those leave no room, and its text shortened.
+    """
+
+    def cost(hits: Sequence[Hit]) -> int:
+        return count(printed(neutral_json(replace(page, hits=tuple(hits)).public())))
+
+    shown: list[Hit] = []
+    room = _Room(max_tokens - cost(()), count)
+    one = replace(page, found=0, notes=())
+    for hit in page.hits:
+        [body] = replace(one, hits=(hit,)).public()["memories"]
+        if not room.take(neutral_json(body)):
+            break
+        shown.append(hit)
+    while len(shown) > 1 and cost(shown) > max_tokens:
+        shown.pop()
+    if (shown and cost(shown) <= max_tokens) or not page.hits:
+        return replace(page, hits=tuple(shown))
+    page = replace(page, hits=page.hits[:1], bare=True)
+    while cost(page.hits) > max_tokens and len(text := page.hits[0].text) > _FEWEST:
+        hit = replace(page.hits[0], layer=Layer.PASSAGE, passage=text[: len(text) // 2].rstrip())
+        page = replace(page, hits=(hit,))
+    return page
 
 
 def estimate(text: str) -> int:

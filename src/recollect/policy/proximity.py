@@ -26,6 +26,11 @@ class Proximity:
         places = self._places(fold(text))
         return (self._densest(places, _PASSAGE), self._densest(places, _PHRASE)) if places else (0.0, 0.0)
 
+    def held(self, text: str) -> float:
+        """Return the share (0–1) of the query's weight whose words stand anywhere in a text."""
+        words = {word for _, word in self._places(fold(text))}
+        return min(sum(self._weights[word] for word in words) / self._total, 1.0)
+
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Return where words of the query stand and which; where several begin at one place, the longest."""
         found: dict[int, int] = {}

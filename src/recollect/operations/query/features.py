@@ -33,12 +33,16 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The signals of each candidate, in no order; `vector` is the query's, None where vectors were not searched."""
+    """The signals of each candidate, in no order; `vector` is the query's, None where vectors were not searched.
+
+    `weights` are those of the query's stems.
+    """
 
     signals: dict[int, Signals]
     query: QuerySignals
     ranking_rows: tuple[RankingRow, ...]
     vector: Vector | None
+    weights: Mapping[str, float]
     notes: tuple[str, ...]
 
 
@@ -66,6 +70,7 @@ def gather(app: App, query: Query, view: View) -> Candidates:
         query=_query_signals(found),
         ranking_rows=tuple(rows[one] for one in signals),
         vector=found.embedding.vector if found.embedding else None,
+        weights=found.terms.weights,
         notes=found.notes,
     )
 

@@ -36,12 +36,16 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The best hits of a query, all ranked candidates (best first), what could not be searched, the query's vector."""
+    """The best hits of a query, all ranked candidates (best first), what could not be searched, the query's vector.
+
+    `weights` are those of the query's stems.
+    """
 
     hits: tuple[Hit, ...]
     ranked: Sequence[Ranked]
     notes: tuple[str, ...]
     vector: Vector | None
+    weights: Mapping[str, float]
 
 
 def ranking_of(app: App, query: Query, view: View) -> Ranking:
@@ -67,7 +71,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
         for one in best
         if one.id in memories
     )
-    return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector)
+    return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector, candidates.weights)
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
