@@ -11,22 +11,34 @@ from recollect.domain.transfer import ExportFormat, ExportPage, Imported, Import
 from recollect.transfer.export_page import export_page, pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_batch import import_batch
-from recollect.transfer.import_client import count_items, send_file
+from recollect.transfer.import_client import Import
+from recollect.transfer.import_paths import find_files
 
 
-def import_file(
+def import_paths(
     app: App,
-    path: Path,
+    paths: list[Path],
     caller: Caller,
     *,
     format: ImportFormat | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _bytes, _items: None,
+    transcripts: bool = False,
+    instructions: bool = False,
     **options: Any,
-) -> Imported:
-    """Import a file of any known format; `options` are those of a batch."""
-    total = count_items(path, format)
-    send = lambda batch: import_batch(app, batch, caller)  # noqa: E731
-    return send_file(send, path, format, options, lambda done: progress(done, total))
+) -> Import:
+    """Import files and folders; `options` are those of a batch."""
+    importing = Import(lambda batch: import_batch(app, batch, caller), options)
+    found = find_files(paths, format, transcripts=transcripts, instructions=instructions)
+    importing.run(found.files, progress)
+    return importing
+
+
+def import_file(app: App, path: Path, caller: Caller, **options: Any) -> Imported:
+    """Import one file of any known format; raise what stopped its reading."""
+    (file,) = import_paths(app, [path], caller, **options).files
+    if file.error is not None:
+        raise file.error
+    return file.done()
 
 
 def export(app: App, request: ExportPage, caller: Caller) -> Iterator[dict[str, Any]]:

@@ -22,18 +22,18 @@ def test_a_file_goes_in_and_comes_out(typed: Typed, tmp_path: Path) -> None:
     """Import a guide, export the store, import that into another store: recall answers the same there."""
     (tmp_path / "CLAUDE.md").write_text(GUIDE)
     done = typed("import", "CLAUDE.md", "--json")
-    assert (done.code, done.json[0]["new"], done.json[0]["problems"]) == (0, 2, [])
+    assert (done.code, done.json["files"][0]["new"], done.json["files"][0]["problems"]) == (0, 2, [])
     out = typed("export", "all.jsonl")
     assert (out.code, out.out) == (0, "")
     assert stat.S_IMODE((tmp_path / "all.jsonl").stat().st_mode) == 0o600
     other = {"RECOLLECT_HOME": str(tmp_path / "other")}
     again = typed("import", "all.jsonl", "--json", **other)
-    assert [again.json[0][name] for name in ("new", "facts", "failed")] == [2, 0, 0]
+    assert [again.json["files"][0][name] for name in ("new", "facts", "failed")] == [2, 0, 0]
     asked = ("recall", "on which day do we ship?", "--json")
     mine, theirs = typed(*asked).json["memories"], typed(*asked, **other).json["memories"]
     assert [one["id"] for one in mine] == [one["id"] for one in theirs]
     assert "Fridays only." in theirs[0]["content"]
-    assert typed("import", "all.jsonl", "--json", **other).json[0]["new"] == 0
+    assert typed("import", "all.jsonl", "--json", **other).json["files"][0]["new"] == 0
 
 
 def test_the_report_is_a_table_with_every_problem(typed: Typed, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_the_report_is_a_table_with_every_problem(typed: Typed, tmp_path: Path) 
     assert all(word in done.out for word in ("New", "Refused", "Failed", "m.jsonl:2: Secret detection", "m.jsonl:4: "))
     assert TOKEN not in done.out + done.err
     masked = typed("import", "m.jsonl", "--format", "memories-jsonl", "--on-secret", "redact", "--json")
-    assert [masked.json[0][name] for name in ("new", "unchanged", "refused")] == [1, 2, 0]
+    assert [masked.json["files"][0][name] for name in ("new", "unchanged", "refused")] == [1, 2, 0]
     assert masked.code == InvalidInput.exit_code
 
 
@@ -80,6 +80,40 @@ def test_a_dry_run_only_tells(typed: Typed, tmp_path: Path) -> None:
     assert [line for line in typed("export").out.splitlines() if "memory" in json.loads(line)] == []
 
 
+def test_a_folder_is_shown_by_format_and_file(typed: Typed, tmp_path: Path) -> None:
+    """Of a folder each format and file is counted, what was passed over is told by reason, and JSON has it all."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text(GUIDE)
+    (tmp_path / "notes" / "b.md").write_text(f"# Keys\nIt is {TOKEN}.\n")
+    (tmp_path / "notes" / "c.txt").write_text("hello")
+    shown = typed("import", "notes", "--dry-run")
+    assert shown.code == SecretFound.exit_code
+    rows = [line.split("\t") for line in shown.out.splitlines() if "\t" in line]
+    assert rows[1] == ["markdown", "2", "2", "0", "0", "1", "0", "0"]
+    assert [row[0] for row in rows[3:]] == ["notes/b.md", "notes/a.md"]
+    assert "Skipped: 1 files of no known format." in shown.out
+    assert "Refused: 1 × " in shown.out
+    assert TOKEN not in shown.out
+    body = typed("import", "notes", "--json").json
+    assert (body["complete"], body["total"]["new"], body["skipped"]) == (True, 2, {"files of no known format": 1})
+    assert [(one["file"], one["format"], one["new"]) for one in body["files"]] == [
+        ("notes/a.md", "markdown", 2),
+        ("notes/b.md", "markdown", 0),
+    ]
+
+
+def test_an_interrupted_import_says_so(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control-C ends with what came in so far, how to go on, and the exit code of an interruption."""
+    (tmp_path / "CLAUDE.md").write_text(GUIDE)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.transfer.import_client.Import.run", interrupted)
+    done = typed("import", "CLAUDE.md", "--json")
+    assert (done.code, done.json["complete"], "Interrupted." in done.err) == (130, False, True)
+
+
 def test_a_place_that_cannot_be_written_ends_with_two(typed: Typed, tmp_path: Path) -> None:
     """A folder that is not there is named, and a file that was there before is left alone when it fails."""
     done = typed("export", os.fspath(tmp_path / "none" / "x.jsonl"))
@@ -93,9 +127,9 @@ def test_the_daemon_imports_for_its_client(executed: Typed, tmp_path: Path) -> N
     ours = {"RECOLLECT_DAEMON": "1"}
     try:
         done = executed("import", "CLAUDE.md", "--json", **ours)
-        assert (done.code, done.json[0]["new"]) == (0, 2)
+        assert (done.code, done.json["files"][0]["new"]) == (0, 2)
         assert executed("status", "--json", **ours).json["running"] is True
-        assert executed("import", "CLAUDE.md", "--json", **ours).json[0]["unchanged"] == 2
+        assert executed("import", "CLAUDE.md", "--json", **ours).json["files"][0]["unchanged"] == 2
         exported = executed("export", **ours).out
     finally:
         executed("stop", **ours)

@@ -239,7 +239,7 @@ def test_an_import_names_no_key_that_is_not_shown(app: App, clock: Clock) -> Non
     add(app, "The pier is let until noon.", key=f"notes.md#{MARK}-2", ttl_days=1)
     clock.pass_days(2)
     asked = {"where": "notes.md", "prefix": "", "keys": []}
-    (problem,) = do(app, "import_batch", sections=asked).problems
+    (problem,) = do(app, "import_batch", sections=(asked,)).problems
     assert f"`notes.md#pier` is not in the file any more; memory {one} stays" in problem.why
 
 

@@ -24,7 +24,8 @@ from recollect.operations.inspect import history
 from recollect.operations.listing import list_memories
 from recollect.operations.update import update_memory
 from recollect.transfer.import_batch import import_batch
-from recollect.transfer.import_client import send_file
+from recollect.transfer.import_client import Import
+from recollect.transfer.import_paths import find_files
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"
@@ -132,21 +133,26 @@ def test_what_an_import_overwrites_is_kept(app: App, bring: Importing) -> None:
     assert history(app, Get(id=str(one.id)), ADA)[-1].changes["fields"].count("content") == 1
 
 
-def test_an_import_that_fails_midway_says_what_it_kept(app: App, tmp_path: Path) -> None:
-    """The error of a store that is lost on the way tells how much was written before, which stays."""
+def test_an_import_that_fails_midway_says_what_it_kept(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error of a store that is lost on the way tells how much was written before; a second run does the rest."""
     path = tmp_path / "memories.jsonl"
-    path.write_text("\n".join(layered(number, f"It rained on day {number}.") for number in range(1_500)))
+    path.write_text("\n".join(layered(number, f"It rained on day {number}.") for number in range(5)))
+    monkeypatch.setattr("recollect.transfer.import_client._BATCH_ITEMS", 3)
     asked: list[ImportBatch] = []
 
     def send(batch: ImportBatch) -> Imported:
         asked.append(batch)
         if len(asked) == 2:
             raise StoreUnusable("The disk is full.")
-        return import_batch(app, batch.model_copy(update={"items": batch.items[:3]}), ADA)
+        return import_batch(app, batch, ADA)
 
-    with pytest.raises(StoreUnusable, match=r"The disk is full\. Before that: Memories: 3 new\."):
-        send_file(send, path, None, {}, lambda _: None)
+    with pytest.raises(StoreUnusable, match=r"The disk is full\. Before that: Memories: 3 new\. Do the same again"):
+        Import(send, {}).run(find_files([path]).files, lambda _bytes, _items: None)
     assert len(stored(app)) == 3
+    again = import_file(app, path, ADA)
+    assert (again.new, again.unchanged) == (2, 3)
 
 
 def test_another_author_is_a_claim(app: App, bring: Importing) -> None:
@@ -336,13 +342,15 @@ def test_sensitivity_is_kept(app: App, bring: Importing) -> None:
     assert one.memory.sensitivity is Sensitivity.PRIVATE
 
 
-def test_progress_is_told(app: App, tmp_path: Path) -> None:
-    """The callback hears of every thing in the file, and how many there are."""
+def test_progress_is_told(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The callback hears how many bytes and things are done whenever a batch was written, and of the end."""
     path = tmp_path / "memories.jsonl"
     path.write_text("\n".join(layered(number, f"Event {number}.") for number in range(30)) + "\n{")
+    monkeypatch.setattr("recollect.transfer.import_client._BATCH_ITEMS", 20)
     heard: list[tuple[int, int]] = []
-    import_file(app, path, ADA, progress=lambda done, total: heard.append((done, total)))
-    assert heard == [(done, 31) for done in range(1, 32)]
+    import_file(app, path, ADA, progress=lambda done, items: heard.append((done, items)))
+    assert [items for _, items in heard] == [20, 30]
+    assert heard[0][0] <= heard[1][0] == path.stat().st_size
 
 
 def test_an_unreadable_file_writes_nothing(app: App, tmp_path: Path) -> None:

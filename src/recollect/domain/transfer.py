@@ -26,6 +26,12 @@ class ImportFormat(StrEnum):
     MEMORIES_JSONL = "memories-jsonl"
     MCP_MEMORY_SERVICE = "mcp-memory-service"
     MEM0 = "mem0"
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+    CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    CLAUDE_MEM = "claude-mem"
+    MEMPALACE = "mempalace"
 
 
 class ExportFormat(StrEnum):
@@ -106,16 +112,16 @@ class FileSections(Request):
 
 
 class ImportBatch(Levels):
-    """A part of a file, in its order; the `last` one ends the import.
+    """A part of what is imported, in its order; the `last` one ends the import.
 
-    `scope` and `fact_type` win over what the file says, `category` fills in where it says nothing. `links` and
-    `sections` come once all memories are there. What is stored at a level of sensitivity that neither the batch lets in
-    nor an item of it names does not exist for it.
+    `scope` and `fact_type` win over what a file says, `category` fills in where it says nothing. `links` come once all
+    memories are there, and the `sections` of a file with its last items. What is stored at a level of sensitivity that
+    neither the batch lets in nor an item of it names does not exist for it.
     """
 
     items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = ()
     links: Annotated[tuple[MemoryLink, ...], Field(max_length=MAX_BATCH)] = ()
-    sections: FileSections | None = None
+    sections: Annotated[tuple[FileSections, ...], Field(max_length=MAX_BATCH)] = ()
     last: bool = False
     scope: Annotated[ReadScope, BeforeValidator(blank_to_none)] = Field(
         None, description="Into this scope, whatever the file says"
@@ -154,9 +160,12 @@ class Problem(Answer):
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
 class Imported(Answer):
-    """What became of a file: memories by outcome, facts, problems; `ids` maps its ids to those of this store."""
+    """What became of a file: memories by outcome, facts, problems, and how many secrets of each kind were refused.
 
-    internal: ClassVar = frozenset({"ids"})
+    `ids` maps its ids to those of this store, `outcomes` are those of the items of a batch: a count's name, or none.
+    """
+
+    internal: ClassVar = frozenset({"ids", "outcomes"})
 
     new: int = 0
     updated: int = 0
@@ -165,7 +174,9 @@ class Imported(Answer):
     failed: int = 0
     facts: int = 0
     problems: tuple[Problem, ...]
+    refused_kinds: dict[str, int] = Field(default_factory=dict)
     ids: tuple[tuple[int, int], ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

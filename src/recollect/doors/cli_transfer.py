@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from recollect.domain.transfer import IMPORT_COUNTS, ExportFormat, ExportPage, ImportBatch, Imported, ImportFormat
 from recollect.doors import render
@@ -19,13 +20,12 @@ from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import WRITERS
-from recollect.transfer.import_client import count_items, send_file
-
-Perform = Callable[..., Any]
+from recollect.transfer.import_client import FileImport, Import
+from recollect.transfer.import_paths import FoundPaths, find_files
 
 _STDOUT: Final = Path("-")
 _LISTED: Final = 20
-
+_INTERRUPTED: Final = 130  # what a shell calls it
 
 cli = typer.Typer()
 
@@ -63,39 +63,106 @@ def _export(
 def _import(
     ctx: typer.Context,
     given: Given,
-    files: Annotated[list[Path], typer.Argument(help="Exports, CLAUDE.md and its like, memory.json, and others.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, folders and patterns: notes, instructions, exports, stores of others.")
+    ],
     format: Annotated[ImportFormat | None, typer.Option(help="What wrote the files; default: found out.")] = None,
+    transcripts: Annotated[
+        bool, typer.Option("--transcripts", help="Also transcripts of Claude Code and Codex, message by message.")
+    ] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Of folders only CLAUDE.md, AGENTS.md and their like, at any depth.")
+    ] = False,
     as_json: bool = False,
 ) -> None:
-    """Import memories from files of many kinds; doing it again changes nothing. Exit code 3 where a secret was refused.
+    """Import memories from files and folders; doing it again changes nothing, and goes on after an interruption.
 
-    Exit code 2 tells that something else could not be written.
+    Folders are searched without hidden ones, libraries, caches and links. Exit code 3 tells that a secret was refused,
+    2 that something else could not be written, 130 that it was interrupted.
     """
     dry_run = bool(given.get("dry_run"))
-    totals = {one: count_items(one, format) for one in files}  # one that cannot be read stops all before it begins
+    found = find_files(paths, format, transcripts=transcripts, instructions=instructions)
+    stopped = False
     with opened(ctx.obj, model=not dry_run) as ask:
-        found = {str(one): _send(ask, one, format, given, total) for one, total in totals.items()}
-    body = [{"file": name} | public_json(Imported, one) for name, one in found.items()]
-    show(body, as_json, print_answer=lambda: _show(found, dry_run=dry_run))
-    for name, error in (("refused", SecretFound), ("failed", InvalidInput)):
-        if any(one.counts[name] for one in found.values()):
-            raise typer.Exit(error.exit_code)
+        importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given)
+        try:
+            _run(importing, found)
+        except KeyboardInterrupt:
+            stopped = True
+    total = importing.total()
+    if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
+        raise error
+    show(
+        _body(importing, found, stopped=stopped), as_json, print_answer=lambda: _show(importing, found, dry_run=dry_run)
+    )
+    if stopped:
+        err.print("Interrupted. Do the same again to go on from there.", highlight=False)
+        raise typer.Exit(_INTERRUPTED)
+    for name, kind in (("refused", SecretFound), ("failed", InvalidInput)):
+        if total.counts[name]:
+            raise typer.Exit(kind.exit_code)
 
 
-def _send(ask: Perform, file: Path, format: ImportFormat | None, options: Given, total: int) -> Imported:
-    with render.progress(file.name, hidden=not err.is_terminal, transient=True) as report:
-        return send_file(
-            lambda batch: ask("import_batch", **dict(batch)), file, format, options, lambda done: report(done, total)
+def _written(total: Imported) -> Iterator[int]:
+    return (count for name, count in total.counts.items() if name != "failed")
+
+
+def _run(importing: Import, found: FoundPaths) -> None:
+    """Import with a bar on a terminal: the share of the bytes, and how many memories and facts were sent."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    files = len(found.files)
+    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+        task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
+        importing.run(
+            found.files,
+            lambda read, items: bar.update(task, completed=read, description=f"{items} memories and facts"),
         )
 
 
-def _show(found: dict[str, Imported], *, dry_run: bool) -> None:
-    rows = [[file, *map(str, one.counts.values())] for file, one in found.items()]
+def _body(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:
+    """Return what became of it all as JSON; `complete` is false where it was interrupted."""
+    files = [
+        {"file": str(one.source.path), "format": str(one.source.format)} | public_json(Imported, one.done())
+        for one in importing.files
+    ]
+    total = public_json(Imported, importing.total())
+    total.pop("problems")
+    return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
+
+
+def _show(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
+    """Print a table of formats and one of files, what was passed over, and each problem in a line."""
     title = "What would happen" if dry_run else ""
-    render.print_rows(rows, "File", *(name.capitalize() for name in IMPORT_COUNTS), title=title)
-    for one in found.values():
-        for problem in one.problems[:_LISTED]:
-            line = f"{problem.where}: {problem.why}" if problem.where else problem.why
-            out.print(render.sanitized(line), markup=False, highlight=False, soft_wrap=True)
-        if len(one.problems) > _LISTED:
-            out.print(f"{len(one.problems) - _LISTED} more; `--json` shows them.", markup=False, highlight=False)
+    formats: dict[str, list[FileImport]] = {}
+    for one in importing.files:
+        formats.setdefault(str(one.source.format), []).append(one)
+    names = [name.capitalize() for name in IMPORT_COUNTS]
+    if len(importing.files) > 1:
+        rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
+        render.print_rows(rows, "Format", "Files", *names, title=title)
+        out.print()
+        title = ""
+    listed = sorted(importing.files, key=lambda one: not one.problems)[:_LISTED]  # those with problems first
+    rows = [[one.source.name, str(one.source.format), *_sums([one])] for one in listed]
+    render.print_rows(rows, "File", "Format", *names, title=title)
+    if len(importing.files) > _LISTED:
+        _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
+    total = importing.total()
+    if total.refused_kinds:
+        _say(f"Refused: {', '.join(f'{count} × {kind}' for kind, count in total.refused_kinds.items())}.")
+    if found.skipped:
+        _say(f"Skipped: {', '.join(f'{count} {reason}' for reason, count in found.skipped.items())}.")
+    problems = [problem for one in importing.files for problem in one.done().problems]
+    for problem in problems[:_LISTED]:
+        _say(f"{problem.where}: {problem.why}" if problem.where else problem.why)
+    if len(problems) > _LISTED:
+        _say(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
+    _say(total.message)
+
+
+def _sums(files: Sequence[FileImport]) -> list[str]:
+    return [str(sum(one.counts[name] for one in files)) for name in IMPORT_COUNTS]
+
+
+def _say(text: str) -> None:
+    out.print(render.sanitized(text), markup=False, highlight=False, soft_wrap=True)

@@ -14,46 +14,97 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, Problem
 from recollect.errors import InvalidInput
 from recollect.transfer import (
+    chatgpt_export,
+    claude_code_transcript,
+    claude_export,
+    claude_mem,
+    codex_transcript,
     json_documents,
     markdown_export,
     markdown_import,
     memories_jsonl,
     memory_json,
+    mempalace,
     recollect_jsonl,
 )
 from recollect.transfer.memories_jsonl import plain_names
 from recollect.transfer.reading import Unreadable
+from recollect.transfer.sqlite_file import MAGIC, names_in
 
 Read = Iterator[ImportItem | Problem | FileSections]
 
 HEAD: Final = 65_536
 """Bytes at the beginning of a file by which its format is known."""
 
-_NAME: Final = re.compile(rb'"(\w+)"\s*:')
+_NAME: Final = re.compile(rb'"(\w+)"\s*:\s*(")?')
 _LAYERS: Final = frozenset({"abstract", "overview"})
 _GRAPH: Final = frozenset({"observations", "relations"})
 _LISTS: Final = frozenset({"results", "memories", "records", "data"})
+_MARKDOWN: Final = (".md", ".markdown", ".mdc", ".cursorrules", ".windsurfrules", ".clinerules")
+_CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
 
 
 class FileHead(NamedTuple):
-    """A file's name and beginning: the JSON object in its first line, the names of fields, whether it is a list."""
+    """A file's name and beginning: the JSON object in its first line, the names of fields, whether it is a list.
+
+    `texts` are the names of fields that hold a text, `tables` those of a database's tables and collections.
+    """
 
     name: str
     first: dict[str, Any]
     names: frozenset[str]
+    texts: frozenset[str]
     is_list: bool
+    tables: frozenset[str]
 
 
 class Format(NamedTuple):
-    """One format that can be imported: `fits` says whether a file has it; `read` raises `Unreadable`."""
+    """One format that can be imported: `fits` says whether a file has it; `read` raises `Unreadable`.
+
+    A `transcript` of an agent is only imported where that is asked for; a `streamed` one may be of any size.
+    """
 
     fits: Callable[[FileHead], object]
     read: Callable[[BinaryIO, str], Read]
+    transcript: bool = False
+    streamed: bool = False
+
+
+class Recognised(NamedTuple):
+    """What a file is: its format, its size in bytes, and its place on the disk (device and number)."""
+
+    format: ImportFormat
+    size: int
+    place: tuple[int, int]
 
 
 FORMATS: Final = {
-    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith((".md", ".markdown")), markdown_import.read),
-    ImportFormat.RECOLLECT: Format(lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read),
+    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown_import.read),
+    ImportFormat.CLAUDE_MEM: Format(lambda head: head.tables >= claude_mem.TABLES, claude_mem.read, streamed=True),
+    ImportFormat.MEMPALACE: Format(lambda head: head.tables & mempalace.NAMES, mempalace.read, streamed=True),
+    ImportFormat.RECOLLECT: Format(
+        lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
+    ),
+    ImportFormat.CLAUDE_CODE: Format(
+        lambda head: head.names >= {"sessionid", "parentuuid"} or "leafuuid" in head.names,
+        claude_code_transcript.read,
+        transcript=True,
+        streamed=True,
+    ),
+    ImportFormat.CODEX: Format(
+        lambda head: (
+            head.first.get("type") == "session_meta" or (head.name.startswith("rollout-") and "timestamp" in head.names)
+        ),
+        codex_transcript.read,
+        transcript=True,
+        streamed=True,
+    ),
+    ImportFormat.CHATGPT: Format(
+        lambda head: "mapping" in head.names and head.names & _CHAT, chatgpt_export.read, streamed=True
+    ),
+    ImportFormat.CLAUDE: Format(
+        lambda head: head.names & {"chat_messages", "conversations_memory"}, claude_export.read, streamed=True
+    ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
         partial(json_documents.read, fields_of=json_documents.of_service),
@@ -63,13 +114,15 @@ FORMATS: Final = {
             head.first.get("type") in ("entity", "relation") or ("entities" in head.names and head.names & _GRAPH)
         ),
         memory_json.read,
+        streamed=True,
     ),
     ImportFormat.MEMORIES_JSONL: Format(
         lambda head: _LAYERS & plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list),
         memories_jsonl.read,
+        streamed=True,
     ),
     ImportFormat.MEM0: Format(
-        lambda head: "memory" in head.names and (head.is_list or head.names & _LISTS),
+        lambda head: "memory" in head.texts and (head.is_list or head.names & _LISTS),
         partial(json_documents.read, fields_of=json_documents.of_mem0),
     ),
 }
@@ -81,31 +134,51 @@ WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[
 }
 
 
-def detect(name: str, head: bytes) -> ImportFormat | None:
-    """Return the format of a file from its name and its first bytes; None when it is none that is known here."""
+def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:
+    """Return the format of a file from its name, its first bytes and its tables; None when it is none known here."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     try:
         first = json.loads(text.partition(b"\n")[0])
     except (ValueError, RecursionError):
         first = {}
-    names = (found.decode().lower() for found in _NAME.findall(text if text.startswith((b"{", b"[")) else b""))
-    begins = FileHead(name, first if isinstance(first, dict) else {}, frozenset(names), text.startswith(b"["))
+    found = _NAME.findall(text if text.startswith((b"{", b"[")) else b"")
+    begins = FileHead(
+        name=name,
+        first=first if isinstance(first, dict) else {},
+        names=frozenset(one.decode().lower() for one, _ in found),
+        texts=frozenset(one.decode().lower() for one, quote in found if quote),
+        is_list=text.startswith(b"["),
+        tables=tables,
+    )
     return next((one for one, format in FORMATS.items() if format.fits(begins)), None)
 
 
-def read_file(path: Path, name: str, chosen: ImportFormat | None) -> Read:
-    """Yield what a file holds; raise `InvalidInput` when it cannot be read or is of no known format."""
+def recognised(path: Path, chosen: ImportFormat | None) -> Recognised:
+    """Look at the beginning of a file; raise `InvalidInput` when it cannot be read or is of no known format."""
     try:
         with open(path, "rb", opener=_of_regular_file) as source:
-            found = chosen or detect(path.name, source.read(HEAD))
-            if found is None:
-                raise InvalidInput("file", f"{path} is of no format known here; say which with `--format`.")
-            source.seek(0)
-            yield from FORMATS[found].read(source, name)
+            known = os.fstat(source.fileno())
+            head = b"" if chosen else source.read(HEAD)
+            tables = names_in(path) if head.startswith(MAGIC) else frozenset()
+    except OSError as error:
+        raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
+    found = chosen or detect(path.name, head, tables)
+    if found is None:
+        packed = " Unpack it first." if head.startswith(b"PK\x03\x04") else " Say which with `--format`."
+        raise InvalidInput("file", f"{path} is of no format known here.{packed}")
+    return Recognised(found, known.st_size, (known.st_dev, known.st_ino))
+
+
+def read_file(path: Path, name: str, format: ImportFormat) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+    """Yield what a file holds, and how many of its bytes were read; raise `InvalidInput` when it cannot be read."""
+    try:
+        with open(path, "rb", opener=_of_regular_file) as source:
+            for thing in FORMATS[format].read(source, name):
+                yield thing, source.tell()
     except OSError as error:
         raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
     except Unreadable as error:
-        raise InvalidInput("file", f"{path} cannot be imported as {found}: {error}") from None
+        raise InvalidInput("file", f"{path} cannot be imported as {format}: {error}") from None
 
 
 def _of_regular_file(path: str, flags: int) -> int:

@@ -37,22 +37,25 @@ TRANSACTION_MEMORIES: Final = 125
 """How many memories one transaction writes: few enough that others need not wait long for their turn."""
 _LISTED: Final = 20
 
+Placed = tuple[int, ImportItem]
+"""An item and its place in the batch."""
+
 
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
     """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
     del request_id  # the same batch again changes nothing
     batch = _Batch(app, request, caller)
-    for kind, items in groupby(request.items, key=lambda one: one.kind):
+    for kind, items in groupby(enumerate(request.items), key=lambda one: one[1].kind):
         write = batch.memories if kind is ItemKind.MEMORY else batch.facts
         write(list(items))
     if not request.dry_run:
         batch.links(request.links)
         batch.journal_refusals()
-    if request.sections is not None:
-        batch.compare(request.sections)
+    for sections in request.sections:
+        batch.compare(sections)
     if request.last and not request.dry_run:
         batch.end()
-    return batch.report.answer()
+    return batch.report.answer(len(request.items))
 
 
 class _Batch:
@@ -65,7 +68,7 @@ class _Batch:
         self.report = Report()
         self._checks = Checks(request, caller, request.on_secret or app.on_secret, self.report)
 
-    def memories(self, items: Sequence[ImportItem]) -> None:
+    def memories(self, items: Sequence[Placed]) -> None:
         """Write memories, one run in a transaction, while the model reads the next; a dry run is one transaction."""
         if self._request.dry_run:
             self._write(next(self._runs(items, len(items))), {})
@@ -76,16 +79,16 @@ class _Batch:
             for run, chunks in runs:
                 self._write(run, chunks)
 
-    def facts(self, items: Sequence[ImportItem]) -> None:
+    def facts(self, items: Sequence[Placed]) -> None:
         """Write facts that are not there yet, and that those which are hold no more."""
-        checked = [one for item in items if (one := self._checks.fact(item)) is not None]
-        with self._importing(*(cleared.value.sensitivity for _, cleared in checked)) as namespaces:
-            for namespace, cleared in checked:
+        checked = [(place, *one) for place, item in items if (one := self._checks.fact(place, item)) is not None]
+        with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
+            for place, namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
                 if fact.memory_id is not None and writing.by_id(parse_id(fact.memory_id) or 0) is None:
-                    self.report.fail(fact.origin, "The memory that states this fact is not there.")
-                else:
-                    self.report.counts["facts"] += writing.import_fact(self._fact_entry(cleared), cleared)
+                    self.report.fail(place, fact.origin, "The memory that states this fact is not there.")
+                elif writing.import_fact(self._fact_entry(cleared), cleared):
+                    self.report.outcomes[place] = "facts"
 
     def links(self, links: Sequence[MemoryLink]) -> None:
         """Let memories give way to those that they gave way to where they come from."""
@@ -124,10 +127,10 @@ class _Batch:
                     evict_surplus(self._app, transaction, 0)
         self._app.records.request_sync()
 
-    def _runs(self, items: Sequence[ImportItem], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
+    def _runs(self, items: Sequence[Placed], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
         for start in range(0, len(items), size):
             part = items[start : start + size]
-            yield [one for item in part if (one := self._checks.memory(item)) is not None]
+            yield [one for placed in part if (one := self._checks.memory(*placed)) is not None]
 
     def _model_is_ready(self) -> bool:
         """Wait for the model; where there is none, what is written is embedded as soon as there is one."""

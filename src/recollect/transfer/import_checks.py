@@ -35,9 +35,10 @@ _MOST_TAGS: Final = 199  # beside that one
 class CheckedMemory:
     """A memory out of a file that the gate let pass, and the namespace it goes to; `said` is what the file says.
 
-    That may claim another author and any trust, what is written does not.
+    That may claim another author and any trust, what is written does not. `place` is its place in the batch.
     """
 
+    place: int
     namespace: str
     cleared: Cleared[MemoryRecord]
     content_hash: str
@@ -51,22 +52,31 @@ class CheckedMemory:
 
 @dataclass(slots=True)
 class Report:
-    """What has become of a batch so far."""
+    """What has become of a batch so far; `outcomes` are those of its items, by their places."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    outcomes: dict[int, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     ids: list[tuple[int, int]] = field(default_factory=list)
     refusals: list[tuple[str, str, tuple[str, ...], Sensitivity]] = field(default_factory=list)
 
-    def fail(self, where: str, why: str) -> None:
-        """Note that something cannot be written."""
-        self.counts["failed"] += 1
+    def fail(self, place: int, where: str, why: str) -> None:
+        """Note that an item cannot be written."""
+        self.outcomes[place] = "failed"
         self.problems.append(Problem(where, why))
 
-    def answer(self) -> Imported:
-        """Return it as the noun that doors show."""
-        counts: dict[str, Any] = {name: self.counts[name] for name in IMPORT_COUNTS}
-        return Imported(**counts, problems=tuple(self.problems), ids=tuple(self.ids))
+    def answer(self, size: int) -> Imported:
+        """Return it, for a batch of so many items, as the noun that doors show."""
+        found = Counter(self.outcomes.values())
+        counts: dict[str, Any] = {name: found[name] for name in IMPORT_COUNTS}
+        kinds = Counter(kind for _, _, several, _ in self.refusals for kind in several)
+        outcomes = tuple(self.outcomes.get(place, "") for place in range(size))
+        return Imported(
+            **counts,
+            problems=tuple(self.problems),
+            refused_kinds=dict(kinds),
+            ids=tuple(self.ids),
+            outcomes=outcomes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +88,26 @@ class Checks:
     on_secret: OnSecret
     report: Report
 
-    def memory(self, item: ImportItem) -> CheckedMemory | None:
-        """Return a memory to be written, or note why there is none."""
+    def memory(self, place: int, item: ImportItem) -> CheckedMemory | None:
+        """Return a memory to be written, or note why there is none; `place` is that of the item in the batch."""
         category = {"category": self.request.category} if self.request.category else {}
         fact_type = {"fact_type": self.request.fact_type} if self.request.fact_type else {}
         fields = {"source": Source.IMPORT} | category | item.fields | fact_type
-        found = self._checked(MemoryRecord, fields, item.where)
+        found = self._checked(MemoryRecord, fields, place, item.where)
         if found is None:
             return None
         namespace, cleared, said = found
-        return CheckedMemory(namespace, cleared, hashlib.sha256(cleared.value.content.encode()).hexdigest(), said)
+        content_hash = hashlib.sha256(cleared.value.content.encode()).hexdigest()
+        return CheckedMemory(place, namespace, cleared, content_hash, said)
 
-    def fact(self, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
+    def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""
-        found = self._checked(FactRecord, item.fields, item.where)
+        found = self._checked(FactRecord, item.fields, place, item.where)
         return None if found is None else found[:2]
 
-    def _checked(self, record: type[R], fields: dict[str, Any], where: str) -> tuple[str, Cleared[R], R] | None:
+    def _checked(
+        self, record: type[R], fields: dict[str, Any], place: int, where: str
+    ) -> tuple[str, Cleared[R], R] | None:
         chosen = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace, level = "", Sensitivity.PUBLIC
         try:
@@ -102,14 +115,14 @@ class Checks:
             namespace, level = self.caller.namespace(found.scope), found.sensitivity or level
             return namespace, clear(self._marked(found), self.on_secret), found
         except SecretFound as error:
-            self.report.counts["refused"] += 1
+            self.report.outcomes[place] = "refused"
             self.report.refusals.append((namespace, error.field, error.kinds, level))
             why = f"Secret detection: found in `{error.field}`: {', '.join(error.kinds)}."
             self.report.problems.append(Problem(where, why))
         except InvalidInput as error:
-            self.report.fail(where, str(error))
+            self.report.fail(place, where, str(error))
         except TypeError:
-            self.report.fail(where, "It has a field that has no name here.")
+            self.report.fail(place, where, "It has a field that has no name here.")
         return None
 
     def _marked(self, record: R) -> R:

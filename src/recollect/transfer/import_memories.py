@@ -101,20 +101,20 @@ class NamespaceImport:
         passed = expired(old, self.app.clock()) and not hidden
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
-            self.report.counts["unchanged"] += 1
+            self.report.outcomes[one.place] = "unchanged"
             return
         if one.content_hash != old.content_hash:
             self.writing.archive(old)
         self.writing.update(old, self._entry(one, old).entry, "update", revive=passed)
         self._load([one])
-        self.report.counts["updated"] += 1
+        self.report.outcomes[one.place] = "updated"
 
     def _insert(self) -> None:
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
         ids = self.writing.insert_many([self._entry(one, None) for one in waiting])
-        self.report.counts["new"] += len(ids)
+        self.report.outcomes |= dict.fromkeys((one.place for one in waiting), "new")
         pairs = zip(waiting, ids, strict=True)
         self.report.ids += [(one.record.id, new) for one, new in pairs if one.record.id is not None]
 

@@ -1,6 +1,7 @@
-"""Markdown files that agents keep, such as CLAUDE.md, AGENTS.md and MEMORY.md: a section becomes a memory.
+"""Markdown: instructions such as CLAUDE.md and AGENTS.md, and notes of Obsidian and basic-memory, section by section.
 
-A section's key is its file and the headings above it, so that importing a changed file updates its memories.
+A section's key is its file and the headings above it, so that importing a changed file updates its memories. The tags
+of a note become theirs, its links and statements become facts.
 """
 
 from __future__ import annotations
@@ -16,23 +17,31 @@ from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import FileSections, ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.policy.text import layers
-from recollect.transfer.markdown_sections import cut, front_matter, sections, without_markup
+from recollect.transfer.markdown_links import statements, tags_of
+from recollect.transfer.markdown_sections import Section, cut, front_matter, sections, without_markup
 from recollect.transfer.reading import decoded, document, labels, set_only, time_of
 
 _ARROW: Final = " › "
 _KEY: Final = 400
 _TITLE: Final = 500
 _TAG: Final = 100
+_DAYS: Final = ("date", "created", "created_at", "date created", "updated", "modified", "updated_at", "date modified")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
 def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
-    """Yield a memory for each section that says something, and last which sections there are; raise `Unreadable`."""
+    """Yield a memory for each section that says something, the facts that it states, and last which sections there are.
+
+    Raises `Unreadable` for what is no text.
+    """
     text = decoded(document(source)).replace("\r\n", "\n").replace("\r", "\n")
     head, rest, first = front_matter(text)
     prefix = f"{masked(name).lower()[-_KEY:]}#"
     uses, keys = Counter[str](), list[str]()
     plain: dict[str, str] = {}
+    known: set[tuple[str, str]] = set()
+    title = without_markup(masked(str(head.get("title") or "").strip())) or PurePath(name).name
+    shared = _of_head(head)
     for section in sections(rest, first):
         if not section.text.strip():
             continue
@@ -42,13 +51,15 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
         path = [plain[heading] for heading in section.path]
         own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
+        said = _facts(name, title, head, section, known)
         for part in cut(whole, MAX_CONTENT):
             uses[own] += 1
             keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
             body = part.removeprefix(section.heading).strip()
-            fields = {"content": part, "key": keys[-1]} | _headings(path, body, PurePath(name).name) | _of_head(head)
-            fields["tags"] = labels([*labels(head.get("tags")), *(_slug(one)[:_TAG] for one in path)])
+            fields = {"content": part, "key": keys[-1]} | _headings(path, body, title) | shared
+            fields["tags"] = labels([*_tags(head), *(_slug(one)[:_TAG] for one in path), *tags_of(section.parts)])
             yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
+        yield from said
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
 
 
@@ -62,6 +73,28 @@ def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
     }
 
 
+def _facts(
+    name: str, title: str, head: dict[str, Any], section: Section, known: set[tuple[str, str]]
+) -> Iterator[ImportItem]:
+    """Yield what a section states about its note that was not `known` before; it is as private as the note."""
+    subject = title if head.get("title") else PurePath(name).stem
+    of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
+    for one in statements(section.parts, observations=of_basic_memory):
+        if (one.predicate, one.object) not in known:
+            known.add((one.predicate, one.object))
+            fields = {"subject": layers.shortened(subject, _TITLE), "predicate": one.predicate, "object": one.object}
+            fields |= {name: held for name, held in _of_head(head).items() if name == "sensitivity"}
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{one.line}", fields=fields)
+
+
+def _tags(head: dict[str, Any]) -> list[str]:
+    """Return the tags of a note; its permalink and its other names are some too."""
+    found = [one.lstrip("#") for name in ("tags", "tag") for one in labels(head.get(name))]
+    found += [f"alias:{one}" for one in labels(head.get("aliases"))]
+    permalink = head.get("permalink")
+    return [*found, f"permalink:{permalink}"] if isinstance(permalink, str) and permalink.strip() else found
+
+
 def _of_head(head: dict[str, Any]) -> dict[str, str]:
     """Take from the front matter what a memory has a field for; an unknown level of sensitivity is the strictest."""
     kinds = (str(head.get(name)).strip().lower() for name in ("fact_type", "type"))
@@ -71,7 +104,9 @@ def _of_head(head: dict[str, Any]) -> dict[str, str]:
     if head.get("sensitivity"):
         level = str(head["sensitivity"]).strip().lower()
         found["sensitivity"] = level if level in set(Sensitivity) else str(Sensitivity.SECRET)
-    days = (time_of(head.get(name)) for name in ("date", "created", "updated"))
+    if isinstance(about := head.get("description"), str):
+        found["subtitle"] = layers.shortened(" ".join(masked(about).split()), _TITLE)
+    days = (time_of(head.get(name)) for name in _DAYS)
     return set_only(found | {"observed_at": next(filter(None, days), None)})
 
 

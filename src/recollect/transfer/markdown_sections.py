@@ -31,13 +31,27 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A paragraph and its line: whether it begins an item of a list, whether it is in a quote."""
+
+    line: int
+    text: str
+    item: bool
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it up to the next one; `path` are the headings down to it, its own last."""
+    """A heading and what stands under it up to the next one; `path` are the headings down to it, its own last.
+
+    `parts` are its paragraphs, without code.
+    """
 
     line: int
     path: tuple[str, ...]
     heading: str
     text: str
+    parts: tuple[Part, ...] = ()
 
 
 def blocks(text: str) -> list[Token]:
@@ -55,15 +69,19 @@ def headings(tokens: list[Token]) -> Iterator[Heading]:
 
 def sections(text: str, first: int = 1) -> Iterator[Section]:
     """Yield the sections in their order, empty ones too; `first` is the number of the text's first line."""
-    lines = text.split("\n")
-    found = [Heading(0, 0, 0, ""), *headings(blocks(text))]
+    lines, tokens = text.split("\n"), blocks(text)
+    found = [Heading(0, 0, 0, ""), *headings(tokens)]
+    parts = list(_parts(tokens, first))[::-1]
     ends = [*(one.start for one in found[1:]), len(lines)]
     above: list[Heading] = []
     for heading, end in zip(found, ends, strict=True):
         above = [*(one for one in above if one.level < heading.level), heading]
         source = lines[heading.start].strip() if heading.end == heading.start + 1 else heading.text
         body = "\n".join(lines[heading.end : end]).strip("\n").rstrip()
-        yield Section(first + heading.start, tuple(one.text for one in above if one.text), source, body)
+        own: list[Part] = []
+        while parts and parts[-1].line < first + end:
+            own.append(parts.pop())
+        yield Section(first + heading.start, tuple(one.text for one in above if one.text), source, body, tuple(own))
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
@@ -92,6 +110,16 @@ def cut(text: str, most: int) -> Iterator[str]:
         text = text[end:].lstrip("\n")
     if text.strip():
         yield text
+
+
+def _parts(tokens: list[Token], first: int) -> Iterator[Part]:
+    quotes, item = 0, False
+    for before, token in pairwise(tokens):
+        quotes += (before.type == "blockquote_open") - (before.type == "blockquote_close")
+        if token.type == "paragraph_open":
+            item = before.type == "list_item_open"
+        elif token.type == "inline" and before.type == "paragraph_open" and token.map:
+            yield Part(first + token.map[0], token.content, item, quotes > 0)
 
 
 @cache

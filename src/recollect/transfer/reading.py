@@ -79,9 +79,14 @@ def parsed(data: bytes) -> Any:
         raise Unreadable("It is nested too deeply.") from None
     except ValueError as error:
         raise Unreadable(str(error) if isinstance(error, Unreadable) else "It holds an endless number.") from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: Any) -> None:
+    """Raise `Unreadable` for a JSON value that has more levels than anything here has reason to have."""
     if _deep(value):
         raise Unreadable("It is nested too deeply.")
-    return value
 
 
 def object_of(entry: Any) -> dict[str, Any]:

@@ -1,0 +1,210 @@
+"""Finds the files to be imported: those named, and in folders those of a known format; what is passed over is counted.
+
+Links inside a folder are not followed, so nothing outside of it is read. Of hidden folders only instructions are read.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Final, NamedTuple
+
+from recollect.domain.transfer import ImportFormat
+from recollect.errors import InvalidInput
+from recollect.transfer.formats import FORMATS, recognised
+from recollect.transfer.reading import LARGEST_FILE
+
+_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3"})
+_INSTRUCTIONS: Final = frozenset(
+    {
+        "agents.md",
+        "agents.override.md",
+        "claude.md",
+        "claude.local.md",
+        "gemini.md",
+        "copilot-instructions.md",
+        ".clinerules",
+        ".cursorrules",
+        ".windsurfrules",
+    }
+)
+_RULES: Final = frozenset(
+    {(".claude", "rules"), (".cursor", "rules"), (".github", "instructions"), (".windsurf", "rules")}
+)
+_HIDDEN: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".windsurf"})
+"""Hidden folders in which agents keep instructions; of other files in them none is read."""
+_LIBRARIES: Final = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__"})
+_MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
+"""Files of folders that some tool made and can make again."""
+_MARKDOWN: Final = (".md", ".markdown", ".mdc")
+
+HIDDEN: Final = "hidden files and folders"
+LIBRARIES: Final = "folders of libraries and caches"
+LINKS: Final = "links"
+SPECIAL: Final = "pipes, devices and sockets"
+LARGE: Final = f"files larger than {LARGEST_FILE // 2**20} MiB"
+UNKNOWN: Final = "files of no known format"
+UNREADABLE: Final = "files and folders that cannot be read"
+TRANSCRIPTS: Final = "transcripts of agents (`--transcripts` takes them)"
+OTHER_NOTES: Final = "files that are no instructions"
+
+
+class FoundFile(NamedTuple):
+    """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes."""
+
+    path: Path
+    name: str
+    format: ImportFormat
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPaths:
+    """The files to be imported in their order, and how much was passed over, by reason."""
+
+    files: list[FoundFile] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def find_files(
+    paths: Iterable[Path],
+    format: ImportFormat | None = None,
+    *,
+    transcripts: bool = False,
+    instructions: bool = False,
+) -> FoundPaths:
+    """Find what is to be imported of files, folders and patterns, each file once.
+
+    In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. Raises
+    `InvalidInput` for a named file that cannot be read or is of no known format, and where nothing is left.
+    """
+    search = _Search(format, transcripts=transcripts, instructions=instructions)
+    named = list(paths)
+    for path in named:
+        for one in _expanded(path):
+            search.look_at(one)
+    found = search.found
+    if not found.files:
+        passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
+        raise InvalidInput("paths", f"There is nothing to import in {', '.join(map(str, named))}. Skipped: {passed}.")
+    return found
+
+
+def name_of(path: Path) -> str:
+    """Return a file's path from the root of the checkout that one works in, else from the working folder.
+
+    The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
+    """
+    whole, here, home = path.parent.resolve() / path.name, Path.cwd(), Path.home()
+    root = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
+    name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole
+    return os.fsencode(name.as_posix()).decode(errors="backslashreplace")
+
+
+def _expanded(path: Path) -> list[Path]:
+    """Return a path, or what the pattern in it matches where no file has that name."""
+    whole = path.expanduser()
+    if os.path.lexists(whole) or not glob.has_magic(str(path)):
+        return [whole]
+    matched = glob.glob(str(whole), recursive=True)  # noqa: PTH207 - as a shell does, it passes over hidden files
+    return [Path(one) for one in sorted(matched)] or [whole]
+
+
+class _Search:
+    """One search for files; `found` is what it has found so far."""
+
+    def __init__(self, format: ImportFormat | None, *, transcripts: bool, instructions: bool) -> None:
+        self._format = format
+        self._transcripts = transcripts
+        self._instructions = instructions
+        self._seen: set[tuple[int, int]] = set()
+        self.found = FoundPaths()
+
+    def look_at(self, path: Path) -> None:
+        """Take a named file, or what is in a named folder."""
+        if path.is_dir():
+            for one in self._inside(path):
+                self._take_quietly(one)
+        else:
+            self._take(path)
+
+    def _inside(self, folder: Path) -> Iterator[Path]:
+        """Yield the files below a folder in the order of their names, without any of a kind that nobody means."""
+        waiting = [folder]
+        while waiting:
+            here = waiting.pop()
+            try:
+                with os.scandir(here) as entries:
+                    there = sorted(entries, key=lambda entry: entry.name)
+            except OSError:
+                self._skip(UNREADABLE)
+                continue
+            if here != folder and _MARKERS & {one.name for one in there}:
+                self._skip(LIBRARIES)
+                continue
+            below: list[Path] = []
+            for one in there:
+                path = Path(one.path)
+                if (reason := _unwanted(one, path.relative_to(folder))) is not None:
+                    self._skip(reason)
+                elif one.is_dir(follow_symlinks=False):
+                    below.append(path)
+                else:
+                    yield path
+            waiting += reversed(below)
+
+    def _take_quietly(self, path: Path) -> None:
+        """Take a file out of a folder, or count why not."""
+        instruction = _is_instruction(path)
+        if self._instructions and not instruction:
+            self._skip(OTHER_NOTES)
+        elif path.suffix.lower() not in _SUFFIXES and not instruction:
+            self._skip(UNKNOWN)
+        else:
+            try:
+                self._take(path)
+            except InvalidInput:
+                self._skip(UNKNOWN if os.access(path, os.R_OK) else UNREADABLE)
+
+    def _take(self, path: Path) -> None:
+        head = recognised(path, self._format)
+        if head.place in self._seen:
+            return
+        self._seen.add(head.place)
+        format = FORMATS[head.format]
+        if format.transcript and not (self._transcripts or self._format):
+            self._skip(TRANSCRIPTS)
+        elif head.size > LARGEST_FILE and not format.streamed:
+            self._skip(LARGE)
+        else:
+            self.found.files.append(FoundFile(path, name_of(path), head.format, head.size))
+
+    def _skip(self, reason: str) -> None:
+        self.found.skipped[reason] += 1
+
+
+def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
+    """Say why an entry of a folder is passed over, if it is; `inside` is its path from the folder that was named."""
+    if entry.is_symlink():
+        return LINKS
+    if not entry.is_dir(follow_symlinks=False) and not entry.is_file(follow_symlinks=False):
+        return SPECIAL
+    if entry.is_dir(follow_symlinks=False) and entry.name in _LIBRARIES:
+        return LIBRARIES
+    hidden = next((part for part in inside.parts if part.startswith(".")), None)
+    if hidden is None or (entry.is_file(follow_symlinks=False) and _is_instruction(inside)):
+        return None
+    if hidden in _HIDDEN and entry.is_dir(follow_symlinks=False):
+        return None
+    return HIDDEN
+
+
+def _is_instruction(path: PurePath) -> bool:
+    """Say whether agents read a file as instructions, by its name or the folder it is in."""
+    rules = any(pair in _RULES for pair in zip(path.parts, path.parts[1:], strict=False))
+    return path.name.lower() in _INSTRUCTIONS or (rules and path.suffix.lower() in _MARKDOWN)

@@ -1,0 +1,53 @@
+"""Large JSON documents read piece by piece with ijson, so that their size costs no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import SEEK_SET
+from typing import Any, BinaryIO, Final
+
+import ijson
+
+from recollect.transfer.reading import LARGEST_FILE, Unreadable, check_depth
+
+_SPACE: Final = b" \t\r\n"
+_BOM: Final = b"\xef\xbb\xbf"
+_HEAD: Final = 4_096
+
+
+class _Bounded:
+    """A file of which only so many bytes are read between two pieces, as one piece stands in the memory whole."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._left = LARGEST_FILE
+
+    def read(self, size: int = -1) -> bytes:
+        self._left -= max(size, 0)
+        if self._left < 0:
+            raise Unreadable(f"One conversation is larger than {LARGEST_FILE // 2**20} MiB.")
+        return self._source.read(size)
+
+    def found(self) -> None:
+        self._left = LARGEST_FILE
+
+
+def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield each value of a list with its place, `name, what number`, or the one object that a document is.
+
+    Raises `Unreadable` where it is no strict JSON; what stands before that was yielded.
+    """
+    head = source.read(_HEAD)
+    start = len(_BOM) if head.startswith(_BOM) else 0
+    source.seek(start, SEEK_SET)
+    bounded = _Bounded(source)
+    prefix = "item" if head[start:].lstrip(_SPACE).startswith(b"[") else ""
+    try:
+        for number, one in enumerate(ijson.items(bounded, prefix, use_float=True), 1):
+            bounded.found()
+            check_depth(one)
+            yield f"{name}, {what} {number}", one
+    except ijson.IncompleteJSONError:
+        raise Unreadable("It is not JSON, or it ends too early.") from None
+    except (ijson.JSONError, UnicodeDecodeError, RecursionError):
+        raise Unreadable("It is not JSON.") from None

@@ -1,0 +1,51 @@
+"""Reads another program's SQLite file: read-only, tables alone, so that nothing in its schema runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.transfer.reading import LONGEST_LINE, Unreadable
+
+MAGIC: Final = b"SQLite format 3\x00"
+"""How each such file begins."""
+_MOST_NAMES: Final = 1_000
+_TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT ?"
+_COLLECTIONS: Final = "SELECT name FROM collections LIMIT ?"
+
+
+def names_in(path: Path) -> frozenset[str]:
+    """Return the names of a file's tables, and of the collections if Chroma wrote it; none when it is damaged."""
+    try:
+        with closing(_opened(path)) as connection:
+            names = [name for (name,) in connection.execute(_TABLES, [_MOST_NAMES])]
+            if "collections" in names:
+                names += [name for (name,) in connection.execute(_COLLECTIONS, [_MOST_NAMES])]
+    except sqlite3.Error:
+        return frozenset()
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query by the names of their columns; raise `Unreadable` where the file is damaged."""
+    try:
+        with closing(_opened(path)) as connection:
+            cursor = connection.execute(query, values)
+            columns = [column[0] for column in cursor.description]
+            for row in cursor:
+                yield dict(zip(columns, row, strict=True))
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        raise Unreadable(f"SQLite cannot read it ({code}).") from None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_LINE)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection

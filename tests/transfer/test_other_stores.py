@@ -1,0 +1,147 @@
+"""Stores of other programs that are SQLite files: claude-mem's, and MemPalace's drawers and knowledge graph."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.domain.transfer import FactRecord, ImportFormat, ImportItem, MemoryRecord
+from recollect.errors import InvalidInput
+from recollect.transfer.formats import read_file, recognised
+from recollect.transfer.import_paths import find_files
+
+CLAUDE_MEM = """
+CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, text TEXT, type TEXT,
+  title TEXT, subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT, files_modified TEXT,
+  discovery_tokens INTEGER, created_at TEXT, created_at_epoch INTEGER);
+CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT,
+  investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT, notes TEXT,
+  created_at TEXT, created_at_epoch INTEGER);
+"""
+PALACE = """
+CREATE TABLE collections (id TEXT, name TEXT);
+CREATE TABLE segments (id TEXT, scope TEXT, collection TEXT);
+CREATE TABLE embeddings (id INTEGER PRIMARY KEY, segment_id TEXT, embedding_id TEXT);
+CREATE TABLE embedding_metadata (id INTEGER, key TEXT, string_value TEXT, int_value INTEGER, float_value REAL,
+  bool_value INTEGER);
+INSERT INTO collections VALUES ('c', 'mempalace_drawers'), ('d', 'mempalace_closets');
+INSERT INTO segments VALUES ('s', 'METADATA', 'c'), ('v', 'VECTOR', 'c'), ('t', 'METADATA', 'd');
+INSERT INTO embeddings VALUES (1, 's', 'drawer_api_db_1'), (2, 's', 'drawer_api_db_2'), (3, 't', 'closet_1');
+INSERT INTO embedding_metadata VALUES (1, 'chroma:document', 'We use Redis.', NULL, NULL, NULL),
+  (1, 'wing', 'api', NULL, NULL, NULL), (1, 'room', 'db', NULL, NULL, NULL), (1, 'chunk_index', NULL, 0, NULL, NULL),
+  (1, 'source_file', '/x/y.md', NULL, NULL, NULL), (1, 'filed_at', '2026-04-01T10:00:00', NULL, NULL, NULL),
+  (2, 'wing', 'api', NULL, NULL, NULL), (3, 'chroma:document', 'pointer', NULL, NULL, NULL);
+"""
+GRAPH = """
+CREATE TABLE entities (id TEXT PRIMARY KEY, name TEXT);
+CREATE TABLE triples (id TEXT PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT, valid_from TEXT, valid_to TEXT,
+  confidence REAL, extracted_at TEXT);
+INSERT INTO entities VALUES ('max', 'Max'), ('chess', 'Chess');
+INSERT INTO triples VALUES ('t1', 'max', 'loves', 'chess', '2025-10', '2026-02-15', 0.9, '2026-01-01 10:00:00'),
+  ('t2', 'max', 'has', 'nobody', NULL, NULL, 1.0, NULL);
+"""
+
+
+def made(path: Path, schema: str) -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(schema)
+    return path
+
+
+def read(path: Path) -> list[Any]:
+    """Return what a file holds, read as what it is recognised as."""
+    return [thing for thing, _ in read_file(path, path.name, recognised(path, None).format)]
+
+
+@pytest.fixture
+def claude_mem(tmp_path: Path) -> Path:
+    """Return a store of claude-mem with two observations and a summary."""
+    path = made(tmp_path / "claude-mem.db", CLAUDE_MEM)
+    listed = json.dumps
+    concepts, files = listed(["gotcha", "builds"]), (listed(["a.py"]), listed(["b.py"]))
+    told = ("Fixed *it*", "how", listed(["a fact"]), "It was Java 8.")
+    rows = [
+        (1, "s", "engine", None, "bugfix", *told, concepts, *files, 70, "2026", 1767225600000),
+        (2, "s", "engine", "old text", "odd", None, None, None, None, "{", None, None, 0, "2026-01-01", None),
+    ]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executemany(f"INSERT INTO observations VALUES ({','.join('?' * 15)})", rows)
+        connection.execute(
+            "INSERT INTO session_summaries VALUES (1, 's', 'engine', 'Fix it', NULL, 'Java', 'done', 'ship', NULL, ?, "
+            "NULL, '2026-01-01T00:00:00Z', 1767225600000)",
+            [listed(["b.py"])],
+        )
+    return path
+
+
+def test_the_store_of_claude_mem_arrives(claude_mem: Path) -> None:
+    """Observations keep type, headings, facts, concepts, files, session and day; a summary keeps its parts."""
+    assert recognised(claude_mem, None).format is ImportFormat.CLAUDE_MEM
+    first, second, summary = (MemoryRecord(**one.fields) for one in read(claude_mem))
+    assert (first.content, first.type, first.title, first.subtitle) == (
+        "It was Java 8.\n- a fact",
+        "bugfix",
+        "Fixed *it*",
+        "how",
+    )
+    assert (first.concepts, first.tags, first.key) == (
+        ("gotcha",),
+        ("claude-mem", "builds"),
+        "claude-mem:s/observation-1",
+    )
+    assert (first.files_read, first.files_modified) == (("a.py",), ("b.py",))
+    assert (first.session_id, first.project, first.discovery_tokens) == ("s", "engine", 70)
+    assert str(first.observed_at) == "2026-01-01 00:00:00+00:00"
+    assert (second.content, second.type, second.tags) == ("old text", None, ("claude-mem", "odd"))
+    assert summary.content == "Request: Fix it\nLearned: Java\nCompleted: done\nNext steps: ship"
+    assert (summary.type, summary.files_modified) == ("session_summary", ("b.py",))
+
+
+def test_the_drawers_of_mempalace_arrive(tmp_path: Path) -> None:
+    """A drawer is a memory with its wing and room as tags; other collections are left alone, an empty one is told."""
+    one, problem = read(made(tmp_path / "chroma.sqlite3", PALACE))
+    record = MemoryRecord(**one.fields)
+    assert (record.content, record.key) == ("We use Redis.", "mempalace:drawer_api_db_1")
+    assert (record.tags, record.files_read) == (("mempalace", "wing:api", "room:db"), ("/x/y.md",))
+    assert str(record.created_at) == "2026-04-01 10:00:00+00:00"
+    assert problem.why == "The drawer holds no text."
+
+
+def test_the_graph_of_mempalace_arrives(tmp_path: Path) -> None:
+    """A triple is a fact with the names of its entities and the time in which it holds."""
+    records = [FactRecord(**one.fields) for one in read(made(tmp_path / "knowledge_graph.sqlite3", GRAPH))]
+    assert [(one.subject, one.predicate, one.object) for one in records] == [
+        ("Max", "loves", "Chess"),
+        ("Max", "has", "nobody"),
+    ]
+    assert [str(one)[:10] for one in (records[0].valid_from, records[0].valid_to)] == ["2025-10-01", "2026-02-15"]
+    assert records[0].confidence == 0.9
+
+
+def test_a_damaged_store_is_refused_and_another_database_is_none(tmp_path: Path, claude_mem: Path) -> None:
+    """A database of somebody else is of no known format; one with bad pages ends in a sentence, not in a traceback."""
+    other = made(tmp_path / "other.db", "CREATE TABLE t (a); CREATE VIEW observations AS SELECT 1;")
+    with pytest.raises(InvalidInput, match="of no format known here"):
+        recognised(other, None)
+    with closing(sqlite3.connect(claude_mem)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(claude_mem.read_bytes())
+    data[4096:8192] = b"\xff" * 4096
+    claude_mem.write_bytes(data)
+    with pytest.raises(InvalidInput, match="SQLite cannot read it"):
+        list(read_file(claude_mem, "x", ImportFormat.CLAUDE_MEM))
+
+
+def test_nothing_is_written_beside_another_programs_store(claude_mem: Path) -> None:
+    """Reading a store leaves its bytes as they were."""
+    before = claude_mem.read_bytes()
+    found = find_files([claude_mem.parent]).files
+    assert [one.format for one in found] == [ImportFormat.CLAUDE_MEM]
+    assert all(isinstance(one, ImportItem) for one in read(claude_mem))
+    assert claude_mem.read_bytes() == before
