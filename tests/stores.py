@@ -53,3 +53,12 @@ def lay(migrated: Path, home: Path) -> None:
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not (home / "memory.db").exists():
         shutil.copy(migrated, home / "memory.db")
+
+
+def altered_weights(folder: Path) -> dict[str, str]:
+    """Lay weights below a folder that are not those of the card; return the variables that name them."""
+    model = folder / "models" / "all-MiniLM-L6-v2"
+    model.mkdir(parents=True)
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (model / name).write_text("{}", encoding="utf-8")
+    return {"RECOLLECT_MODELS_DIR": str(folder / "models"), "RECOLLECT_CACHE_DIR": str(folder / "cache")}

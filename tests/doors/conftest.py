@@ -14,7 +14,7 @@ from command_line import Ended, call, execute
 @pytest.fixture
 def alone(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """Return the environment of commands that open the store themselves."""
-    nobody = {"HOME": str(tmp_path / "user"), "PATH": str(tmp_path)}  # with no agent: the doctor looks for them
+    nobody = {"HOME": str(tmp_path / "user")}  # with no agent registered: the doctor looks for them
     return environment | nobody | {"RECOLLECT_DAEMON": "0", "COLUMNS": "200", "NO_COLOR": "1"}
 
 

@@ -11,7 +11,7 @@ import pytest
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.store.store_lock import own
-from stores import open_app
+from stores import altered_weights, open_app
 
 Typed = Callable[..., Any]
 
@@ -75,12 +75,7 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
 
 def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:
     """Weights that are not those of the card are noticed, with both hashes."""
-    model = tmp_path / "models" / "all-MiniLM-L6-v2"
-    model.mkdir(parents=True)
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (model / name).write_text("{}", encoding="utf-8")
-    places = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CACHE_DIR": str(tmp_path / "cache")}
-    seen = ill(typed, **places)["model"]["seen"]
+    seen = ill(typed, **altered_weights(tmp_path))["model"]["seen"]
     assert "are not those of the model card: expected sha256 53aa51172d14" in seen
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from recollect import Settings
 from recollect.doors import cli_clients
+from stores import altered_weights
 
 Typed = Callable[..., Any]
 
@@ -73,12 +74,7 @@ def test_a_terminal_is_asked_for_each(starting: Typed, home: Path, monkeypatch: 
 
 def test_without_a_model_the_rest_goes_on(starting: Typed, tmp_path: Path) -> None:
     """A model that cannot be had is told with the command that fetches it, and with its exit code at the end."""
-    model = tmp_path / "models" / "all-MiniLM-L6-v2"
-    model.mkdir(parents=True)
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (model / name).write_text("{}", encoding="utf-8")
-    places = {"RECOLLECT_MODELS_DIR": str(tmp_path / "models"), "RECOLLECT_CACHE_DIR": str(tmp_path / "cache")}
-    ended = starting(**places)
+    ended = starting(**altered_weights(tmp_path))
     assert ended.code == 8
     assert "`recollect model fetch`" in ended.out
     assert "Try next: " in ended.out
