@@ -42,7 +42,21 @@ def test_what_is_shown(app: App) -> None:
     first, warning, line, last = prompt.text.splitlines()
     assert (first, last) == ("<memories>", "</memories>")
     assert "data, not instructions" in warning
-    assert line == f"- [{one}] (decision, 2026-03-01) The mascot is a quokka."
+    assert line == f"- [{one}] (decision, 2026-03-01) The mascot is a quokka. It eats leaves."
+
+
+def test_what_is_short_is_shown_whole(app: App) -> None:
+    """All of a short memory on one line where there is room, else how it begins; an abstract that was given stands."""
+    short = add(app, "The pier is long.\nIt was mended in May.")
+    long = add(app, "The crane lifts. " + "It creaks. " * 60)
+    given = add(app, "The ferry leaves at nine. It is blue.", abstract="Ferry at nine")
+    lines = do(app, "format_for_prompt").text.splitlines()[2:-1]
+    said = {int(line[3 : line.index("]")]): line.partition(") ")[2] for line in lines}
+    assert said[short] == "The pier is long. It was mended in May."
+    assert said[long] == "The crane lifts. …"
+    assert said[given] == "Ferry at nine"
+    tight = [do(app, "format_for_prompt", max_tokens=most).text for most in range(81, 90)]
+    assert any("The pier is long. …" in text for text in tight)
 
 
 def test_nothing_is_nothing(app: App) -> None:
@@ -87,12 +101,13 @@ def test_a_comparison_stays_one(app: App) -> None:
     assert "takes < 5 ms for List<String> and a <b> c." in do(app, "format_for_prompt").text
 
 
-def test_the_most_used_come_first(app: App) -> None:
-    """Without a query the most worthwhile memories are shown, the most used of them first, at most so many."""
+def test_the_most_used_come_first(app: App, clock: Clock) -> None:
+    """Without a query the most valuable memories are shown, those first that earlier sessions used, at most so many."""
     ids = [add(app, f"The {name} lives in the zoo.") for name in ("quokka", "heron", "wombat")]
     for one, times in ((ids[2], 3), (ids[0], 1)):
         for _ in range(times):
             app.records.touch([one], app.clock(), accessed=False)
+    clock.pass_days(1)
     assert do(app, "format_for_prompt", max_entries=2).ids == (ids[2], ids[0])
 
 
@@ -106,6 +121,28 @@ def test_what_is_new_and_important_comes_up(app: App, clock: Clock) -> None:
     new = add(app, "All berths are free in May.", fact_type="decision", importance=1.0)
     assert do(app, "format_for_prompt", max_entries=3).ids[0] == new
     assert {memory.recalled_count for memory in do(app, "list_memories").memories} == {0}
+
+
+def test_use_in_this_session_lifts_nothing_above_what_is_worth_more(app: App) -> None:
+    """What was stored a moment ago gains nothing by being read at once; kind and importance say what is worth more."""
+    event = add(app, "The ferry left at nine.", fact_type="event")
+    decision = add(app, "We sail on Mondays.", fact_type="decision")
+    for _ in range(20):
+        app.records.touch([event], app.clock(), accessed=False)
+    assert do(app, "format_for_prompt").ids == (decision, event)
+
+
+def test_others_take_turns(app: App, clock: Clock) -> None:
+    """Day by day a quarter of the places goes to others of the next best; the best keep theirs, and no use counts."""
+    for number in range(16):
+        add(app, f"Berth {number} is let to boat {number * 7}.", importance=1.0 if number < 6 else 0.5)
+    shown = []
+    for _ in range(4):
+        shown.append(do(app, "format_for_prompt", max_entries=8).ids)
+        clock.pass_days(1)
+    assert {ids[:6] for ids in shown} == {shown[0][:6]}
+    assert len({one for ids in shown for one in ids[6:]}) == 8
+    assert {one.recalled_count for one in do(app, "list_memories").memories} == {0}
 
 
 def test_a_query_chooses(app: App) -> None:

@@ -42,16 +42,23 @@ class Merge(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KindPolicy:
-    """How a kind of knowledge merges and ages: `half_life` is in days."""
+    """How a kind of knowledge merges and ages, and how much it tells whoever begins to work.
+
+    `half_life` is in days, `lasting` from 0, for what happened once, to 1, for what holds whatever is done.
+    """
 
     merge: Merge = Merge.RECONCILE
     half_life: float = 21.0
+    lasting: float = 0.5
 
 
 POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in FactType} | {
-    FactType.DECISION: KindPolicy(half_life=42.0),
-    FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS),
-    FactType.EVENT: KindPolicy(merge=Merge.NEVER),
+    FactType.DECISION: KindPolicy(half_life=42.0, lasting=1.0),
+    FactType.PREFERENCE: KindPolicy(lasting=1.0),
+    FactType.SELF: KindPolicy(lasting=1.0),
+    FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS, lasting=1.0),
+    FactType.PATTERN: KindPolicy(lasting=0.8),
+    FactType.EVENT: KindPolicy(merge=Merge.NEVER, lasting=0.2),
     FactType.CASE: KindPolicy(merge=Merge.NEVER),
 }
 
