@@ -1,4 +1,4 @@
-"""Every setting once: name, default and help. The only room that reads the environment.
+"""Every setting once: name, default and help.
 
 Plain pydantic on purpose: pydantic-settings takes four times as long to import, and every command pays for it.
 """
@@ -6,7 +6,6 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 from __future__ import annotations
 
 import getpass
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.requests import Caller
+from recollect.environment import PREFIX, variables
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
-
-PREFIX = "RECOLLECT_"
 
 
 def _system_user() -> str:
@@ -96,9 +94,10 @@ class Settings(BaseModel):
     idle_minutes: float = Field(30.0, gt=0, description="The daemon ends after so many minutes without a request.")
 
     def __init__(self, **values: Any) -> None:
-        found = {name: os.environ.get(variable(name), "") for name in type(self).model_fields}
+        told = variables()
+        found = {name: told[variable(name)] for name in type(self).model_fields if variable(name) in told}
         try:
-            super().__init__(**{name: text for name, text in found.items() if text} | values)
+            super().__init__(**found | values)
         except ValidationError as error:
             raise _explain(error) from None
 
@@ -142,7 +141,7 @@ def variable(name: str) -> str:
 def unknown_variables() -> list[str]:
     """Return the names in the environment that look like settings of ours and are none."""
     known = {variable(name) for name in Settings.model_fields}
-    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known | _OURS_ELSEWHERE)
+    return sorted(name for name in variables() if name not in known | _OURS_ELSEWHERE)
 
 
 def others_folder(name: str) -> Path | None:

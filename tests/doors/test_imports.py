@@ -55,6 +55,13 @@ def test_the_package_alone_loads_nothing(environment: dict[str, str]) -> None:
     assert not loaded_by("import recollect", environment) & (HEAVY | {"pydantic", "mcp", "typer", "rich", "anyio"})
 
 
+def test_the_pipe_loads_only_the_standard_library(environment: dict[str, str]) -> None:
+    """What stands between an MCP client and the daemon all day loads no library at all."""
+    bare = loaded_by("", environment)
+    loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe", environment)
+    assert loaded - bare - sys.stdlib_module_names == {"recollect"}
+
+
 def test_the_requests_load_only_pydantic(environment: dict[str, str]) -> None:
     """The nouns can be used without any of the heavy libraries."""
     loaded = loaded_by("from recollect import Draft, Query, Caller, Settings\nDraft(content='x')", environment)

@@ -20,6 +20,7 @@ from recollect.doors.mcp import mcp_tool
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import TABLE
 from recollect.doors.schema import input_schema
+from recollect.doors.toolset_names import check_names
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
 from recollect.errors import InvalidInput
@@ -62,16 +63,16 @@ def test_the_sets_hold_the_tools_of_their_specifications() -> None:
     assert toolsets.tool_names(["store"]) == STORE
     assert toolsets.tool_names(["dual"]) == DUAL
     assert toolsets.tool_names(["more"]) == MORE
-    assert toolsets.tool_names(toolsets.check_names(["dual", "memory", "dual"])) == (*DUAL, "memory")
+    assert toolsets.tool_names(check_names(["dual", "memory", "dual"])) == (*DUAL, "memory")
     assert toolsets.tool_names(["dual", "more"]) == (*DUAL, *(name for name in MORE if name not in DUAL))
     assert set(toolsets.TOOLS) == set(ALL)
 
 
 def test_the_default_is_the_one_tool() -> None:
     """Without a choice there is the one tool `memory`; a set that does not exist is an error that names those."""
-    assert toolsets.tool_names(toolsets.check_names([])) == ("memory",)
+    assert toolsets.tool_names(check_names([])) == ("memory",)
     with pytest.raises(InvalidInput, match=r"Unknown toolset: `all`\. Allowed: `memory`, `store`, `dual`, `more`"):
-        toolsets.check_names(["store", "all"])
+        check_names(["store", "all"])
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -16,7 +16,7 @@ import typer
 
 import recollect
 from recollect.domain.results import Check
-from recollect.doors import exit_codes, render
+from recollect.doors import exit_codes, pipe, render
 from recollect.doors.clients import registrations
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
@@ -24,6 +24,7 @@ from recollect.doors.operations import opened
 from recollect.doors.options import Json
 from recollect.doors.render import Report, err
 from recollect.doors.serializers import public_json
+from recollect.doors.toolset_names import check_names
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
 from recollect.store import store_lock
@@ -163,8 +164,12 @@ def mcp(
     ] = None,
 ) -> None:
     """Serve the `memory` tool, or other tools, to an MCP client over stdin and stdout."""
+    sets = check_names(toolset or ())
+    if ctx.obj.daemon:
+        pipe.serve(ctx.obj.model_dump(mode="json"), ctx.obj.folder, sets)
+        return
     door = import_module("recollect.doors.mcp")  # the SDK takes half a second to import
-    door.serve(ctx.obj, toolset or ())
+    door.serve(ctx.obj, sets)
 
 
 def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:

@@ -1,7 +1,7 @@
-"""The MCP server over stdio: answers `initialize` and `tools/list` at once, and opens the store meanwhile.
+"""The MCP server: its tools, and how it serves stdio in this process, where no daemon is wanted.
 
-Standard output belongs to the protocol: the transport points file descriptor 1 at standard error before
-anything heavy is imported.
+There it answers `initialize` and `tools/list` at once, and opens the store meanwhile. Standard output belongs to the
+protocol: the transport points file descriptor 1 at standard error before anything heavy is imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -20,11 +20,13 @@ from anyio.to_thread import run_sync
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 import recollect
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon.remote import DaemonConnection, in_background
+from recollect.doors.daemon.remote import in_background
 from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.toolset_names import DEFAULT, check_names
 from recollect.errors import RecollectError
 from recollect.ports.app import App
 from recollect.settings import Settings
@@ -37,6 +39,8 @@ INSTRUCTIONS = (
 
 Run = Callable[[str, dict[str, Any], Callable[[str], None]], ToolAnswer]
 """Runs one call of a tool by name; the last argument is called with what the call waits for."""
+Message = dict[str, Any]
+"""A message of JSON-RPC."""
 
 
 class InProcess:
@@ -86,17 +90,17 @@ def mcp_tool(name: str) -> types.Tool:
     return types.Tool(name=name, description=tool.description, input_schema=tool.schema, annotations=hints)
 
 
-def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) -> Server[Any]:
-    """Return the MCP server of these toolsets; `run_of` is given the HTTP request, if any, and returns what runs calls.
+def build(run_of: Callable[[Any], Run], sets_of: Callable[[Any], Sequence[str]] = lambda _: DEFAULT) -> Server[Any]:
+    """Return the MCP server: from what came with a message, such as an HTTP request, both tell who answers it.
 
-    A client over HTTP may ask for other toolsets in the address: `?toolset=store`, repeated for more than one.
+    `run_of` returns what runs calls of tools, and `sets_of` the toolsets that are offered.
     """
 
     async def list_tools(context: Any, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[mcp_tool(name) for name in _offered(context, sets)])
+        return types.ListToolsResult(tools=[mcp_tool(name) for name in _offered(sets_of(context.request))])
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        names = _offered(context, sets)
+        names = _offered(sets_of(context.request))
         if params.name not in names:
             allowed = ", ".join(f"`{name}`" for name in names)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: `{params.name}`. Allowed: {allowed}")
@@ -117,15 +121,43 @@ def build(run_of: Callable[[Any], Run], sets: Sequence[str] = toolsets.DEFAULT) 
     )
 
 
-def serve(settings: Settings, names: Sequence[str] = ()) -> None:
-    """Serve these toolsets over stdin and stdout until the client ends; raise `InvalidInput` for unknown ones."""
-    sets = toolsets.check_names(names)
+async def exchange(
+    server: Server[Any], opening: Message | None, message: Message, request: Any, say: Callable[[str], Awaitable[None]]
+) -> None:
+    """Let the server handle one message that came with this request, and `say` each line of its answer.
+
+    `opening` is the `initialize` of the session that the message belongs to, if it has one. Raises `ValueError` for
+    what is no message.
+    """
+    to_server, reading = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+    writing, from_server = anyio.create_memory_object_stream[SessionMessage](1)
+
+    async def ask(asked: Message) -> None:
+        parsed = types.jsonrpc_message_adapter.validate_python(asked)
+        await to_server.send(SessionMessage(parsed, ServerMessageMetadata(request_context=request)))
+
+    async with to_server, from_server, anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run, reading, writing, server.create_initialization_options())
+        if opening is not None and message.get("method") != "initialize":
+            await ask(opening)
+            await from_server.receive()
+        await ask(message)
+        if "id" in message:
+            async for one in from_server:
+                await say(one.message.model_dump_json(by_alias=True, exclude_unset=True))
+                if isinstance(one.message, types.JSONRPCResponse | types.JSONRPCError):
+                    break
+        tasks.cancel_scope.cancel()
+
+
+def serve(settings: Settings, sets: Sequence[str] = DEFAULT) -> None:
+    """Serve these toolsets over stdin and stdout in this process until the client ends."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
-    backend = DaemonConnection(settings) if settings.daemon else InProcess(settings)
+    backend = InProcess(settings)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            server = build(lambda _: backend.tool, sets)
+            server = build(lambda _: backend.tool, lambda _: sets)
             backend.start()
             await server.run(reading, writing, server.create_initialization_options())
 
@@ -141,11 +173,10 @@ def _hints(*, read_only: bool, destructive: bool, idempotent: bool) -> types.Too
     )
 
 
-def _offered(context: Any, sets: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the tools that this client is offered."""
-    asked = context.request.query_params.getlist("toolset") if context.request is not None else []
+def _offered(sets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the tools that a client of these toolsets is offered."""
     try:
-        return toolsets.tool_names(toolsets.check_names(asked or sets))
+        return toolsets.tool_names(check_names(sets))
     except RecollectError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
 

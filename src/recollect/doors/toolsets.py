@@ -20,6 +20,7 @@ from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
+from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.table import Operation
 from recollect.policy.budget import printed
@@ -158,24 +159,13 @@ MORE: Final = (
     Tool("stats", "Count memories by scope, kind and state.", f"scope {_SEEN}"),
 )
 
-TOOLSETS: Final[Mapping[str, tuple[Tool, ...]]] = {"memory": (), "store": STORE, "dual": DUAL, "more": MORE}
+TOOLSETS: Final[Mapping[str, tuple[Tool, ...]]] = dict(zip(SETS, ((), STORE, DUAL, MORE), strict=True))
 """The sets by name; `memory` has one tool, which is `memory_tool` itself."""
-
-DEFAULT: Final = ("memory",)
 
 TOOLS: Final = {tool.name: tool for tools in TOOLSETS.values() for tool in tools}
 """Every tool but `memory` by its name."""
 
 NAMES: Final = frozenset((memory_tool.NAME, *TOOLS))
-
-
-def check_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return these toolsets, each once, or the default without any; raise `InvalidInput` for an unknown one."""
-    wanted = tuple(dict.fromkeys(names)) or DEFAULT
-    if unknown := next((name for name in wanted if name not in TOOLSETS), None):
-        known = ", ".join(f"`{name}`" for name in TOOLSETS)
-        raise InvalidInput("toolset", f"Unknown toolset: `{unknown}`. Allowed: {known}")
-    return wanted
 
 
 def tool_names(toolsets: Sequence[str]) -> tuple[str, ...]:

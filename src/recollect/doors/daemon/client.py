@@ -6,11 +6,12 @@ import http.client
 import json
 import selectors
 import socket
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from recollect.doors.daemon.runtime import Runtime
-from recollect.errors import DaemonUnreachable, relayed
+from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
 _PING = 5.0  # seconds in which a healthy daemon answers a ping
@@ -53,26 +54,57 @@ class Client:
         """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
         return self._exchange(path, body, _TRANSFER, busy=True)
 
+    def stream(
+        self, path: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]
+    ) -> Iterator[dict[str, Any]]:
+        """Send one request and yield the objects of its answer as they come, one a line; raise as `post` does.
+
+        `started` is given what breaks it off from another thread. A working daemon sends blank lines meanwhile.
+        """
+        with self._answering(), closing(self._connection(_SILENCE)) as connection:
+            connection.connect()
+            link = connection.sock
+            started(lambda: _break_off(link))
+            self._send(connection, path, body)
+            response = connection.getresponse()
+            if response.status >= http.client.BAD_REQUEST:
+                self._check(response.status, _object(response.read()))
+            for line in response:
+                if line.strip():
+                    yield _object(line)
+
     def _exchange(self, path: str, body: dict[str, Any], timeout: float, *, busy: bool) -> dict[str, Any]:
+        with self._answering(), closing(self._connection(timeout)) as connection:
+            connection.connect()
+            self._send(connection, path, body)
+            self._await(connection, busy=busy)
+            response = connection.getresponse()
+            payload = _object(response.read())
+        self._check(response.status, payload)
+        return payload
+
+    def _send(self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any]) -> None:
         headers = {"Authorization": f"Bearer {self.runtime.token}", "Content-Type": "application/json"}
+        with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
+            connection.request("POST", path, json.dumps(body), headers)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Raise `DaemonGone` for whatever goes wrong with the connection."""
         try:
-            with closing(self._connection(timeout)) as connection:
-                connection.connect()
-                with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
-                    connection.request("POST", path, json.dumps(body), headers)
-                self._await(connection, busy=busy)
-                response = connection.getresponse()
-                payload = json.loads(response.read())
-            if not isinstance(payload, dict):
-                raise ValueError("the answer is not an object")
+            yield
+        except RecollectError:
+            raise
         except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise DaemonGone(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
-        if response.status == _UNAUTHORIZED:
+
+    def _check(self, status: int, payload: dict[str, Any]) -> None:
+        """Raise the error that an answer reports."""
+        if status == _UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
-        if response.status >= http.client.BAD_REQUEST:
+        if status >= http.client.BAD_REQUEST:
             raise relayed(str(payload.get("error")), str(payload.get("message")))
-        return payload
 
     def _await(self, connection: http.client.HTTPConnection, *, busy: bool) -> None:
         """Wait for the first byte of the answer; a `busy` daemon may take any time as long as it answers pings."""
@@ -87,3 +119,15 @@ class Client:
         if self.runtime.socket:
             return _SocketConnection(self.runtime.socket, timeout)
         return http.client.HTTPConnection("127.0.0.1", self.runtime.port, timeout=timeout)
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    payload = json.loads(text)
+    if not isinstance(payload, dict):
+        raise ValueError("the answer is not an object")
+    return payload
+
+
+def _break_off(link: socket.socket) -> None:
+    with suppress(OSError):  # it has ended by itself
+        link.shutdown(socket.SHUT_RDWR)

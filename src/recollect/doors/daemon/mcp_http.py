@@ -67,7 +67,7 @@ class McpOverHttp:
     def _sessions(self) -> Any:
         door: Any = import_module("recollect.doors.mcp")  # takes half a second, which most daemons never need
         manager: Any = import_module("mcp.server.streamable_http_manager")
-        return manager.StreamableHTTPSessionManager(door.build(self._run_of))
+        return manager.StreamableHTTPSessionManager(door.build(self._run_of, _sets_of))
 
     def _run_of(self, request: Request) -> Callable[[str, dict[str, Any], object], ToolAnswer]:
         """Return what runs tool calls for the caller that this request names."""
@@ -88,3 +88,8 @@ def caller_of(asked: QueryParams) -> Caller:
         if not asked.get(name, "").strip():
             raise InvalidInput(name, f"Missing {name}: {_WHO}")
     return Caller(**{name: asked[name] for name in Caller.model_fields if name in asked})
+
+
+def _sets_of(request: Request) -> list[str]:
+    """Return the toolsets that an address asks for."""
+    return request.query_params.getlist("toolset")

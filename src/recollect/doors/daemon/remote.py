@@ -68,12 +68,7 @@ class DaemonConnection:
         return self._post("/operation", {"name": name, "fields": fields}, report)["result"]
 
     def _post(self, path: str, body: dict[str, Any], report: Callable[[str], None]) -> Any:
-        request = body | {
-            "caller": self._settings.caller.model_dump(),
-            "on_secret": str(self._settings.on_secret),
-            "model": self._settings.model,
-            "request_id": uuid.uuid4().hex,
-        }
+        request = body | about_caller(self._settings) | {"request_id": uuid.uuid4().hex}
         for attempt in range(_ATTEMPTS):
             client = self._connected(report)
             try:
@@ -97,6 +92,15 @@ class DaemonConnection:
         with self._lock:
             if self._client is client:
                 self._client = None
+
+
+def about_caller(settings: Settings) -> dict[str, Any]:
+    """Return what every request says of its caller and of the settings that apply to it."""
+    return {
+        "caller": settings.caller.model_dump(),
+        "on_secret": str(settings.on_secret),
+        "model": settings.model,
+    }
 
 
 def in_background(prepare: Callable[[], object]) -> None:

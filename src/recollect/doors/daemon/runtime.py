@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any, Final
 
 from recollect.errors import DaemonUnreachable
 
@@ -17,47 +17,68 @@ ROLE = "recollect serve"
 """The role under which a daemon owns a store."""
 PROTOCOL = 1
 """Changes when older clients cannot talk to the daemon any more."""
+_PORTS: Final = range(65536)
 
 
-class Runtime(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
     """What a client must know: a Unix socket or a loopback port, the token, and the process and its start."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
 
     pid: int
     version: str
     protocol: int
     token: str
     socket: str
-    port: Annotated[int, Field(ge=0, lt=65536)]
+    port: int
     since: str
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """Return everything but the token."""
+        return {name: value for name, value in asdict(self).items() if name != "token"}
 
     def write(self, folder: Path) -> None:
         """Write the file atomically, readable by its owner only from the first byte."""
-        new = folder / f"{NAME}.{self.pid}"
-        new.unlink(missing_ok=True)
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(self.model_dump_json())
-        new.replace(folder / NAME)
+        write_private(folder / NAME, json.dumps(asdict(self)))
 
 
 def read(folder: Path) -> Runtime | None:
     """Return the runtime file's content if valid; raise `DaemonUnreachable` when other users could read its token."""
     path = folder / NAME
     try:
+        content = read_private(path)
+    except PermissionError as error:
+        if error.errno is not None:
+            raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
+        raise DaemonUnreachable(
+            f"{path} is not safe: other users can read or write it, or it belongs to another user. "
+            "Stop the daemon with its owner's `recollect stop` and delete the file."
+        ) from None
+    except OSError as error:
+        raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
+    return None if content is None else _parsed(content)
+
+
+def read_private(path: Path) -> bytes | None:
+    """Return a file's content, None without one; raise a bare `PermissionError` where other users may touch it."""
+    try:
         with path.open("rb") as file:
             about, content = os.fstat(file.fileno()), file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
     if os.name == "posix" and (about.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or about.st_uid != os.getuid()):
-        raise DaemonUnreachable(
-            f"{path} is not safe: other users can read or write it, or it belongs to another user. "
-            "Stop the daemon with its owner's `recollect stop` and delete the file."
-        )
-    return _parsed(content)
+        raise PermissionError
+    return content
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file atomically, readable by its owner only from the first byte."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    new.replace(path)
 
 
 def published_by(folder: Path, pid: int) -> bool:
@@ -80,7 +101,13 @@ def remove(folder: Path, pid: int) -> None:
 
 def _parsed(content: bytes) -> Runtime | None:
     try:
-        found = Runtime.model_validate_json(content)
-    except ValidationError:
+        said = json.loads(content)
+    except ValueError:
         return None
+    if not isinstance(said, dict):
+        return None
+    known: dict[str, Any] = {one.name: said.get(one.name) for one in fields(Runtime)}
+    if not all(type(known[one.name]).__name__ == one.type for one in fields(Runtime)) or known["port"] not in _PORTS:
+        return None
+    found = Runtime(**known)
     return found if found.socket or found.port else None

@@ -21,8 +21,10 @@ from starlette.types import ASGIApp
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
+from recollect.doors.daemon import mcp_messages
 from recollect.doors.daemon.auth import Activity, TokenAuth, error_response, to_recollect_error
 from recollect.doors.daemon.mcp_http import McpOverHttp
+from recollect.doors.daemon.mcp_messages import McpMessages
 from recollect.doors.daemon.reindex_job import ReindexJob
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.operations import BY_NAME, perform
@@ -45,6 +47,7 @@ class Daemon:
         self._model = model
         self._stop = stop
         self._mcp = McpOverHttp(app)
+        self._messages = McpMessages(self._call_tool)
         self._reindex_job = ReindexJob(app, self._end)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -55,18 +58,22 @@ class Daemon:
             for name in (*_AT_ONCE, *_IN_THREAD)
         ]
         routes += [Route(path, self._mcp) for path in ("/mcp", "/mcp/")]
+        routes.append(Route(mcp_messages.PATH, self._messages, methods=["POST"]))
         return TokenAuth(Starlette(routes=routes, lifespan=self._lifespan), self.runtime.token, self.activity)
 
     def ping(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return process and version; at once, whatever else is running."""
-        return self.runtime.model_dump(include={"pid", "version", "protocol"})
+        return {name: self.runtime.public[name] for name in ("pid", "version", "protocol")}
 
     def tool(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run one call of a tool, whichever toolset it is of."""
-        caller, name = _caller(body), str(body.get("name", memory_tool.NAME))
-        arguments, request_id = dict(body["arguments"]), str(body.get("request_id", ""))
-        answer = toolsets.call(self._app_for(body), name, arguments, caller, request_id)
+        answer = self._call_tool(body, str(body.get("name", memory_tool.NAME)), dict(body["arguments"]))
         return dict(wire_json(memory_tool.ToolAnswer, answer))
+
+    def _call_tool(self, body: dict[str, Any], name: str, arguments: dict[str, Any]) -> memory_tool.ToolAnswer:
+        """Run a tool as the request's caller; under the same `request_id` a retry gets the first answer again."""
+        request_id = str(body.get("request_id", ""))
+        return toolsets.call(self._app_for(body), name, arguments, _caller(body), request_id)
 
     def operation(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run one operation of the table and return its answer as JSON."""
@@ -90,7 +97,7 @@ class Daemon:
 
     def status(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return process, start time, memory use, and whether model and vector index are ready."""
-        return self.runtime.model_dump(exclude={"token"}) | {
+        return self.runtime.public | {
             "memory_bytes": psutil.Process().memory_info().rss,
             "requests": self.activity.requests,
             "idle_seconds": round(self.activity.idle_before, 1),

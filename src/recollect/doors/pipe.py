@@ -1,0 +1,317 @@
+"""`recollect mcp` as a pipe between an MCP client and the daemon, with nothing but the standard library.
+
+How a session begins is answered from what was written down; every other message goes to the daemon's MCP server, each
+in a thread of its own. A daemon that was killed is started again and asked again: each message carries an id, so that
+none takes effect twice. Standard output belongs to the protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from recollect.doors import mcp_record
+from recollect.doors.daemon import runtime
+from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.errors import DaemonUnreachable, RecollectError, relayed
+
+Message = dict[str, Any]
+"""A message of JSON-RPC."""
+
+PATH: Final = "/mcp/message"
+"""Where the daemon takes single messages."""
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.1
+_GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
+_NOT_JSON, _INVALID, _INTERNAL = -32700, -32600, -32603
+
+
+class OwnPrograms:
+    """The short-lived processes of our own program that read settings, start the daemon and ask the SDK."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def run(self, module: str, given: Message, said: Callable[[Message], None]) -> int:
+        """Run a module to its end, hand on each JSON object that it writes on a line, and return its exit code."""
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-m", module, json.dumps(given)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        )
+        self._running.add(process)
+        try:
+            with process:
+                for line in process.stdout or ():
+                    said(json.loads(line))
+        finally:
+            self._running.discard(process)
+        return process.returncode
+
+    def end(self) -> None:
+        """End those that still run."""
+        for one in tuple(self._running):
+            one.kill()
+
+
+class DaemonLink:
+    """The way to the daemon, which a helper finds or starts."""
+
+    def __init__(self, given: Message, programs: OwnPrograms) -> None:
+        self._given = given
+        self._programs = programs
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._home: Path | None = None
+        self.who: Message = {}
+
+    def connected(self, report: Callable[[str], None]) -> Client:
+        """Return a client of the daemon, which is started when absent; raise why there is none."""
+        if (client := self._client) is not None:
+            return client
+        report("Waiting for the memory daemon.")
+        with self._lock:
+            if self._client is None:
+                self._client = self._published() or self._prepared(report)
+            return self._client
+
+    def drop(self, client: Client | None) -> None:
+        """Forget a daemon that has gone."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
+
+    def _published(self) -> Client | None:
+        """Return a client of the next daemon where another process has started it already."""
+        found = runtime.read(self._home) if self._home is not None else None
+        if found is None or not found.socket:  # another program may use the port of a daemon that has ended
+            return None
+        client = Client(found)
+        try:
+            client.ping()
+        except RecollectError:
+            return None
+        return client
+
+    def _prepared(self, report: Callable[[str], None]) -> Client:
+        ended: Message = {}
+
+        def said(what: Message) -> None:
+            if "who" in what:
+                self._given, self.who, self._home = what["settings"], what["who"], Path(what["home"])
+            elif "report" in what:
+                report(what["report"])
+            else:
+                ended.update(what)
+
+        code = self._programs.run("recollect.doors.daemon.prepare", self._given, said)
+        if "error" in ended:
+            raise relayed(ended["error"], ended["message"])
+        found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
+        if found is None:
+            raise DaemonGone(f"The memory daemon could not be prepared (exit status {code}).")
+        return Client(found)
+
+
+class _Call:
+    """A request under way."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self.break_off: Callable[[], None] = lambda: None
+
+    def started(self, break_off: Callable[[], None]) -> None:
+        self.break_off = break_off
+        if self.cancelled:
+            break_off()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.break_off()
+
+
+class Pipe:
+    """One session between a client, which reads `out`, and the daemon."""
+
+    def __init__(self, link: DaemonLink, programs: OwnPrograms, sets: Sequence[str], file: Path, out: BinaryIO) -> None:
+        self._link = link
+        self._programs = programs
+        self._sets = list(sets)
+        self._file = file
+        self._record = mcp_record.read(file)
+        self._out = out
+        self._writing = threading.Lock()
+        self._calls: dict[str, _Call] = {}
+        self._threads: list[threading.Thread] = []
+        self._opening: Message | None = None
+
+    def serve(self, lines: Iterable[bytes]) -> None:
+        """Take messages, one a line, to their end, and give what is under way a moment to be answered."""
+        self._begin(self._prepare)
+        for line in lines:
+            if line.strip():
+                self._take(line)
+        end = time.monotonic() + _GRACE
+        for thread in self._threads[1:]:
+            thread.join(max(0.0, end - time.monotonic()))
+        self._programs.end()
+
+    def _prepare(self) -> None:
+        with suppress(RecollectError, OSError):  # the first call meets it again
+            self._link.connected(lambda _: None)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self._refuse(None, _NOT_JSON, "Parse error: a line is one JSON object")
+            return
+        if not isinstance(message, dict):
+            self._refuse(None, _INVALID, "Invalid request: a message is one JSON object")
+            return
+        if message.get("params", {}) is None:
+            del message["params"]
+        if "method" not in message and ("result" in message or "error" in message):
+            return  # nothing was asked of the client
+        if wrong := _wrong(message):
+            number = message.get("id")
+            self._refuse(number if _is_id(number) else None, _INVALID, f"Invalid request: {wrong}")
+        elif "id" in message:
+            self._answer(message)
+        elif message["method"] == "notifications/cancelled":
+            call = self._calls.get(str((message.get("params") or {}).get("requestId")))
+            if call is not None:
+                call.cancel()
+
+    def _answer(self, message: Message) -> None:
+        method, modern = message["method"], _is_modern(message)
+        if method == "initialize":
+            self._opening = message
+        if method == "ping" and not modern:
+            self._write({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+        elif (known := self._written(message)) is not None:
+            self._write({"jsonrpc": "2.0", "id": message["id"], "result": known})
+        else:
+            call = self._calls[str(message["id"])] = _Call()
+            how = self._learn if method in mcp_record.OPENINGS else self._pass_on
+            self._begin(lambda: self._run(how, message, call))
+
+    def _written(self, message: Message) -> Any:
+        """Return the result that was written down for this message, None where nothing was."""
+        if message["method"] not in (*mcp_record.OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
+            return None
+        asked = message if message["method"] in mcp_record.OPENINGS or _is_modern(message) else self._opening
+        version = mcp_record.version_of(asked or {}, self._record.get(mcp_record.HANDSHAKE, ()))
+        return self._record.get(mcp_record.key(version, self._sets), {}).get(message["method"])
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        self._threads = [one for number, one in enumerate(self._threads) if number == 0 or one.is_alive()]
+        thread = threading.Thread(target=work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self, how: Callable[[Message, _Call], None], message: Message, call: _Call) -> None:
+        try:
+            how(message, call)
+        except (RecollectError, OSError, ValueError) as error:
+            if not call.cancelled:
+                self._write(_failure(message, error))
+        finally:
+            self._calls.pop(str(message["id"]), None)
+
+    def _learn(self, message: Message, call: _Call) -> None:
+        """Let a helper answer how a session begins, and keep what it wrote down."""
+        found: Message = {}
+        given = {"file": str(self._file), "message": message, "toolsets": self._sets}
+        code = self._programs.run("recollect.doors.mcp_listing", given, found.update)
+        if "response" not in found:
+            raise RecollectError(f"The tools cannot be listed (exit status {code}).")
+        self._record = found["record"]
+        if not call.cancelled:
+            self._write(found["response"])
+
+    def _pass_on(self, message: Message, call: _Call) -> None:
+        """Ask the daemon, again when it is gone meanwhile, and hand on each line of its answer."""
+        body: Message = {"message": message, "opening": self._opening, "toolsets": self._sets}
+        body["request_id"] = os.urandom(16).hex()
+
+        def report(what: str) -> None:
+            token = (message.get("params") or {}).get("_meta", {}).get("progressToken")
+            if token is not None and not call.cancelled:
+                params = {"progressToken": token, "progress": 0.0, "message": what}
+                self._write({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+        for attempt in range(_ATTEMPTS):
+            client = None
+            with suppress(DaemonGone):
+                client = self._link.connected(report)
+                for answer in client.stream(PATH, body | self._link.who, call.started):
+                    if not call.cancelled:
+                        self._write(answer)
+                    if "method" not in answer:
+                        return
+            if call.cancelled:
+                return
+            self._link.drop(client)
+            time.sleep(_PAUSE * attempt)
+        raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+
+    def _refuse(self, number: int | str | None, code: int, why: str) -> None:
+        self._write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": why}})
+
+    def _write(self, message: Message) -> None:
+        with self._writing:
+            try:
+                self._out.write(json.dumps(message).encode() + b"\n")
+                self._out.flush()
+            except (OSError, ValueError):  # the client is gone
+                self._programs.end()
+                os._exit(0)
+
+
+def serve(given: dict[str, str], home: Path, sets: Sequence[str]) -> None:
+    """Be the pipe between standard input and output and the daemon of these settings, until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    programs = OwnPrograms()
+    pipe = Pipe(DaemonLink(dict(given), programs), programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
+    pipe.serve(sys.stdin.buffer)
+
+
+def _wrong(message: Message) -> str:
+    """Say what keeps an object from being a request or a notification; empty for a sound one."""
+    if message.get("jsonrpc") != "2.0":
+        return '`jsonrpc` must be "2.0"'
+    if not isinstance(message.get("method"), str):
+        return "`method` must be a string"
+    if not _is_id(message.get("id", 0)):
+        return "`id` must be a string or a whole number"
+    params = message.get("params", {})
+    if not isinstance(params, dict) or not isinstance(params.get("_meta", {}), dict):
+        return "`params` and its `_meta` must be objects"
+    return ""
+
+
+def _is_id(number: object) -> bool:
+    return isinstance(number, int | str) and not isinstance(number, bool)
+
+
+def _is_modern(message: Message) -> bool:
+    """Return whether a request says its protocol version itself."""
+    return mcp_record.META_VERSION in message.get("params", {}).get("_meta", {})
+
+
+def _failure(message: Message, error: Exception) -> Message:
+    """Return the answer to a message that did not reach the daemon: for a call of a tool, one that a model can read."""
+    head = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] != "tools/call":
+        return head | {"error": {"code": _INTERNAL, "message": str(error)}}
+    body = {"message": str(error), "error": type(error).__name__}
+    answer = {"content": [{"type": "text", "text": str(error)}], "structuredContent": body, "isError": True}
+    return head | {"result": answer | ({"resultType": "complete"} if _is_modern(message) else {})}

@@ -1,0 +1,212 @@
+"""The pipe that `recollect mcp` is: what it answers itself, what it hands on, and what it does when the daemon goes."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.doors import mcp_listing, mcp_record, pipe
+from recollect.doors.daemon.client import DaemonGone
+from recollect.errors import StoreUnusable
+
+ABOUT = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def asking(number: int | str, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def opening(version: str) -> dict[str, Any]:
+    return asking(0, "initialize", protocolVersion=version, **ABOUT)
+
+
+def calling(number: int | str, **params: Any) -> dict[str, Any]:
+    return asking(number, "tools/call", name="memory", arguments={}, **params)
+
+
+class Daemon:
+    """Stands for the daemon and the way to it: keeps what it is sent, and answers as `answer` says."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Iterator[dict[str, Any]]]) -> None:
+        self.who = {"caller": {"user": "ada"}}
+        self.sent: list[dict[str, Any]] = []
+        self.dropped = 0
+        self.broken_off = threading.Event()
+        self._answer = answer
+
+    def connected(self, _: Callable[[str], None]) -> Daemon:
+        return self
+
+    def drop(self, _: object) -> None:
+        self.dropped += 1
+
+    def stream(self, _: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]) -> Any:
+        self.sent.append(body)
+        started(self.broken_off.set)
+        yield from self._answer(body["message"])
+
+
+def done(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Answer as a daemon that has nothing to say."""
+    yield {"jsonrpc": "2.0", "id": message["id"], "result": {}}
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file in which is written down how sessions of both eras begin."""
+    file = tmp_path_factory.mktemp("record") / "mcp-test.json"
+    for message in (opening("2025-06-18"), opening("2025-11-25"), asking(0, "server/discover", _meta=META)):
+        assert "result" in mcp_listing.learn(file, message, ["memory"])["response"]
+    return file
+
+
+@pytest.fixture
+def said(record: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Return a function that runs a session over these lines and returns what the client reads."""
+    monkeypatch.setattr(pipe, "_PAUSE", 0.0)
+
+    def saying(lines: Sequence[dict[str, Any] | bytes], daemon: Any = None) -> list[Any]:
+        out = io.BytesIO()
+        session = pipe.Pipe(daemon or Daemon(done), pipe.OwnPrograms(), ["memory"], record, out)
+        session.serve([one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines])
+        return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    return saying
+
+
+@pytest.mark.parametrize(
+    ("asked", "negotiated"), [("2025-06-18", "2025-06-18"), ("2026-07-28", "2025-11-25"), ("1999-01-01", "2025-11-25")]
+)
+def test_a_session_begins_without_the_daemon(said: Callable[..., list[Any]], asked: str, negotiated: str) -> None:
+    """The handshake negotiates as the SDK does, and it, `ping` and the tools are what the SDK itself would answer."""
+    daemon = Daemon(done)
+    begun, pong, tools = said([opening(asked), asking(1, "ping"), asking(2, "tools/list")], daemon)
+    assert begun["result"] == mcp_listing.answer(opening(asked), None, ["memory"])["result"]
+    assert begun["result"]["protocolVersion"] == negotiated
+    assert pong == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert tools == mcp_listing.answer(asking(2, "tools/list"), opening(asked), ["memory"])
+    assert not daemon.sent
+
+
+def test_a_session_of_the_newer_protocol_begins_without_the_daemon(said: Callable[..., list[Any]]) -> None:
+    """A client that says its version in each message is answered as the SDK would, or by the daemon's SDK."""
+    messages = [asking(1, "server/discover", _meta=META), asking(2, "tools/list", _meta=META)]
+    assert said(messages) == [mcp_listing.answer(one, None, ["memory"]) for one in messages]
+    daemon = Daemon(done)
+    said([asking(1, "ping", _meta=META), asking(2, "tools/list", _meta={next(iter(META)): "2026-07-28"})], daemon)
+    assert [body["opening"] for body in daemon.sent] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (b"{nonsense", None, -32700),
+        (b"\xff\xfe", None, -32700),
+        (b"[]", None, -32600),
+        (b'{"id": 7, "method": "ping"}', 7, -32600),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', 7, -32600),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None, -32600),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7, -32600),
+    ],
+)
+def test_what_is_no_message_is_refused(
+    said: Callable[..., list[Any]], line: bytes, number: int | None, code: int
+) -> None:
+    """What is not JSON, and JSON that is no message, gets the error of JSON-RPC for it; the session goes on."""
+    wrong, after = said([line, b"", asking(8, "ping")])
+    assert (wrong["id"], wrong["error"]["code"]) == (number, code)
+    assert after["id"] == 8
+
+
+def test_notifications_and_answers_are_not_answered(said: Callable[..., list[Any]]) -> None:
+    """What asks nothing gets no answer, and an unknown method goes to the daemon's server."""
+    silent = [
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+        {"jsonrpc": "2.0", "id": 5, "result": {}},
+    ]
+    daemon = Daemon(done)
+    assert said([*silent, asking(6, "nonsense")], daemon) == [{"jsonrpc": "2.0", "id": 6, "result": {}}]
+    assert [body["message"]["method"] for body in daemon.sent] == ["nonsense"]
+
+
+def test_a_call_is_repeated_when_the_daemon_goes(said: Callable[..., list[Any]]) -> None:
+    """A call whose daemon goes is sent again under the same id, with who asks and how the session began."""
+
+    def answer(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if len(daemon.sent) == 1:
+            raise DaemonGone("killed")
+        if len(daemon.sent) > 2:
+            yield {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}
+            yield from done(message)
+
+    daemon = Daemon(answer)
+    begun, progress, answered = said([opening("2025-06-18"), calling("a")], daemon)
+    assert (begun["id"], progress["method"], answered["id"]) == (0, "notifications/progress", "a")
+    assert len({body["request_id"] for body in daemon.sent}) == 1
+    assert daemon.sent[-1]["opening"] == opening("2025-06-18")
+    assert (len(daemon.sent), daemon.dropped, daemon.sent[-1]["caller"]) == (3, 2, {"user": "ada"})
+
+
+@pytest.mark.parametrize("meta", [{}, META], ids=["legacy", "modern"])
+def test_a_daemon_that_cannot_start_is_told_in_the_answer(said: Callable[..., list[Any]], meta: dict[str, Any]) -> None:
+    """A call says in one sentence why there is no daemon, as the model reads it; other requests get an error."""
+
+    class Broken(Daemon):
+        def connected(self, _: Callable[[str], None]) -> Daemon:
+            raise StoreUnusable("The disk is full.")
+
+    answers = {one["id"]: one for one in said([calling(1, _meta=meta), asking(2, "prompts/list")], Broken(done))}
+    result = answers[1]["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "The disk is full.")
+    assert result["structuredContent"] == {"message": "The disk is full.", "error": "StoreUnusable"}
+    assert ("resultType" in result) == bool(meta)
+    assert answers[2]["error"]["message"] == "The disk is full."
+
+
+def test_calls_do_not_wait_for_each_other_and_can_be_cancelled(said: Callable[..., list[Any]]) -> None:
+    """While one call is under way others are answered; a cancelled one is broken off and never answered."""
+
+    def answer(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if message["id"] == "slow":
+            answered.wait(60)
+            assert daemon.broken_off.wait(60)
+            raise DaemonGone("broken off")
+        answered.set()
+        yield from done(message)
+
+    def lines() -> Iterator[dict[str, Any]]:
+        yield calling("slow")
+        yield calling("quick")
+        assert answered.wait(60)
+        yield {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "slow"}}
+
+    answered, daemon = threading.Event(), Daemon(answer)
+    out = io.BytesIO()
+    session = pipe.Pipe(daemon, pipe.OwnPrograms(), ["memory"], Path("none"), out)  # type: ignore[arg-type]
+    session.serve(json.dumps(one).encode() for one in lines())
+    assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == ["quick"]
+    assert daemon.dropped == 0
+
+
+def test_a_record_that_others_may_touch_is_not_read(record: Path, tmp_path: Path) -> None:
+    """What another user could have planted is no description of a tool; nor is a damaged file."""
+    assert mcp_record.read(record)
+    planted = tmp_path / "mcp-planted.json"
+    planted.write_text(record.read_text(encoding="utf-8"), encoding="utf-8")
+    planted.chmod(0o644)
+    assert mcp_record.read(planted) == {}
+    planted.chmod(0o600)
+    planted.write_text("{", encoding="utf-8")
+    assert mcp_record.read(planted) == {}
