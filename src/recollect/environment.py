@@ -16,6 +16,11 @@ def variables() -> Mapping[str, str]:
     return {name: text for name, text in os.environ.items() if name.startswith(PREFIX) and text}
 
 
+def named(name: str) -> str:
+    """Return the variable of another program, or an empty text."""
+    return os.environ.get(name, "")
+
+
 def home(given: str = "") -> Path:
     """Return the data folder as the settings would find it, without checking it."""
     return Path(given or variables().get(f"{PREFIX}HOME", "~/.recollect")).expanduser().absolute()

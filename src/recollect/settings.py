@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.requests import Caller
-from recollect.environment import PREFIX, variables
+from recollect.environment import PREFIX, named, variables
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
 
@@ -146,7 +146,7 @@ def unknown_variables() -> list[str]:
 
 def others_folder(name: str) -> Path | None:
     """Return the folder that another program's variable names, None where it names none."""
-    text = os.environ.get(name, "").strip()
+    text = named(name).strip()
     return Path(text) if Path(text).is_absolute() else None
 
 

@@ -20,14 +20,14 @@ MEANING = "when do we ship releases?"
 
 
 @contextmanager
-def slow(place: Place) -> Iterator[None]:
-    """Keep the model from being loaded, as another process does that is preparing it at this moment."""
+def slow(place: Place) -> Iterator[Callable[[], None]]:
+    """Keep the model from being loaded, as another process does that is preparing it; give what ends that."""
     card = find_card(MODEL)
     assert card is not None
     lock = place.settings.caches / "onnx" / f"{card.sha256}.lock"
     lock.parent.mkdir(parents=True)
-    with FileLock(lock, is_singleton=False):
-        yield
+    with FileLock(lock, is_singleton=False) as held:
+        yield held.release
 
 
 @pytest.fixture
@@ -38,18 +38,18 @@ def cold(make_place: Callable[..., Place], tmp_path: Path) -> Place:
 
 def test_words_answer_while_the_model_loads(cold: Place) -> None:
     """Before the model is loaded a client remembers and recalls by words, is told so, and finds by meaning later."""
-    with cold.talk() as talk:
-        with slow(cold):
-            memory_id = talk.remember(FACT)
-            assert cold.json("status")["model"] == "loading"
-            for query in ("Tuesday mornings", "Tuesdya", "deploys"):
-                body = talk.call(action="recall", query=query).structured_content
-                assert [hit["id"] for hit in body["memories"]] == [memory_id]
-                assert any("Vector search skipped" in note and "loading" in note for note in body["notes"])
-            result = talk.call(action="recall", query=MEANING)
-            assert not result.is_error
-            assert result.structured_content["notes"]
-            assert "deleted" in talk.reply(action="forget", id=talk.remember("to be forgotten at once"))
+    with slow(cold) as loaded, cold.talk() as talk:
+        memory_id = talk.remember(FACT)
+        assert cold.json("status")["model"] == "loading"
+        for query in ("Tuesday mornings", "Tuesdya", "deploys"):
+            body = talk.call(action="recall", query=query).structured_content
+            assert [hit["id"] for hit in body["memories"]] == [memory_id]
+            assert any("Vector search skipped" in note and "loading" in note for note in body["notes"])
+        result = talk.call(action="recall", query=MEANING)
+        assert not result.is_error
+        assert result.structured_content["notes"]
+        assert "deleted" in talk.reply(action="forget", id=talk.remember("to be forgotten at once"))
+        loaded()
         talk.warm()
         assert [hit["id"] for hit in talk.recall(MEANING)] == [memory_id]
     assert cold.json("status")["model"] == "ready"

@@ -17,10 +17,10 @@ from sqlalchemy import inspect, text
 from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, configuration, migrate, revision
+from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, upgrade
 from stores import open_app
 
-SECOND_OPENING = """
+OPENING = """
 import sys
 from pathlib import Path
 from recollect.store.sql.database import open_file
@@ -81,18 +81,32 @@ def test_migrating_twice_does_nothing(empty: Database) -> None:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
 
 
-def test_the_second_opening_costs_no_alembic(tmp_path: Path) -> None:
-    """A process that opens an up-to-date store never imports Alembic; the one that makes it does."""
+def test_a_local_store_costs_no_alembic(tmp_path: Path) -> None:
+    """A process that makes a local store does not import Alembic, nor does one that opens it again."""
     answers = [
         subprocess.run(
-            [sys.executable, "-c", SECOND_OPENING, str(tmp_path / "memory.db")],
+            [sys.executable, "-c", OPENING, str(tmp_path / "memory.db")],
             capture_output=True,
             text=True,
             check=True,
         ).stdout.strip()
         for _ in range(2)
     ]
-    assert answers == ["True", "False"]
+    assert answers == ["False", "False"]
+
+
+def test_a_new_store_is_what_the_revisions_make() -> None:
+    """The tables that a new local store is given at once are, word for word, those of all revisions in turn."""
+    schemas = []
+    for make in (migrate, upgrade):
+        with closing(Database("sqlite://")) as database:
+            make(database)
+            with database.reading() as connection:
+                rows = connection.execute(text("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+                schemas.append({tuple(" ".join(str(part).split()) for part in row) for row in rows})
+            assert revision(database) == HEAD
+    assert schemas[0] == schemas[1]
+    assert len(schemas[0]) > 50
 
 
 @pytest.mark.parametrize("found", ["9999", "0004"])

@@ -1,4 +1,7 @@
-"""Bring a database to the tables of this version. Alembic is imported only when there is something to do."""
+"""Bring a database to the tables of this version. Alembic is imported only when there is something to move.
+
+The tables of a new local store are made as they are declared, which spares its first start a fifth of a second.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, text
 
 from recollect.errors import StoreUnusable
+from recollect.store.sql import tables
 from recollect.store.sql.database import Database
 
 if TYPE_CHECKING:
@@ -20,6 +24,15 @@ _SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 HEAD = "1"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
+
+
+_VERSION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""The table in which Alembic keeps the revision, as it declares it."""
 
 
 def migrate(database: Database) -> None:
@@ -36,9 +49,27 @@ def migrate(database: Database) -> None:
             "the version that wrote it (to move it here: `recollect export` there, `recollect import` here), or set "
             "RECOLLECT_HOME to another folder."
         )
+    if database.url.get_backend_name() == "sqlite":
+        _make(database)
+    else:
+        upgrade(database)
+
+
+def upgrade(database: Database) -> None:
+    """Run the revisions that `database` lacks, one after another."""
     from alembic import command
 
     command.upgrade(configuration(database), "head")
+
+
+def _make(database: Database) -> None:
+    """Make what the revisions would make of an empty database, and mark it as of the newest one."""
+    with database.exclusive() as connection:
+        tables.metadata.create_all(connection, checkfirst=False)
+        for statement in database.dialect.schema:
+            connection.execute(text(statement))
+        _VERSION.create(connection)
+        connection.execute(_VERSION.insert().values(version_num=HEAD))
 
 
 def revision(database: Database) -> str | None:
