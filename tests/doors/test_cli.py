@@ -123,7 +123,7 @@ def test_forget(typed: Typed, settings: Settings) -> None:
     stock(settings)
     gone = typed("forget", "1", "--json")
     body = {"message": "Memory 1 deleted.", "id": "1", "outcome": "deleted"}
-    assert (gone.code, gone.json) == (0, body | {"notes": ['It said: "The mascot is a quokka"']})
+    assert (gone.code, gone.json) == (0, body | {"said": "The mascot is a quokka"})
     again = typed("forget", "1")
     assert (again.code, again.out.strip()) == (NotFound.exit_code, "Memory 1 not found.")
     elsewhere = typed("forget", "2", "--scope", "personal", "--json")

@@ -234,7 +234,8 @@ def test_dual_remember_and_forget(talk: Talk) -> None:
 
     hidden = talk.use("memory_forget", id=memory_id)
     assert hidden.content[0].text == f"Memory {memory_id} deleted."
-    assert "restore" in hidden.content[1].text
+    assert hidden.content[1].text.startswith("It said: ")
+    assert "restore" in hidden.content[2].text
     assert memory_id not in found()
     assert reply(talk, "restore", id=memory_id) == f"Memory {memory_id} restored."
     assert memory_id in found()

@@ -27,8 +27,8 @@ def test_hidden_and_back(app: App) -> None:
     before = shown(app, one)
     outcome = do(app, "memory_forget", id=str(one))
     assert outcome.message == f"Memory {one} deleted."
-    assert outcome.notes[0] == 'It said: "The mascot is a quokka named Zephyrine."'
-    assert "restore" in outcome.notes[1]
+    assert outcome.said == "The mascot is a quokka named Zephyrine."
+    assert "restore" in outcome.notes[0]
     assert recalled(app, "quokka mascot") == set()
     assert do(app, "recall", query="Zephyrin").notes == ()
     assert ill(app) == []

@@ -273,7 +273,10 @@ class NearMemory(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Outcome(Answer):
-    """How a write ended, for which memory or fact, and which memories `near` it the caller may want to replace."""
+    """How a write ended, for which memory or fact, and which memories `near` it the caller may want to replace.
+
+    `said` is how a text begins that was forgotten.
+    """
 
     internal: ClassVar[frozenset[str]] = frozenset({"what"})
 
@@ -282,6 +285,7 @@ class Outcome(Answer):
     notes: tuple[str, ...] = ()
     what: str = "Memory"
     near: tuple[NearMemory, ...] = ()
+    said: str = ""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property
@@ -292,7 +296,7 @@ class Outcome(Answer):
     def sentences(self, supersedes: str = "") -> tuple[str, ...]:
         """Return the message, the notes, and the near memories; `supersedes` is what the door calls that field."""
         if not self.near:
-            return (self.message, *self.notes)
+            return (self.message, *((f'It said: "{self.said}"',) if self.said else ()), *self.notes)
         named = "; ".join(f'{one.id} ({one.likeness:.2f}): "{one.line}"' for one in self.near)
         advice = f". To replace one, remember this again with its id as {supersedes}." if supersedes else "."
         return (self.message, *self.notes, f"Near memories: {named}{advice}")

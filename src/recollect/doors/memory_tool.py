@@ -55,7 +55,7 @@ _ABOUT = {
 
 _HEADINGS = ("title", "abstract", "overview")
 
-_ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "error")
+_ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "said", "error")
 
 
 @cache

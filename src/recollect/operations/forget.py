@@ -49,7 +49,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
                 return before
             old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
             outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
-            quoted[:] = _quote(old) if old is not None and not expired(old, app.clock()) else ()
+            quoted[:] = [one_line(old.content)] if old is not None and not expired(old, app.clock()) else []
             if old is not None and not hard and transaction.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
@@ -63,15 +63,11 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
 
     outcome = retry_with_embeddings(app, write)
     if outcome.status is WriteStatus.DELETED:
-        outcome = replace(outcome, notes=(*quoted, *outcome.notes))  # after what is kept for a retry
+        outcome = replace(outcome, said="".join(quoted))  # after what is kept for a retry
         for one in sorted(touched):
             app.vectors.sync_memory(one)
         app.run_later(app.text.purge_deleted)
     return outcome
-
-
-def _quote(old: Memory) -> list[str]:
-    return [f'It said: "{one_line(old.content)}"']
 
 
 def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
