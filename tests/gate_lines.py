@@ -42,8 +42,8 @@ WEAK = (
     "letmein qwerty iloveyou dragon sunshine monkey football princess welcome1 trustno1 123456 12345678 abc123 hunter2"
     " superman batman starwars foobar"
 ).split()
-STYLES = ("human", "mixed", "season", "letters", "phrase", "leet", "sign")
-_SAFE_STYLES = 5  # the last two hold characters that end a value in configuration and code
+STYLES = ("human", "mixed", "season", "letters", "phrase", "compound", "leet", "sign")
+_SAFE_STYLES = 6  # the last two hold characters that end a value in configuration and code
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,10 @@ def password(style: str, seed: str) -> str:
             return chars(seed, LETTERS, 12)
         case "phrase":
             return "-".join(random.sample(WORDS, 4))
+        case "compound":  # words of talk about passwords, with a year or with digits for letters
+            plain = random.choice(("secret", "server", "access", "office"))
+            year = str(random.randint(2010, 2029))
+            return random.choice((plain.translate(str.maketrans("aei", "431")) + "Pass", f"{plain.title()}Login{year}"))
         case "leet":
             return word.title().translate(str.maketrans("aeo", "430")) + random.choice(WORDS).title() + "9"
         case _:

@@ -11,10 +11,12 @@ from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from math import log2
+from string import ascii_letters, digits
 from typing import Final
 
 from recollect.gate.tables import pattern, table
 
+_LEET: Final = str.maketrans("013457@$", "oieastas")
 _ENDS: Final = ".,;:!?*_`\"')]}"
 
 
@@ -70,7 +72,7 @@ def made_of_words(value: str) -> bool:
 
 def common(value: str) -> bool:
     """Say whether the value is a name made of common words and short numbers, such as `db-credentials-v2`."""
-    if pattern("rare_sign").search(value):
+    if pattern("rare_sign").search(value) or leet(value):
         return False
     known = _words("common")
     if value.lower().strip("0123456789_-./:") in known:
@@ -80,9 +82,43 @@ def common(value: str) -> bool:
     return short * 2 <= sum(map(len, parts)) and all(len(part) <= 2 or part.lower() in known for part in parts)
 
 
+def leet(value: str) -> bool:
+    """Say whether digits stand for letters inside a word, as in no technical name: `l4mp`, not `oauth2token`."""
+    return bool(pattern("digit_inside").search(value)) and any(map(_leet_word, pattern("leet_word").findall(value)))
+
+
+def _leet_word(word: str) -> bool:
+    word = word.lower()
+    for spelt in (word.rstrip(digits), word):
+        meant = spelt.translate(_LEET)
+        if len(meant) >= 4 and meant in _words("common") and not spelt[:-1].isalpha():
+            return True
+    match = pattern("leet").fullmatch(word)
+    if match is None or pattern("technical").match(word):
+        return False
+    head, _, tail = match.groups()
+    known = [part in _words("common") for part, least in ((head, 4), (tail, 3)) if len(part) >= least]
+    return bool(head or len(tail) >= 3) and not (tail.isalpha() and any(known))
+
+
+def compound(value: str) -> bool:
+    """Say whether the value is words and a number without a separator, as people make passwords: `WikiPass2024!`."""
+    core = value.rstrip(".,;:)")
+    head = core[: len(core) - len(core.lstrip(ascii_letters).lstrip(digits))]
+    if not pattern("compound").fullmatch(core) or pattern("technical").match(head):
+        return False
+    return bool(pattern("firm").search(core)) or len(pattern("parts").findall(core)) > 2
+
+
+def named(value: str) -> bool:
+    """Say whether the value is a name of code, which is no password even where a sentence gives it as one."""
+    return common(value) and not compound(value)
+
+
 def built(value: str) -> bool:
     """Say whether a value is an expression or a path, as only code and links have them."""
-    return bool(pattern("built").search(value.strip(_ENDS)))
+    core = value.strip(_ENDS)
+    return bool(pattern("built").search(core.replace("=", "") if mixes_classes(core) else core))
 
 
 def enclosed(value: str) -> bool:
@@ -92,8 +128,12 @@ def enclosed(value: str) -> bool:
 
 
 def weak(value: str) -> bool:
-    """Say whether lists of leaked passwords are full of this one."""
-    return value.strip(_ENDS).lower() in _words("weak")
+    """Say whether lists of leaked passwords are full of this one, or of its word with other digits."""
+    core = value.strip(_ENDS).lower()
+    word = core.rstrip(digits)
+    tail = len(core) - len(word)
+    ordinary = word in _words("weak") and word not in _words("common")
+    return core in _words("weak") or (tail > 1 and word in _words("defaults")) or (tail > 0 and ordinary)
 
 
 def phrase(value: str, least: int) -> bool:
@@ -124,13 +164,15 @@ def _mixes(value: str) -> bool:
 def password(value: str) -> bool:
     """Say whether a value given as a password looks like one: not a word, not a placeholder, not code."""
     core = _core(value)
-    if len(core) < 5 or len(value) < 6 or placeholder(value) or placeholder(core):
+    if len(value) < 5 or placeholder(value) or placeholder(core) or (len(core) < 6 and common(core)):
         return False
     if value.isdigit():
         return len(value) >= 6
+    if pattern("human_short").fullmatch(value) and not common(core):
+        return True
     if pattern("human_tail").match(value) and len(value) >= 9:
         return not pattern("technical").match(pattern("separators").split(value)[0])
-    if pattern("names_itself").match(core) and "_" in core:
+    if pattern("names_itself").match(core) and "_" in core and not leet(core):
         return False
     symbols = bool(pattern("symbol").search(core)) and any(c.isalpha() for c in core)
     return not made_of_words(core) and (symbols or _mixes(core) or random_letters(core))
@@ -144,12 +186,24 @@ def plain_word(value: str) -> bool:
 
 def given(value: str) -> bool:
     """Say whether what stands where only a password can is one: no placeholder, no reference, no word for it."""
-    return weak(value) or (len(value) >= 4 and not (placeholder(value) or common(value)))
+    return weak(value) or (len(value) >= 4 and not (placeholder(value) or named(value)))
 
 
 def told(value: str) -> bool:
     """Say whether what a sentence or a call gives as the password is one."""
-    return weak(value) or phrase(value, 3) or (password(value) and not common(value))
+    return weak(value) or phrase(value, 3) or (password(value) and not named(value))
+
+
+def beside(value: str) -> bool:
+    """Say whether a value would be taken for a password right behind a word for one, or behind a login."""
+    core = value.rstrip(".,;:)")
+    if stands_out(value) or phrase(core.rstrip(digits), 3) or (weak(core) and any(map(str.isdigit, core[4:]))):
+        return not core.isdigit()
+    if len(core) < 6 or placeholder(core) or pattern("commit").fullmatch(core) or built(core) or made_of_words(core):
+        return False
+    if compound(core) and pattern("firm").search(core):
+        return True
+    return leet(core) or bool(not common(core) and pattern("human_wide").fullmatch(core))
 
 
 def stands_out(value: str) -> bool:

@@ -20,6 +20,7 @@ KEY: Final = "API key or token"
 
 _KEY_JUDGES: Final = (heuristics.high_entropy, heuristics.long_key, heuristics.key, heuristics.key)
 _OPEN: Final = {")": "(", "]": "[", "}": "{"}
+_PLACES: Final = frozenset({"in", "i", "pour", "por"})  # said of places too
 _JUDGED: Final = 160
 _MOST_CONNECTORS: Final = 8
 
@@ -87,6 +88,8 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
     if value is None or (name.verb and level < Level.SAID):
         return False
     text = value.text[:_JUDGED].strip()
+    if in_code and not value.quoted and pattern("label_name").fullmatch(text):
+        return False
     strong, secret = level is Level.STRONG, name.kind == "password"
     if text.isalpha() and len(text) < 16:
         plain = strong and name.clear and (value.quoted or (value.last and value.start - name.end <= 3))
@@ -97,14 +100,16 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
     words = text.split()
     if len(words) > 1:
         said = heuristics.phrase(text, 4) or (value.quoted and len(words) <= 8 and heuristics.passphrase(words))
-        return strong and secret and said
-    named = heuristics.common(text)
+        return secret and said and (strong or (level is Level.SAID and "phrase" in name.text))
+    named = heuristics.named(text)
     joined = named and bool(pattern("joined").search(text.strip(".:")))
     if not secret:
         whole = not joined and not text.endswith(("...", "…"))
         return (strong and value.quoted and heuristics.phrase(text, 4)) or (whole and _KEY_JUDGES[level](text))
-    if level <= Level.NEAR or name.text in ("pw", "p/w"):
-        return heuristics.stands_out(text) or (strong and heuristics.weak(text))
+    if name.text in ("pw", "p/w") and in_code and pattern("identifier").fullmatch(text):
+        return strong and heuristics.weak(text)
+    if level <= Level.NEAR:
+        return (heuristics.beside if level is Level.NEAR else heuristics.stands_out)(text)
     if heuristics.weak(text) or heuristics.phrase(text, 3):
         return True
     return heuristics.password(text) and not joined and not (named and level is Level.SAID)
@@ -120,7 +125,12 @@ def _candidates(text: str, name: Label) -> Candidates:
     for operator in ("assign", "typed", "element", "paired"):
         if match := pattern(operator).match(text, name.end):
             yield from _values(text, match.end(), Level.STRONG)
-    for place, level in (("argument", Level.NEAR), ("quote_next", Level.STRONG)):
+    given = pattern("setter").search(text, max(0, name.start - 80), name.start)
+    for place, level in (
+        ("argument", Level.SAID if given else Level.NEAR),
+        ("quote_next", Level.STRONG),
+        ("ticked", Level.SAID),
+    ):
         if not name.verb and (match := pattern(place).match(text, name.end)):
             yield read(text, match.end()), level
     headed = bool(pattern("heading_before").search(text, max(0, name.start - 12), name.start))
@@ -134,11 +144,24 @@ def _candidates(text: str, name: Label) -> Candidates:
     if match := pattern("beside").match(text, name.end):
         value = read(text, match.end())
         yield value, Level.NEAR
-        if accepted(value, name, Level.SAID) and pattern("user_before").search(text, name.first, name.start):
+        if accepted(value, name, Level.SAID) and _told_before(text, name, value):
             yield value, Level.SAID
+    if name.plain and (match := pattern("of_value").match(text, name.end)):
+        yield read(text, match.end()), Level.SAID
+    if match := pattern("answered").match(text, name.end):
+        yield read(text, match.end()), Level.SAID
     if not pattern("longer_name").match(text, name.end):
         yield from _sentence_after(text, name)
         yield from _sentence_before(text, name)
+
+
+def _told_before(text: str, name: Label, value: Value | None) -> bool:
+    """Say whether what stands before a label, or its language, tells that the value behind it is the secret."""
+    start = max(name.first, name.start - 60)
+    ends = value is not None and value.last
+    return any(pattern(place).search(text, start, name.start) for place in ("user_before", "with_before")) or (
+        ends and (name.plain or bool(pattern("directive").search(text, start, name.start)))
+    )
 
 
 def _values(text: str, at: int, level: Level) -> Candidates:
@@ -159,10 +182,14 @@ def _sentence_after(text: str, name: Label) -> Candidates:
     for count, match in enumerate(pattern("connector").finditer(tail)):
         if count == _MOST_CONNECTORS:
             return
-        if name.english and (match["foreign"] or (match["to"] and not _changed(text, name, match.end()))):
+        changes = match["to"] and (name.english or match["to"].lower() in _PLACES)
+        if (name.english and match["foreign"]) or (changes and not _changed(text, name, match.end())):
             continue
         gap = tail[: match.start()].strip(" \t\"'`*)]")
-        near = not gap or gap.startswith(("(", "for ", "of ")) or (not name.verb and pattern("of").match(gap))
+        near = bool(not gap or gap.startswith(("(", "for ", "of ")))
+        near = near or bool(pattern("of_abroad" if name.verb else "of").match(gap))
+        if not (near or name.english) and (not match["to"] or _changed(text, name, match.end())):
+            near = bool(pattern("genitive").fullmatch(gap))
         if match["verb"] or not (near or (match["after"] and not re.search("[a-zA-Z]", gap))):
             level = Level.FAR
         else:
@@ -181,5 +208,6 @@ def _sentence_before(text: str, name: Label) -> Candidates:
     for place, level in (("as_label", Level.SAID), ("verb", Level.FAR)):
         for match in pattern(place).finditer(text[offset : name.start]):
             value = read(text, offset + match.start("s"))
-            if value and value.end <= name.start:
+            warned = value and heuristics.weak(value.text) and pattern("advice").search(text, offset, value.start)
+            if value and value.end <= name.start and not warned:
                 yield value, level if name.kind == "password" else Level.FAR

@@ -12,6 +12,8 @@ from recollect.gate.tables import Hinted, Lowered, compiled, lower, table
 _KINDS: Final = ("password", "key", "pin", "credentials", "login", "seed")
 _SUFFIX: Final = r"(?:[_\-.]?(?:prod(?:uction)?|dev|stag(?:e|ing)|live|value|plain(?:text)?|raw|b64|base64|\d{1,2}))?"
 _WINDOW: Final = 120
+_MIXED: Final = re.compile(r"\d[A-Za-z]*$")
+_PLAIN: Final = frozenset({"tr", "ru", "hu", "he", "ar", "hi", "asia", "ja", "ko", "zh"})  # languages without "is"
 
 
 class Label(NamedTuple):
@@ -23,6 +25,7 @@ class Label(NamedTuple):
     text: str
     english: bool
     verb: bool  # it is the word "pass" by itself
+    plain: bool  # its language says "password x" for "the password is x"
     first: int = 0
     last: int = 0
 
@@ -38,8 +41,8 @@ class Label(NamedTuple):
 
 
 @cache
-def _labels() -> Hinted[tuple[str, str, bool, bool]]:
-    """Return pattern, kind, whether it is English and whether it starts a word, of each label by its hint.
+def _labels() -> Hinted[tuple[str, str, str, bool]]:
+    """Return pattern, kind, language and whether it starts a word, of each label by its hint.
 
     The patterns are for texts in lower case.
     """
@@ -50,20 +53,20 @@ def _labels() -> Hinted[tuple[str, str, bool, bool]]:
                 word = entry.removeprefix("|")
                 body = re.escape(word).replace(r"\ ", r"[ _\-.]{0,2}")
                 ending = rf"s?{_SUFFIX}(?![a-zß-ž])" if word[-1] < "Ͱ" else ""
-                rows.append(((word.partition(" ")[0],), (body + ending, kind, language == "en", word != entry)))
+                rows.append(((word.partition(" ")[0],), (body + ending, kind, language, word != entry)))
     return Hinted(rows)
 
 
 def labels(text: str, lowered: Lowered) -> list[Label]:
     """Return the labels of a text in their order, of those that overlap the longest."""
     found = []
-    for source, kind, english, bounded in _labels().within(lowered):
+    for source, kind, language, bounded in _labels().within(lowered):
         for match in compiled(source).finditer(lowered):
             start, end = match.span()
             before = text[start - 1 : start]
             if not (bounded and before.isalpha() and not (text[start].isupper() and before.islower())):
                 verb = text[start:end] == "pass" and before not in ("_", "-", ".")
-                found.append(Label(start, end, kind, match[0], english, verb))
+                found.append(Label(start, end, kind, match[0], language == "en", verb, language in _PLAIN))
     found.sort(key=lambda one: (one.start, -one.end, _KINDS.index(one.kind)))
     kept: list[Label] = []
     for one in found:
@@ -73,11 +76,19 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
     return list(_with_room(text, kept))
 
 
+def _in_a_value(text: str, name: Label) -> bool:
+    """Say whether a label is a piece of a longer value, such as `Lamp7Pass` or `Pass2Lamp`, with room of its own."""
+    after = text[name.end : name.end + 1]
+    return (after.isascii() and after.isalnum()) or bool(_MIXED.search(text, max(0, name.start - 24), name.start))
+
+
 def _with_room(text: str, names: list[Label]) -> Iterator[Label]:
-    ends = [0, *(name.end for name in names if name.announces)]
-    starts = [*(name.start for name in names if name.announces), len(text)]
+    borders = [name for name in names if name.announces and not _in_a_value(text, name)]
+    ends = [0, *(name.end for name in borders)]
+    starts = [*(name.start for name in borders), len(text)]
     place = 0
     for name in names:
-        place += name.announces
-        before, after = (ends[place - 1], starts[place]) if name.announces else (0, len(text))
+        border = place < len(borders) and borders[place] is name
+        before, after = (ends[place], starts[place + border]) if name.announces else (0, len(text))
+        place += border
         yield name._replace(first=max(before, name.start - _WINDOW), last=min(after, name.end + _WINDOW))

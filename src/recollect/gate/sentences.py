@@ -40,12 +40,16 @@ def _bounds(text: str, name: Label) -> tuple[int, int]:
 
 def _credentials(text: str, name: Label) -> Found:
     """Read "user / password" and "user: password" behind a word for credentials."""
+    if alone := pattern("alone").match(text, name.end):
+        value = read(text, alone.end())
+        if value and value.last and heuristics.beside(value.text):
+            yield PASSWORD, value.start, value.end
+            return
     for pair in pattern("pair").finditer(text, name.end, _bounds(text, name)[1]):
         value = read(text, pair.end())
         said = pattern("told").search(text, name.end, pair.start())
         if value and (
-            heuristics.stands_out(value.text)
-            or (said and heuristics.told(value.text) and not heuristics.built(value.text))
+            heuristics.beside(value.text) or (said and heuristics.told(value.text) and not heuristics.built(value.text))
         ):
             yield PASSWORD, value.start, value.end
             return
@@ -54,7 +58,7 @@ def _credentials(text: str, name: Label) -> Found:
 def _login(text: str, name: Label) -> Found:
     for match in pattern("with_value").finditer(text, *_bounds(text, name)):
         value = read(text, match.start("s" if match["s"] else "t"))
-        if value and heuristics.stands_out(value.text):
+        if value and heuristics.beside(value.text):
             yield PASSWORD, value.start, value.end
             return
 

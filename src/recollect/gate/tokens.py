@@ -85,7 +85,7 @@ def _header(match: re.Match[str]) -> bool:
 
 
 def _pgpass(match: re.Match[str]) -> bool:
-    return heuristics.given(match["s"]) and not heuristics.common(match["s"])
+    return heuristics.given(match["s"]) and not heuristics.named(match["s"])
 
 
 def _opaque_user(match: re.Match[str]) -> bool:
@@ -117,6 +117,8 @@ _CHECKS: Final[dict[str, Check]] = {
     "words": _not_words,
     "key": lambda match: heuristics.key(_secret(match)),
     "outstanding": lambda match: heuristics.stands_out(match["s"]),
+    "beside": lambda match: heuristics.beside(match["s"]),
+    "told": lambda match: heuristics.told(match["s"]) and not heuristics.built(match["s"]),
     "user": lambda match: heuristics.given(match["s"]),
     "url": _url_password,
     "opaque": _opaque_user,
