@@ -24,6 +24,7 @@ from rich.table import Table
 
 import recollect
 from filling import fill
+from generated import GeneratedEmbedder
 from recollect import Caller, Draft, Query, Settings
 from recollect.domain.search import View
 from recollect.operations.query.parse import parse
@@ -44,6 +45,8 @@ REASONS = (
 )
 PORTS = ("records", "text", "vectors", "embedder", "fusion")
 SINGLE = 200
+CATEGORIES = [f"area-{number}" for number in range(100)]
+LONG, WAITING = 20_000, 500  # sentences, and the memories that they make
 SESSION = 40
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December".split("|")
 
@@ -108,22 +111,30 @@ def spread(taken: list[float]) -> dict[str, float]:
     return {"p50_ms": round(statistics.median(ordered), 2), "p95_ms": round(p95, 2), "n": len(ordered)}
 
 
-def inside(settings: Settings, count: int, found: dict[str, Any]) -> None:
+def inside(settings: Settings, count: int, found: dict[str, Any], *, generated: bool = False) -> None:
     """Measure remember and recall in this process, beside embedding, one Chroma query and one FTS query.
 
     Only the last memories are remembered one by one: what that costs with so many there is what matters.
     """
     texts = sentences(count)
     drafts = [
-        Draft(content=text, session_id=f"session-{number // SESSION}", position=number % SESSION)
+        Draft(
+            content=text,
+            category=CATEGORIES[number % len(CATEGORIES)],
+            session_id=f"session-{number // SESSION}",
+            position=number % SESSION,
+        )
         for number, text in enumerate(texts)
     ]
     caller, sample = settings.caller, random.Random(3).sample(texts, min(200, count))
-    with recollect.open_app(settings) as app:
+    embedder = GeneratedEmbedder() if generated else None
+    with recollect.open_app(settings, embedder=embedder) as app:
         found["import"] = fill(app, drafts[:-SINGLE], caller)
         found["remember"] = spread(timed(lambda draft: recollect.remember(app, draft, caller), drafts[-SINGLE:]))
         app.vectors.sync()
-        found |= warm(app, caller, [" ".join(text.split()[1:9]) for text in sample])
+        queries = [" ".join(text.split()[1:9]) for text in sample]
+        found |= warm(app, caller, queries)
+        found |= filtered(app, caller, queries[:50])
         files = [file for file in settings.folder.rglob("*") if file.is_file() and settings.caches not in file.parents]
         found["store"] = {
             "disk_mb": round(sum(file.stat().st_size for file in files) / 1e6, 1),
@@ -152,6 +163,53 @@ def warm(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
     found["recall / bare sum"] = {"ratio": round(found["recall"]["p50_ms"] / found["bare sum"]["p50_ms"], 2)}
     found["stages of recall"] = stages(app, caller, queries)
     return found
+
+
+def filtered(app: App, caller: Caller, queries: list[str]) -> dict[str, Any]:
+    """Measure the CPU time of recalls of one category of a hundred, of a common word and of a rare one."""
+    ask = lambda **fields: lambda text: recollect.recall(app, Query(**({"query": text} | fields)), caller)  # noqa: E731
+    works = {
+        "recall in one category": ask(category=CATEGORIES[7]),
+        "recall of a common word": ask(query="the"),
+        "recall of a rare word": lambda text: recollect.recall(app, Query(query=text.split()[4]), caller),
+    }
+    for work in works.values():
+        timed(work, queries[:5])
+    return {name: spread(timed(work, queries, time.process_time)) for name, work in works.items()}
+
+
+def first_recall(settings: Settings, found: dict[str, Any], embedder: GeneratedEmbedder | None) -> None:
+    """Measure the wall time from opening the filled store to the answer of the first recall."""
+    start = time.perf_counter()
+    with recollect.open_app(settings, embedder=embedder) as app:
+        opened = time.perf_counter()
+        recollect.recall(app, Query(query="session tokens of the mobile client"), settings.caller)
+        ended = time.perf_counter()
+    found["first recall after opening"] = {
+        "opening_ms": round((opened - start) * 1e3),
+        "recall_ms": round((ended - opened) * 1e3),
+    }
+
+
+def beside_backlog(settings: Settings, found: dict[str, Any]) -> None:
+    """Measure the wall time of recalls while long memories wait for their embedding, beside the same when none does."""
+    long, caller = [" ".join(sentences(LONG)[part::WAITING]) for part in range(WAITING)], settings.caller
+    queries = [" ".join(text.split()[1:9]) for text in sentences(100)]
+    with recollect.open_app(settings, wait=False, background=False) as app:
+        for text in long:
+            recollect.remember(app, Draft(content=text), caller)
+    ask = lambda text: recollect.recall(app, Query(query=text), caller)  # noqa: E731
+    with recollect.open_app(settings) as app:
+        timed(ask, queries[:10])
+        busy = [ms for text in queries if app.records.unembedded(1) for ms in timed(ask, [text])]
+        left = len(app.records.unembedded(WAITING))
+    with recollect.open_app(settings, background=False) as app:
+        timed(ask, queries[:10])
+        idle = timed(ask, queries)
+    found["recall beside a backlog"] = spread(busy) | {"waiting": left}
+    found["recall beside none"] = spread(idle)
+    ratio = found["recall beside a backlog"]["p95_ms"] / found["recall beside none"]["p95_ms"]
+    found["beside a backlog / beside none"] = {"ratio": round(ratio, 2)}
 
 
 def starts(settings: Settings, found: dict[str, Any]) -> None:
@@ -223,10 +281,20 @@ def daemon_memory(settings: Settings, found: dict[str, Any]) -> None:
 
 def main(
     memories: Annotated[int, typer.Option(help="How many memories the store holds.")] = 10_000,
+    generated: Annotated[
+        bool, typer.Option("--generated", help="Seeded vectors instead of a model: only what the store costs.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
 ) -> None:
     """Fill a new store, then measure; nothing of it is kept."""
     found: dict[str, Any] = {}
+    if generated:
+        with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+            settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
+            inside(settings, memories, found, generated=True)
+            first_recall(settings, found, GeneratedEmbedder())
+        show(found, memories, json_file)
+        return
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
         inside(settings, memories, found)
@@ -236,10 +304,16 @@ def main(
             again = lambda _: recollect.forget(app, request, settings.caller)  # noqa: E731
             timed(again, range(20))
             found["the same operation in-process"] = spread(timed(again, range(200)))
+        first_recall(settings, found, None)
+        beside_backlog(settings.model_copy(update={"home": Path(folder) / "backlog"}), found)
         starts(settings, found)
         daemon_memory(settings, found)
     more = found["one tool call through stdio and daemon"]["p50_ms"] - found["the same operation in-process"]["p50_ms"]
     found["stdio and daemon add"] = {"p50_ms": round(more, 2)}
+    show(found, memories, json_file)
+
+
+def show(found: dict[str, Any], memories: int, json_file: Path | None) -> None:
     table = Table("measured", "figures", title=f"{memories} memories", title_justify="left")
     for name, figures in found.items():
         table.add_row(name, ", ".join(f"{key} {value}" for key, value in figures.items()))
