@@ -61,7 +61,7 @@ def test_each_option_filters(typed: Typed, settings: Settings, name: str) -> Non
         (["--concept", "magic"], "Invalid concepts: Must be `how-it-works`, "),
         (["--tag", " "], "Invalid tags: Must be a list of names"),
         (["--file", "."], "Invalid file: Must name a file or a folder"),
-        (["--since", "yesterday"], "Invalid since: Must be a day or a time, such as `2026-05-07`"),
+        (["--since", "soon"], "Invalid since: Must be a day or a time, such as `2026-05-07`"),
         (["--since", "2026-05-08", "--until", "2026-05-07"], "Invalid until: Must not be before `since`"),
         (["--sensitivity", "private"], "Invalid sensitivity: `private` memories are let in only with `allow_private`"),
     ],

@@ -67,13 +67,14 @@ def options(
     team: Annotated[str | None, typer.Option(help="Team of the user.")] = None,
     project: Annotated[str | None, typer.Option(help="Project of the user. Default: the git checkout here.")] = None,
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,
+    _json: Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines; may stand anywhere.")] = False,
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Durable, searchable memory for AI agents and their teams.
 
-    **Try:** `recollect remember "We deploy on Fridays"`, then `recollect recall "when do we ship?"`
+    Try `recollect remember We deploy on Fridays`, then `recollect recall when do we ship`.
     """
     daemon = False if in_process else None
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
@@ -88,7 +89,7 @@ def remember(
     as_json: bool = False,
     redact: Annotated[bool, typer.Option("--redact", help="Mask secrets instead of refusing.")] = False,
 ) -> None:
-    """Store a memory, or update the one with the same key or with `--id`. `-` reads the content from standard input."""
+    """Store a memory, or update the one with the same key or with `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
     _answer(ctx, "remember", given, as_json)

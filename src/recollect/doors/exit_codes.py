@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from itertools import takewhile
 from pathlib import Path
@@ -20,6 +20,7 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.budget import printed
 
 _USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[2])  # the library's own base has no public name
+_JSON: Final = "--json"
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
 
 
@@ -54,7 +55,7 @@ def show(
 
 def _run(cli: typer.Typer) -> int:
     try:
-        code = cli(standalone_mode=False)
+        code = cli(_json_last(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
     except RecollectError as error:
         return _print_error(type(error).__name__, str(error), error.exit_code)
@@ -67,15 +68,27 @@ def _run(cli: typer.Typer) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _json_last(typed: Sequence[str]) -> list[str]:
+    """Put `--json` behind everything else, wherever it was typed: each command knows it there."""
+    options = list(takewhile(lambda word: word != "--", typed))
+    if _JSON not in options:
+        return list(typed)
+    return [*(word for word in options if word != _JSON), _JSON, *typed[len(options) :]]
+
+
 def _usage_error(error: Any) -> str:
     """Return what is wrong in the arguments, and the command that prints their help."""
     message = _JARGON.sub("", error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{message}." if context is None else f"{message}. Try `{context.command_path} --help`."
+    if context is None:
+        return f"{message}."
+    if type(error).__name__ == "NoSuchOption" and any(one.nargs == -1 for one in context.command.params):
+        message += ". Put `--` before words that begin with a dash"
+    return f"{message}. Try `{context.command_path} --help`."
 
 
 def _print_error(kind: str, message: str, code: int) -> int:
-    if "--json" in takewhile(lambda word: word != "--", sys.argv[1:]):
+    if _JSON in takewhile(lambda word: word != "--", sys.argv[1:]):
         show({"message": message, "error": kind}, as_json=True)
         sys.stdout.flush()
     else:

@@ -1,10 +1,13 @@
-"""Makes arguments and options from the fields of a request: their types, choices, defaults and help texts."""
+"""Makes arguments and options from the fields of a request: their types, choices, defaults and help texts.
+
+Texts may be typed as several words, dates as words too; what they mean is told by `doors/typed.py`.
+"""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
+from datetime import datetime
 from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, Final, cast, get_args, get_origin
@@ -14,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from recollect.domain.fields import Request
 from recollect.domain.requests import Filters, Update
+from recollect.doors import typed as words
 from recollect.doors.schema import default_of
 
 Given = dict[str, Any]
@@ -21,9 +25,13 @@ Given = dict[str, Any]
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
 
+_TEXTS: Final = ("content", "query")
+"""The fields whose words may be typed without quotes, and come from a pipe where none are typed."""
+
 _OPTIONS: Final = {
     "allow_private": "--private",
     "allow_secret": "--secret",
+    "as_of": ("--as-of", "--valid-at"),
     "concepts": "--concept",
     "files_modified": "--file-modified",
     "files_read": "--file-read",
@@ -36,6 +44,10 @@ _OPTIONS: Final = {
 }
 """The fields whose options have other names; `--project` before the command is the caller's."""
 
+_EXPIRES: Final = "When it expires: a day, or words such as `in 3 months`; the same as `--ttl-days` with a number."
+_WORDS: Final = "several words need no quotes"
+_PIPED: Final = f"{_WORDS}; without any, what is piped in is read; `-` waits for standard input"
+
 _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
@@ -45,8 +57,8 @@ def from_fields(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each field of a request, and hand it what was typed as `given`.
 
-    Required fields and the `positional` one are arguments. Filters stand in a panel of their own. The command keeps its
-    own parameters; its `as_json`, if any, is `--json`.
+    Required fields and the `positional` one are arguments. Filters stand in a panel of their own. What has `ttl_days`
+    also has `--expires`. The command keeps its own parameters; its `as_json`, if any, is `--json`.
     """
     fields = {name: field for name, field in request.model_fields.items() if name not in without.split()}
     arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
@@ -56,6 +68,8 @@ def from_fields(
         for name, one in fields.items()
         if name not in arguments
     }
+    if expires := "ttl_days" in fields:
+        options["expires"] = _parameter("expires", str | None, typer.Option("--expires", help=_EXPIRES), None)
     added = arguments | options
 
     def widened(command: Callable[..., None]) -> Callable[..., None]:
@@ -65,7 +79,10 @@ def from_fields(
         whole = [*added.values(), *own.values(), *last]
 
         def run(**typed: Any) -> None:
-            values = {name: _value(request, name, typed.pop(name)) for name in added}
+            until = typed.pop("expires") if expires else None
+            values = {name: _value(request, name, typed.pop(name)) for name in fields}
+            if until:
+                values["ttl_days"] = words.days_left(until, values["ttl_days"])
             command(given={name: value for name, value in values.items() if value is not None}, **typed)
 
         known = cast(Any, run)
@@ -83,6 +100,9 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 
 
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
+    if name in _TEXTS:
+        about = typer.Argument(help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}.")
+        return _parameter(name, list[str] | None, about, None)
     about = typer.Argument(metavar="ID" if name == "id" else None, help=_help(field))
     if field.is_required():
         return _parameter(name, str, about, inspect.Parameter.empty)
@@ -92,7 +112,8 @@ def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
 def _option(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    about = typer.Option(called, help=_help(field), case_sensitive=False, rich_help_panel=panel)
+    names = (called,) if isinstance(called, str) else called
+    about = typer.Option(*names, help=_help(field), case_sensitive=False, rich_help_panel=panel)
     if kind is bool:
         return _parameter(name, bool, about, False)
     if kind is tuple:
@@ -116,8 +137,11 @@ def _plain_type(annotation: Any) -> Any:
 
 def _value(request: type[Request], name: str, typed: Any) -> Any:
     """Return what was typed for a field, or None; a content `-` is read from standard input."""
+    field = request.model_fields[name]
+    if name in _TEXTS:
+        return words.text(name, typed, required=field.is_required())
     if typed is None or typed is False or typed == []:
         return None
-    if name == "content" and typed == "-":
-        return sys.stdin.read() if sys.stdin is not None else ""
+    if _plain_type(field.annotation) is datetime:
+        return words.moment(name, typed, end=name == "until", ahead=name == "valid_to")
     return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed

@@ -1,12 +1,13 @@
 """Periods: the days that a query names, as a date or relative to now, and how well a moment fits them.
 
-The expressions are found by pattern in English and in figures; dateparser reads them.
+The expressions are found by pattern in English and in figures; dateparser reads them. What somebody types as a date is
+read as a whole, without patterns.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -38,6 +39,9 @@ _LEAP: Final = 2000  # has every day that a year can have
 _LATER: Final = 14  # days in which something is still told about
 _SOON: Final = 3  # days after a day on which it is as likely to be told about
 _EARLIER: Final = 2  # days before a day: other time zones, and what was planned
+_COUNTED: Final = re.compile(rf"\b(?:{_COUNT}|few|couple|fortnight)\b.* ago$|^in (?:{_COUNT})\b|^(?:{_COUNT}) [a-z]+$")
+_FIGURES: Final = re.compile(r"[\d.,:\s-]+|.*\d/\d.*")  # 5/7/2026 is another day on the other side of an ocean
+_PLAIN_FIGURES: Final = re.compile(rf"{_YEAR}(?:-\d\d?)?|\d\d?\.\d\d?\.{_YEAR}")
 
 
 class Period(NamedTuple):
@@ -60,6 +64,28 @@ def named_period(query: str, now: datetime) -> Period | None:
         if period := _read(text, now.replace(tzinfo=None), yearly=lacking and year is None):
             return period
     return None
+
+
+def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = False) -> datetime | None:
+    """Return the moment (UTC) that an English expression means by the clock of `now`, None where it means none.
+
+    Of a day, a week, a month or a year it is the beginning, or with `end` the last microsecond. `ahead` takes a Monday
+    for the next one, and what is counted from now, such as "in 3 days", to the minute.
+    """
+    words = " ".join(text.lower().split())
+    if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
+        return None
+    naive = now.replace(tzinfo=None)
+    found = _typed_reader(naive, ahead=ahead).get_date_data(words)
+    if found.date_obj is None:
+        return None
+    counted = bool(_COUNTED.search(words))
+    if found.period in ("time", "part_of_day") or (counted and ahead):
+        moment = found.date_obj
+    else:
+        period = _period(found.date_obj, "day" if counted else found.period)
+        moment = period.first + (timedelta(days=period.days, microseconds=-1) if end else timedelta())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(UTC)
 
 
 def fit(period: Period | None, moment: datetime) -> float:
@@ -91,13 +117,18 @@ def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
     found = _reader(now.date()).get_date_data(text)
     if found.date_obj is None:
         return None
-    day = datetime.combine(found.date_obj.date(), time())
-    if found.period == "week":
+    return _period(found.date_obj, found.period, yearly=yearly)
+
+
+def _period(moment: datetime, unit: str | None, *, yearly: bool = False) -> Period:
+    """Return the day, week, month or year in which a moment lies."""
+    day = datetime.combine(moment.date(), time())
+    if unit == "week":
         return Period(day - timedelta(days=day.weekday()), 7)
-    if found.period == "month":
+    if unit == "month":
         first = day.replace(day=1)
         return Period(first, ((first + timedelta(days=31)).replace(day=1) - first).days, yearly)
-    if found.period == "year":
+    if unit == "year":
         first = day.replace(month=1, day=1)
         return Period(first, (first.replace(year=first.year + 1) - first).days)
     return Period(day, 1, yearly)
@@ -111,3 +142,11 @@ def _reader(today: date) -> DateDataParser:
     return DateDataParser(
         languages=["en"], settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "DATE_ORDER": "DMY"}
     )
+
+
+def _typed_reader(now: datetime, *, ahead: bool) -> DateDataParser:
+    from dateparser.date import DateDataParser
+
+    side = "future" if ahead else "past"
+    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": side, "DATE_ORDER": "DMY", "RETURN_TIME_AS_PERIOD": True}
+    return DateDataParser(languages=["en"], settings=settings)
