@@ -287,13 +287,13 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
 ) -> None:
     """Fill a new store, then measure; nothing of it is kept."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"memories": memories, "vectors": "generated" if generated else "real"}
     if generated:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
             settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
             inside(settings, memories, found, generated=True)
             first_recall(settings, found, GeneratedEmbedder())
-        show(found, memories, json_file)
+        show(found, json_file)
         return
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         settings = Settings(home=Path(folder), user="bench", team="bench", project="bench")
@@ -310,16 +310,18 @@ def main(
         daemon_memory(settings, found)
     more = found["one tool call through stdio and daemon"]["p50_ms"] - found["the same operation in-process"]["p50_ms"]
     found["stdio and daemon add"] = {"p50_ms": round(more, 2)}
-    show(found, memories, json_file)
+    show(found, json_file)
 
 
-def show(found: dict[str, Any], memories: int, json_file: Path | None) -> None:
-    table = Table("measured", "figures", title=f"{memories} memories", title_justify="left")
+def show(found: dict[str, Any], json_file: Path | None) -> None:
+    title = f"{found['memories']} memories, {found['vectors']} vectors"
+    table = Table("measured", "figures", title=title, title_justify="left")
     for name, figures in found.items():
-        table.add_row(name, ", ".join(f"{key} {value}" for key, value in figures.items()))
+        if isinstance(figures, dict):
+            table.add_row(name, ", ".join(f"{key} {value}" for key, value in figures.items()))
     out.print(table)
     if json_file is not None:
-        json_file.write_text(json.dumps({"memories": memories} | found, indent=2), encoding="utf-8")
+        json_file.write_text(json.dumps(found, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

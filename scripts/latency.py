@@ -1,0 +1,50 @@
+"""Draw what a recall costs beside its bare parts, from the files that `scripts/bench --json` wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import plot
+
+PARTS = {"embed query": "#56B4E9", "one Chroma query": "#E69F00", "one FTS query": "#999999"}
+RECALLS = {"recall": "#0072B2", "recall in one category": "#009E73", "recall of a common word": "#CC79A7"}
+
+
+def main(
+    target: Annotated[Path, typer.Argument(help="The PNG to write.")],
+    runs: Annotated[list[Path], typer.Argument(help="What bench wrote, one file for each size of store.")],
+) -> None:
+    """Write a PNG: for each run the bare parts, one on the other, beside each kind of recall; whiskers end at p95."""
+    plot.check()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2.0 + 2.2 * len(runs), 4.5), layout="constrained")
+    panel = figure.subplots()
+    read = [json.loads(run.read_text(encoding="utf-8")) for run in runs]
+    for place, found in enumerate(read):
+        below = 0.0
+        for name, colour in PARTS.items():
+            height = found[name]["p50_ms"]
+            panel.bar(place - 0.3, height, 0.18, bottom=below, color=colour, label=None if place else name)
+            below += height
+        for number, (name, colour) in enumerate(RECALLS.items()):
+            middle, most = found[name]["p50_ms"], found[name]["p95_ms"]
+            label = None if place else name
+            panel.bar(place - 0.1 + 0.2 * number, middle, 0.18, color=colour, label=label)
+            whisker = ([0.0], [most - middle])
+            panel.errorbar(place - 0.1 + 0.2 * number, middle, whisker, fmt="none", ecolor="#333333", capsize=2)
+    panel.set_xticks(range(len(read)), [f"{found['memories']:,}\n{found['vectors']}" for found in read])
+    panel.set_ylabel("milliseconds of CPU")
+    panel.grid(axis="y", color="#dddddd")
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
+    figure.savefig(target, format="png", dpi=150)
+
+
+if __name__ == "__main__":
+    typer.run(main)
