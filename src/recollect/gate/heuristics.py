@@ -199,7 +199,9 @@ def beside(value: str) -> bool:
     core = value.rstrip(".,;:)")
     if stands_out(value) or phrase(core.rstrip(digits), 3) or (weak(core) and any(map(str.isdigit, core[4:]))):
         return not core.isdigit()
-    if len(core) < 6 or placeholder(core) or pattern("commit").fullmatch(core) or built(core) or made_of_words(core):
+    if len(core) < 6 or placeholder(core) or pattern("commit").fullmatch(core) or built(core):
+        return False
+    if made_of_words(core) and not pattern("human_short").fullmatch(core):
         return False
     if compound(core) and pattern("firm").search(core):
         return True

@@ -20,7 +20,8 @@ KEY: Final = "API key or token"
 
 _KEY_JUDGES: Final = (heuristics.high_entropy, heuristics.long_key, heuristics.key, heuristics.key)
 _OPEN: Final = {")": "(", "]": "[", "}": "{"}
-_PLACES: Final = frozenset({"in", "i", "pour", "por"})  # said of places too
+_PLACES: Final = frozenset({"in", "i", "pour", "por", "from"})  # said of places too
+_WINDOW: Final = 80
 _JUDGED: Final = 160
 _MOST_CONNECTORS: Final = 8
 
@@ -122,7 +123,7 @@ def _in_code(text: str, name: Label, value: Value | None) -> bool:
 
 def _candidates(text: str, name: Label) -> Candidates:
     """Yield the values that a label may announce, and how clearly it does."""
-    for operator in ("assign", "typed", "element", "paired"):
+    for operator in ("assign", "typed", "element", "next_cell", "paired"):
         if match := pattern(operator).match(text, name.end):
             yield from _values(text, match.end(), Level.STRONG)
     given = pattern("setter").search(text, max(0, name.start - 80), name.start)
@@ -188,7 +189,7 @@ def _sentence_after(text: str, name: Label) -> Candidates:
         gap = tail[: match.start()].strip(" \t\"'`*)]")
         near = bool(not gap or gap.startswith(("(", "for ", "of ")))
         near = near or bool(pattern("of_abroad" if name.verb else "of").match(gap))
-        if not (near or name.english) and (not match["to"] or _changed(text, name, match.end())):
+        if not (near or name.english) and (not match["to"] or _changed(text, name, match.end() + _WINDOW)):
             near = bool(pattern("genitive").fullmatch(gap))
         if match["verb"] or not (near or (match["after"] and not re.search("[a-zA-Z]", gap))):
             level = Level.FAR

@@ -79,6 +79,8 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
 def _in_a_value(text: str, name: Label) -> bool:
     """Say whether a label is a piece of a longer value, such as `Lamp7Pass` or `Pass2Lamp`, with room of its own."""
     after = text[name.end : name.end + 1]
+    if text[name.end - 1].isdigit() and text[name.end : name.end + 2].lstrip(" \"')]")[:1] not in (":", "="):
+        return True
     return (after.isascii() and after.isalnum()) or bool(_MIXED.search(text, max(0, name.start - 24), name.start))
 
 

@@ -106,7 +106,7 @@ def _login_in_base64(match: re.Match[str]) -> bool:
         decoded = base64.b64decode(match["s"], validate=True)
     except (binascii.Error, ValueError):
         return False
-    user, colon, value = decoded.partition(b":")
+    user, colon, value = decoded.strip(b"\0").replace(b"\0", b":").partition(b":")
     return bool(user and colon and value) and decoded.isascii()
 
 
