@@ -101,7 +101,7 @@ def test_what_is_named_must_be_there(folder: Path, named: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         find_files([folder / named])
     assert named in str(raised.value)
-    assert ("Unpack it first." in str(raised.value)) == (named == "x.zip")
+    assert ("; unpack it first." in str(raised.value)) == (named == "x.zip")
 
 
 def test_large_documents_in_a_folder_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

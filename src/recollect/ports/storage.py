@@ -115,8 +115,11 @@ class Writing(Protocol):
     def find(self, keys: Iterable[str], hashes: Iterable[str]) -> list[Memory]:
         """Return the memories that have one of these keys or contents, whatever their state, in the order of ids."""
 
-    def keys_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Return the ids of the living memories whose key begins so, by their key."""
+    def keys_with_prefixes(self, prefixes: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return the ids of the living memories whose key begins with a prefix, by prefix and key.
+
+        Where one prefix begins another, a key is that of the longer one.
+        """
 
     def page(self, after: int, limit: int) -> list[Memory]:
         """Return the next memories with ids above `after` in the order of their ids, whatever their state."""

@@ -41,6 +41,7 @@ _LAYERS: Final = frozenset({"abstract", "overview"})
 _GRAPH: Final = frozenset({"observations", "relations"})
 _LISTS: Final = frozenset({"results", "memories", "records", "data"})
 _MARKDOWN: Final = (".md", ".markdown", ".mdc", ".cursorrules", ".windsurfrules", ".clinerules")
+_ZIP: Final = b"PK\x03\x04"
 _CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
 
 
@@ -164,8 +165,8 @@ def recognised(path: Path, chosen: ImportFormat | None) -> Recognised:
         raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
     found = chosen or detect(path.name, head, tables)
     if found is None:
-        packed = " Unpack it first." if head.startswith(b"PK\x03\x04") else " Say which with `--format`."
-        raise InvalidInput("file", f"{path} is of no format known here.{packed}")
+        advice = "unpack it first" if head.startswith(_ZIP) else "say which with `--format`"
+        raise InvalidInput("file", f"{path} is of no format known here; {advice}.")
     return Recognised(found, known.st_size, (known.st_dev, known.st_ino))
 
 

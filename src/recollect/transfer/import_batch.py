@@ -51,8 +51,7 @@ def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: 
     if not request.dry_run:
         batch.links(request.links)
         batch.journal_refusals()
-    for sections in request.sections:
-        batch.compare(sections)
+    batch.compare(request.sections)
     if request.last and not request.dry_run:
         batch.end()
     return batch.report.answer(len(request.items))
@@ -99,12 +98,18 @@ class _Batch:
         why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
         self.report.problems += [Problem(one.where, why) for one in refused]
 
-    def compare(self, sections: FileSections) -> None:
-        """Tell which sections of a file were there once and are not any more."""
+    def compare(self, files: Sequence[FileSections]) -> None:
+        """Tell which sections of files were there once and are not any more."""
+        if not files:
+            return
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
         levels = levels_with(self._request)
         with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
-            known = transaction.keys_with_prefix(sections.prefix)
+            found = transaction.keys_with_prefixes(one.prefix for one in files)
+        for one in files:
+            self._tell_gone(one, found[one.prefix])
+
+    def _tell_gone(self, sections: FileSections, known: Mapping[str, int]) -> None:
         gone = sorted(known.keys() - sections.keys)
         why = [f"The section `{key}` is not in the file any more; memory {known[key]} stays." for key in gone[:_LISTED]]
         if len(gone) > _LISTED:
@@ -126,6 +131,7 @@ class _Batch:
                 with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
                     evict_surplus(self._app, transaction, 0)
         self._app.records.request_sync()
+        self._app.run_later(self._app.vectors.sync)  # where nothing works in the background, at once
 
     def _runs(self, items: Sequence[Placed], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
         for start in range(0, len(items), size):

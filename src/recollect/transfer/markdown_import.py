@@ -40,7 +40,8 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
     uses, keys = Counter[str](), list[str]()
     plain: dict[str, str] = {}
     known: set[tuple[str, str]] = set()
-    title = without_markup(masked(str(head.get("title") or "").strip())) or PurePath(name).name
+    own_title = str(head.get("title") or "").strip()
+    title = without_markup(masked(own_title)) if own_title else PurePath(name).name
     shared = _of_head(head)
     for section in sections(rest, first):
         if not section.text.strip():
@@ -64,13 +65,13 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
 
 
 def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
+    """Return the title of a section, and its layers where those of its text would begin with the heading."""
+    title = {"title": layers.shortened(_ARROW.join([file, *path]), _TITLE)}
+    if not path:
+        return title
     body = masked(body)  # what the layers cut off in the middle would be no secret any more
-    about = f"{path[-1]}: " if path else ""
-    return {
-        "title": layers.shortened(_ARROW.join([file, *path]), _TITLE),
-        "abstract": layers.one_line(about + layers.abstract(body)),
-        "overview": layers.overview(body),
-    }
+    abstract = layers.one_line(f"{path[-1]}: {layers.abstract(body)}")
+    return title | {"abstract": abstract, "overview": layers.overview(body)}
 
 
 def _facts(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, delete, func, insert, literal, null, select, update
+from sqlalchemy import ColumnElement, Table, delete, false, func, insert, literal, null, or_, select, update
 
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import Memory, Outcome
@@ -21,6 +22,7 @@ from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import QUARANTINED, held, label, memory, outbox, request_outcome, usage, vector
 from recollect.store.sql.visibility import alive, of_levels, shown, visible
 
+_FEW_PREFIXES = 20  # above that reading all keys of a namespace is quicker than asking for each
 _LINKED_LATER = 0  # stands for a memory of the same file, until it is known which id it has here
 _COUNTED = tuple(one.name for one in usage.c if one.name != "memory_id")
 _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
@@ -221,13 +223,23 @@ class SqlWriting(FactWriting):
                 found |= {one.id: one for one in self._find(column.in_(batch))}
         return [found[one] for one in sorted(found)]
 
-    def keys_with_prefix(self, prefix: str) -> dict[str, int]:
-        """Return the living memories whose key begins so, by their key; of several levels the strictest."""
+    def keys_with_prefixes(self, prefixes: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return the living memories whose key begins with a prefix, by both; of several levels the strictest.
+
+        Where one prefix begins another, a key is that of the longer one.
+        """
+        wanted = sorted(set(prefixes))
         view = View(namespaces=(self._namespace,), now=self._now, sensitivities=self._levels, superseded=True)
         seen = visible(self._connection, view)
-        mine = memory.c.key.startswith(prefix, autoescape=True)
-        found = self._connection.execute(select(memory.c.key, memory.c.id).where(self._here, mine, seen))
-        return {row.key: row.id for row in sorted(found, key=lambda row: row.id)}
+        named = [memory.c.key.startswith(prefix, autoescape=True) for prefix in wanted]
+        mine = or_(false(), *named) if len(named) <= _FEW_PREFIXES else memory.c.key.is_not(None)
+        query = select(memory.c.key, memory.c.id).where(self._here, mine, seen).order_by(memory.c.id)
+        found: dict[str, dict[str, int]] = {prefix: {} for prefix in wanted}
+        for key, number in self._connection.execute(query):
+            place = bisect_right(wanted, key)
+            if place and key.startswith(wanted[place - 1]):
+                found[wanted[place - 1]][key] = number
+        return found
 
     def link(self, one: MemoryLink) -> bool:
         """Say which memory an imported one gave way to, now that all are there; say whether that can be.
