@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import typer
 
+from recollect import Settings
+
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 METRICS = "recall@1 recall@5 recall@10 any@1 any@5 any@10 all@5 all@10 ndcg@10 mrr".split()
 CORPUS = {
@@ -175,6 +177,15 @@ def test_aged_asks_at_three_ages(script: Run, tiny: Path) -> None:
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if line.startswith("│")]
     assert [row[1:3] for row in rows] == [["0", "100.0"], ["60", "100.0"], ["700", "100.0"]]
     assert len({row[3] for row in rows}) == 1
+
+
+def test_sizes_counts_what_agents_get(module: Callable[[str], ModuleType], settings: Settings, tiny: Path) -> None:
+    """Each question is asked through the tool, and its answer counted, within the budget that the tool keeps."""
+    [one] = module("sets").load([tiny])
+    found = module("answer_sizes").measured(one, settings)
+    assert len(found.tokens) == len(found.characters) == len(one.questions)
+    assert all(0 < tokens <= 2_000 for tokens in found.tokens)
+    assert max(found.memories) >= 1
 
 
 def check_calibration(report: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ def answer(result: Any, offset: int = 0) -> None:
             message, *notes = result.sentences("--supersedes")
             print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
             for note in notes:
-                print_line(note)
+                print_line(note.replace("`restore` brings it back", "`undo` brings it back"))
         case results.Listed():
             _memories(result.memories, "changed", [one.updated_at.date().isoformat() for one in result.memories])
             print_line(_page(len(result.memories), result.total, offset))

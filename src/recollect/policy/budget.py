@@ -63,6 +63,8 @@ def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> Compact
     def cost(hits: Sequence[Hit]) -> int:
         return count(printed(neutral_json(replace(page, hits=tuple(hits)).public())))
 
+    if cost(page.hits) <= max_tokens:
+        return page
     shown: list[Hit] = []
     room = _Room(max_tokens - cost(()), count)
     one = replace(page, found=0, notes=())
@@ -73,7 +75,7 @@ def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> Compact
         shown.append(hit)
     while len(shown) > 1 and cost(shown) > max_tokens:
         shown.pop()
-    if (shown and cost(shown) <= max_tokens) or not page.hits:
+    if shown and cost(shown) <= max_tokens:
         return replace(page, hits=tuple(shown))
     page = replace(page, hits=page.hits[:1], bare=True)
     while cost(page.hits) > max_tokens and len(text := page.hits[0].text) > _FEWEST:
