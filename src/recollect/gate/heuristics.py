@@ -97,7 +97,7 @@ def _leet_word(word: str) -> bool:
     if match is None or pattern("technical").match(word):
         return False
     head, _, tail = match.groups()
-    known = [part in _words("common") for part, least in ((head, 4), (tail, 3)) if len(part) >= least]
+    known = [part in _words("common") for part in (head, tail) if len(part) > 3 or part == "key"]
     return bool(head or len(tail) >= 3) and not (tail.isalpha() and any(known))
 
 

@@ -51,7 +51,9 @@ Candidates: TypeAlias = Iterator[tuple[Value | None, Level]]
 def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of each value whose label or sentence says that it is secret."""
     for name in names:
-        if name.announces and not pattern("not_a_secret").search(text, max(0, name.start - 80), name.start):
+        mine = not name.english and text[max(0, name.start - 4) : name.start] in ("Min ", "min ")  # "my" in the north
+        before = max(0, name.start - 80)
+        if name.announces and (mine or not pattern("not_a_secret").search(text, before, name.start)):
             found = (
                 one for one, level in _candidates(text, name) if accepted(one, name, level, _in_code(text, name, one))
             )
@@ -187,7 +189,7 @@ def _sentence_after(text: str, name: Label) -> Candidates:
         if (name.english and match["foreign"]) or (changes and not _changed(text, name, match.end())):
             continue
         gap = tail[: match.start()].strip(" \t\"'`*)]")
-        near = bool(not gap or gap.startswith(("(", "for ", "of ")))
+        near = bool(not gap or gap.startswith(("(", "for ", "of ")) or gap.endswith((", it", "; it")))
         near = near or bool(pattern("of_abroad" if name.verb else "of").match(gap))
         if not (near or name.english) and (not match["to"] or _changed(text, name, match.end() + _WINDOW)):
             near = bool(pattern("genitive").fullmatch(gap))
