@@ -169,6 +169,11 @@ def backup(file: Path, settings: Settings | None = None, *, force: bool = False)
     return store_backup.backup((settings or Settings()).folder, file, force=force)
 
 
+def verify_backup(file: Path) -> Manifest:
+    """Read a backup and return what it holds, without touching any store; see `store.backup`."""
+    return store_backup.verify(file)
+
+
 def restore(
     file: Path,
     settings: Settings | None = None,

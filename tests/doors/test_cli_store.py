@@ -156,6 +156,7 @@ def test_forgetting_softly_can_be_undone(typed: Typed) -> None:
     """A memory that is only hidden leaves every list and comes back; one forgotten for good does not."""
     hidden = typed("forget", "2", "--soft", "--json").json
     assert (hidden["outcome"], hidden["message"]) == ("deleted", "Memory 2 deleted.")
+    assert hidden["notes"][-1] == "The memory is hidden; `recollect undo 2` brings it back."
     assert ids(typed("list", "--json").json) == ["1"]
     assert typed("undo", "2").out.strip() == "Memory 2 restored."
     assert "`undo` brings it back" in typed("forget", "2", "--soft").out

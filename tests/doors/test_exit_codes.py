@@ -92,7 +92,7 @@ def test_a_text_that_reads_json_is_no_option(typed: Typed) -> None:
         (["recall", "x", "--limit", "few"], "Invalid value for '--limit': Input should be a valid integer."),
         (["recall", "x", "--scope", "galaxy"], "Invalid value for '--scope': 'galaxy' is not one of 'personal', "),
         (["list", "--colour"], "No such option: --colour"),
-        (["fact", "a"], "Missing argument 'predicate'."),
+        (["fact", "a"], "Missing argument 'PREDICATE'."),
     ],
 )
 def test_misuse_is_one_sentence(typed: Typed, arguments: list[str], said: str) -> None:

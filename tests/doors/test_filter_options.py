@@ -63,7 +63,7 @@ def test_each_option_filters(typed: Typed, settings: Settings, name: str) -> Non
         (["--file", "."], "Invalid file: Must name a file or a folder"),
         (["--since", "soon"], "Invalid since: Must be a day or a time, such as `2026-05-07`"),
         (["--since", "2026-05-08", "--until", "2026-05-07"], "Invalid until: Must not be before `since`"),
-        (["--sensitivity", "private"], "Invalid sensitivity: `private` memories are let in only with `allow_private`"),
+        (["--sensitivity", "private"], "Invalid sensitivity: `private` memories are let in only with `--private`"),
     ],
 )
 def test_a_wrong_option_ends_with_two(typed: Typed, options: list[str], said: str) -> None:

@@ -167,3 +167,22 @@ def test_the_script_is_the_command(alone: dict[str, str], stocked: Settings, tmp
     done = subprocess.run(command, env=alone, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"memories": 3}
     assert stocked.folder.is_dir()
+
+
+def test_backup_has_commands_and_its_old_forms(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """`create`, `verify` and `restore` are what they say; `restore` of no file tells what to type."""
+    file = tmp_path / "saved.zip"
+    assert typed("backup", "create", str(file)).code == 0
+    told = typed("backup", "verify", str(file)).out
+    assert told.startswith(f"{file} is whole. It was made at 20")
+    assert "holds 3 memories, 3 vectors, 3 journal lines." in told
+    assert typed("--json", "backup", "verify", str(file)).json["counts"]["memories"] == 3
+    assert typed("backup", "--force", str(file)).code == 0
+    assert typed("backup", "restore", str(file), "--force").code == 0
+    file.write_bytes(file.read_bytes()[:-1000])
+    damaged = typed("backup", "verify", str(file))
+    assert (damaged.code, "is damaged" in damaged.err) == (InvalidInput.exit_code, True)
+    mistaken = typed("restore", "3")
+    assert mistaken.code == InvalidInput.exit_code
+    assert "to bring back memory 3, type `recollect undo 3`; to bring back a store, type" in mistaken.err
+    assert stocked.folder.is_dir()

@@ -357,7 +357,7 @@ def test_rows_that_nothing_else_holds_are_not_given_up(filled: Path, settings: S
     """Where a memory, a fact or a journal line cannot be read, nothing is changed and the error names the way back."""
     page(table)(filled)
     before = (filled / "memory.db").read_bytes()
-    with pytest.raises(StoreUnusable, match=r"cannot be read whole .* `recollect restore FILE --force`"):
+    with pytest.raises(StoreUnusable, match=r"cannot be read whole .* `recollect backup restore FILE --force`"):
         wiring.mend(settings)
     assert (filled / "memory.db").read_bytes() == before
 

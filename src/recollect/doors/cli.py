@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -12,7 +13,17 @@ import typer
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Forget, Get, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
-from recollect.doors import cli_clients, cli_init, cli_model, cli_project, cli_transfer, cli_upkeep, exit_codes, render
+from recollect.doors import (
+    cli_backup,
+    cli_clients,
+    cli_init,
+    cli_model,
+    cli_project,
+    cli_transfer,
+    cli_upkeep,
+    exit_codes,
+    render,
+)
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.render import err, out
@@ -22,9 +33,7 @@ from recollect.settings import Settings
 
 __all__ = ["err", "out"]
 
-cli = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False
-)
+cli = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
 _NEED_MODEL: Final = {
     *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
@@ -154,11 +163,18 @@ def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool) -> Any:
     """Run an operation, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
     result = _perform(ctx.obj, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
+    if isinstance(result, Outcome):
+        result = replace(result, notes=tuple(_named_here(note, result.id) for note in result.notes))
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
     exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
     return result
+
+
+def _named_here(note: str, id: str) -> str:
+    """Name the command that does what other doors call `restore`."""
+    return note.replace("`restore` brings", f"`recollect undo {id}` brings")
 
 
 def _perform(settings: Settings, name: str, given: Given) -> Any:
@@ -168,6 +184,7 @@ def _perform(settings: Settings, name: str, given: Given) -> Any:
 
 
 cli.add_typer(cli_upkeep.cli)
+cli.add_typer(cli_backup.cli)
 cli.add_typer(cli_transfer.cli)
 cli.add_typer(cli_project.cli)
 cli.add_typer(cli_clients.cli)
@@ -176,5 +193,6 @@ cli.add_typer(cli_model.cli, name="model")
 
 
 def main() -> None:
-    """Run the command line to its end."""
+    """Run the command line to its end; help has no boxes where no terminal shows it."""
+    cli.rich_markup_mode = "markdown" if out.is_terminal else None
     sys.exit(exit_codes.run(cli))

@@ -54,7 +54,7 @@ def _export(
         named = ", ".join(unreadable[:_LISTED]) + (" and more" if len(unreadable) > _LISTED else "")
         raise StoreUnusable(
             f"The store is damaged: {len(unreadable)} could not be read and are not in the export: {named}. Bring back "
-            "a backup with `recollect restore FILE --force`."
+            "a backup with `recollect backup restore FILE --force`."
         )
 
 

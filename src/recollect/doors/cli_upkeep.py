@@ -6,10 +6,8 @@ import platform
 import sqlite3
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +32,7 @@ _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
 _UNUSABLE = (
     "Fix this, then run `recollect doctor`. A damaged database is built anew by `recollect reindex`, or brought back "
-    "from a backup by `recollect restore FILE --force`."
+    "from a backup by `recollect backup restore FILE --force`."
 )
 _ATTEMPTS = 6
 _PAUSE = 0.2  # seconds between two questions for the daemon's progress
@@ -73,37 +71,6 @@ def reindex(
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
     exit_codes.show({"memories": count}, as_json, *sentences)
-
-
-@cli.command()
-def backup(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The file to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Copy the whole store into one file, as of one instant, while others may write."""
-    manifest = recollect.backup(file, ctx.obj, force=force)
-    message = f"{file}: {_counts(manifest.counts)}, {manifest.size / 1e6:.1f} MB."
-    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
-
-
-@cli.command()
-def restore(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that `recollect backup` wrote.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Restore a store from a backup, once every byte of it has been checked."""
-    restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
-    sentences = [f"Restored from {restored.manifest.made_at}: {_counts(restored.manifest.counts)}."]
-    if restored.kept:
-        sentences.append(f"The previous database is kept for {KEPT_DAYS} days as {restored.kept}.")
-    kept = {"kept": str(restored.kept) if restored.kept else None}
-    exit_codes.show(asdict(restored.manifest) | kept, as_json, *sentences)
 
 
 @cli.command()
@@ -240,7 +207,3 @@ def _follow(client: Client, settings: Settings, report: Report, *, everything: b
         raise relayed(job["error"], job["message"])
     report(job["total"], job["total"])
     return int(job["total"])
-
-
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name.replace('journal', 'journal lines')}" for name, count in counts.items())

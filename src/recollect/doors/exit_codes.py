@@ -15,6 +15,8 @@ from typing import Any, Final, cast
 import typer
 from rich.console import Console
 
+from recollect.doors import render
+from recollect.doors.options import in_options
 from recollect.doors.render import out, sanitized
 from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.budget import printed
@@ -48,7 +50,8 @@ def show(
         text = printed(body) if brief and unicode else json.dumps(body, ensure_ascii=not unicode, indent=2)
         sys.stdout.write(text + "\n")
         return
-    print_answer()
+    with render.paged():
+        print_answer()
     for sentence in sentences:
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
@@ -62,7 +65,9 @@ def _run(cli: typer.Typer) -> int:
     except typer.Abort:
         return RecollectError.exit_code
     except _USAGE_ERROR as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # the help is printed already
+        if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
+            if help_text := _text_of(error):
+                sys.stdout.write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
     return code if isinstance(code, int) else 0
@@ -74,6 +79,10 @@ def _json_last(typed: Sequence[str]) -> list[str]:
     if _JSON not in options:
         return list(typed)
     return [*(word for word in options if word != _JSON), _JSON, *typed[len(options) :]]
+
+
+def _text_of(error: Any) -> str:
+    return str(error.format_message())
 
 
 def _usage_error(error: Any) -> str:
@@ -92,7 +101,7 @@ def _print_error(kind: str, message: str, code: int) -> int:
         show({"message": message, "error": kind}, as_json=True)
         sys.stdout.flush()
     else:
-        _print_message(message)
+        _print_message(in_options(message))
     return code
 
 

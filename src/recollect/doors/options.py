@@ -16,7 +16,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from recollect.domain.fields import Request
-from recollect.domain.requests import Filters, Update
+from recollect.domain.requests import Filters, Levels, Update
 from recollect.doors import typed as words
 from recollect.doors.schema import default_of
 
@@ -44,6 +44,7 @@ _OPTIONS: Final = {
 }
 """The fields whose options have other names; `--project` before the command is the caller's."""
 
+_METAVARS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "NUMBER", datetime: "WHEN"}
 _EXPIRES: Final = "When it expires: a day, or words such as `in 3 months`; the same as `--ttl-days` with a number."
 _WORDS: Final = "several words need no quotes"
 _PIPED: Final = f"{_WORDS}; without any, what is piped in is read; `-` waits for standard input"
@@ -69,7 +70,9 @@ def from_fields(
         if name not in arguments
     }
     if expires := "ttl_days" in fields:
-        options["expires"] = _parameter("expires", str | None, typer.Option("--expires", help=_EXPIRES), None)
+        options["expires"] = _parameter(
+            "expires", str | None, typer.Option("--expires", help=_EXPIRES, metavar="WHEN"), None
+        )
     added = arguments | options
 
     def widened(command: Callable[..., None]) -> Callable[..., None]:
@@ -101,9 +104,11 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     if name in _TEXTS:
-        about = typer.Argument(help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}.")
+        about = typer.Argument(
+            metavar=f"{name.upper()}...", help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}."
+        )
         return _parameter(name, list[str] | None, about, None)
-    about = typer.Argument(metavar="ID" if name == "id" else None, help=_help(field))
+    about = typer.Argument(metavar=name.upper(), help=_help(field))
     if field.is_required():
         return _parameter(name, str, about, inspect.Parameter.empty)
     return _parameter(name, str | None, about, None)
@@ -113,7 +118,8 @@ def _option(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter
     kind = _plain_type(field.annotation)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
-    about = typer.Option(*names, help=_help(field), case_sensitive=False, rich_help_panel=panel)
+    shown = _METAVARS.get(_member(field.annotation))
+    about = typer.Option(*names, help=_help(field), case_sensitive=False, rich_help_panel=panel, metavar=shown)
     if kind is bool:
         return _parameter(name, bool, about, False)
     if kind is tuple:
@@ -124,8 +130,22 @@ def _option(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter
 
 
 def _help(field: FieldInfo) -> str:
-    repeated = "; repeat it for more" if _plain_type(field.annotation) is tuple else ""
-    return f"{field.description}{repeated}{default_of(field)}."
+    kind = _plain_type(field.annotation)
+    more = "; repeat it for more" if kind is tuple else "; or words such as `last week`" if kind is datetime else ""
+    return in_options(f"{field.description}{more}{default_of(field)}.")
+
+
+def in_options(text: str) -> str:
+    """Name in a text the options in place of the fields that let more be seen."""
+    for name in Levels.model_fields:
+        text = text.replace(f"`{name}`", f"`{_OPTIONS[name]}`")
+    return text
+
+
+def _member(annotation: Any) -> Any:
+    """Return the type of a field as it is typed: of a list that of its members."""
+    kind = _plain_type(annotation)
+    return str if kind is tuple or not isinstance(kind, type) else kind
 
 
 def _plain_type(annotation: Any) -> Any:

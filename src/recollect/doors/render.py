@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console
@@ -30,7 +31,9 @@ err = Console(stderr=True)
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # of bidirectional text
 _SIGNS = dict.fromkeys((*range(0x80, 0xA0), *_DIRECTIONS), 0xFFFD) | _PICTURES
-_STYLES = {"id": "bold", "labels": "dim"}
+_STYLES = {"id": "bold", "labels": "dim", "changed": "dim", "cosine": "dim"}
+_WIDE = frozenset({"memory", "object"})
+"""The columns that take the room which the others leave."""
 
 
 def sanitized(text: str) -> str:
@@ -46,24 +49,58 @@ def visible(text: str) -> str:
 def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str = "") -> None:
     """Print a table as wide as the terminal; into a pipe print each row in full, with tabs between its cells.
 
-    There a row under columns is one line; a row without columns is a name and a value, which keeps its lines.
+    A row under columns is one line, which on a terminal is cut where it is too long; a row without columns is a name
+    and a value, which keeps its lines.
     """
     if not rows:
         return
     cells = [[Text(sanitized(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     if out.is_terminal:
-        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, show_header=bool(columns))
-        for name in columns or [""] * len(rows[0]):
-            table.add_column(name, style=_STYLES.get(name), overflow="fold")
-        for row in cells:
-            table.add_row(*row)
-        out.print(table)
+        out.print(_table(cells, columns, title))
         return
     texts = [[cell.plain for cell in row] for row in cells]
     if columns:
         texts = [[" ".join(text.split()) for text in row] for row in [columns, *texts]]
     lines = [title] * bool(title) + ["\t".join(row) for row in texts]
     out.file.write("".join(f"{line}\n" for line in lines))
+
+
+def _table(cells: Sequence[Sequence[Text]], columns: Sequence[str], title: str) -> Table:
+    wide = bool(_WIDE & set(columns))
+    table = Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, show_header=bool(columns), expand=wide
+    )
+    for name in columns or [""] * len(cells[0]):
+        if not columns:
+            table.add_column(name, overflow="fold")
+        elif name in _WIDE:
+            table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1)
+        else:
+            table.add_column(
+                name, style=_STYLES.get(name), no_wrap=True, overflow="ellipsis", max_width=max(out.width // 4, 10)
+            )
+    for row in cells:
+        table.add_row(*(_one_line(cell) if columns else cell for cell in row))
+    return table
+
+
+def _one_line(cell: Text) -> Text:
+    return cell if "\n" not in cell.plain else Text(" ".join(cell.plain.split()))
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what is printed meanwhile in a pager, where people look at it on a terminal and it does not fit there."""
+    if not (out.is_terminal and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    with out.capture() as captured:
+        yield
+    text = captured.get()
+    if text.count("\n") < out.height:
+        out.file.write(text)
+    else:
+        import_module("click").echo_via_pager(text, color=True)
 
 
 def print_line(text: str, style: str = "dim") -> None:
@@ -198,7 +235,7 @@ def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[st
     for one, value in zip(memories, values, strict=True):
         labels = [str(one.fact_type), str(one.type or ""), one.category or "", *one.tags, *one.concepts]
         title, preview = sanitized(one.title), sanitized(results.preview_of(one.content))
-        text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), "\n", (preview, ""))
+        text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), " ", (preview, ""))
         rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])
     print_rows(rows, "id", "memory", "labels", last)
 
@@ -232,7 +269,9 @@ def _stats(counted: results.Stats) -> None:
 def _page(shown: int, total: int, offset: int) -> str:
     if not shown:
         return "Nothing found." if not total else f"Nothing there: {total} in all."
-    return f"{offset + 1}–{offset + shown} of {total}."
+    left = total - offset - shown
+    more = f" {left} more: add `--offset {offset + shown}`." if left > 0 else ""
+    return f"{offset + 1}–{offset + shown} of {total}.{more}"
 
 
 def _value(value: Any) -> str:

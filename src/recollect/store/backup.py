@@ -140,6 +140,17 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
     return Restored(manifest, kept)
 
 
+def verify(file: Path) -> Manifest:
+    """Read a backup as `restore` does and return what it holds; raises `InvalidInput` when it would be refused."""
+    if not file.is_file():
+        raise InvalidInput("file", f"There is no backup {file}.")
+    with usable(f"The backup {file} cannot be read"), scratch(Path(tempfile.gettempdir())) as place:
+        fresh = place / DATABASE
+        manifest = _unpack(file, fresh)
+        _verify(file, fresh, manifest)
+    return manifest
+
+
 def put_in_place(folder: Path, fresh: Path, place: Path, keep: str, derived: Iterable[str] = ()) -> Path | None:
     """Let a database take the place of the store's, which is kept under a name with `keep` in it, unless that is empty.
 

@@ -44,13 +44,13 @@ _AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
 _REBUILDING = "is built again; SQL answers meanwhile"
 _REINDEX = "Run `recollect reindex`."
 _RESTORE = (
-    "Bring back a backup with `recollect restore FILE --force`; "
+    "Bring back a backup with `recollect backup restore FILE --force`; "
     "`recollect export FILE` saves what can be read until then."
 )
 _DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
 _EDITED = (
     "Somebody changed the database by hand. Look with `recollect show ID` and `recollect history ID`; "
-    "where it is wrong, bring back a backup with `recollect restore FILE --force`."
+    "where it is wrong, bring back a backup with `recollect backup restore FILE --force`."
 )
 
 

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 _PAGE = 1_000
 _BEGINS = b'{"action": '  # as the names of a line are sorted
 _ADVICE = (
-    "Lines were cut off or changed by hand: bring back a backup with `recollect restore FILE --force`. "
+    "Lines were cut off or changed by hand: bring back a backup with `recollect backup restore FILE --force`. "
     "To trust the journal as it is, move {file} aside."
 )
 

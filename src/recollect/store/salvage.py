@@ -97,8 +97,8 @@ def _copy_rows(damaged: Path, fresh: Path) -> None:
                 if table in _WRITTEN:
                     raise StoreUnusable(
                         f"The table {table.name} of {damaged} cannot be read whole ({error}); nothing was changed. "
-                        "Bring back a backup with `recollect restore FILE --force`; `recollect export FILE` saves "
-                        "what can be read."
+                        "Bring back a backup with `recollect backup restore FILE --force`; `recollect export FILE` "
+                        "saves what can be read."
                     ) from None
                 log.warning("the table %s cannot be read and is built anew: %s", table.name, error)
                 target.execute("ROLLBACK TO one")

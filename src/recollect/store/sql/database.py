@@ -19,7 +19,7 @@ from recollect.store.sql.sqlite import Sqlite
 _DAMAGED = ("malformed", "not a database", "vtable constructor", "fts5", "no such table", "corrupt")
 _ADVICE = (
     " Run `recollect reindex`, which builds the file anew; where it cannot, bring back a backup with "
-    "`recollect restore FILE --force`."
+    "`recollect backup restore FILE --force`."
 )
 
 

@@ -1,0 +1,90 @@
+"""The commands that save a store to one file, check such a file, and bring a store back from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+import recollect
+from recollect.doors import exit_codes
+from recollect.doors.daemon import launch
+from recollect.doors.options import Json
+from recollect.errors import InvalidInput
+from recollect.store.files import KEPT_DAYS
+
+if TYPE_CHECKING:
+    from recollect.store.backup import Manifest
+
+Force = Annotated[bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")]
+Written = Annotated[Path, typer.Argument(help="A file that `recollect backup create` wrote.")]
+
+_HELP: Final = ("--help",)
+
+
+class _Backup(TyperGroup):
+    """The group of commands, which takes `backup FILE` for `backup create FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `create` before what names no command."""
+        if args and args[0] not in (*self.commands, *_HELP, "--json"):
+            args = ["create", *args]
+        return super().parse_args(ctx, args)
+
+
+cli = typer.Typer()
+_group = typer.Typer(
+    cls=_Backup, no_args_is_help=True, help="Save the whole store to one file, check such a file, or bring it back."
+)
+cli.add_typer(_group, name="backup")
+
+
+@_group.command()
+def create(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy the whole store into one file, as of one instant, while others may write."""
+    manifest = recollect.backup(file, ctx.obj, force=force)
+    message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
+    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
+
+
+@_group.command()
+def verify(file: Written, as_json: Json = False) -> None:
+    """Read every byte of a backup, as `backup restore` does, and change nothing. Exit code 2 when it is damaged."""
+    manifest: Manifest = import_module("recollect.wiring").verify_backup(file)
+    message = f"{file} is whole. It was made at {manifest.made_at} and holds {_contents(manifest)}."
+    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
+
+
+@_group.command("restore")
+def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
+    """Bring a store back from a backup, once every byte of it has been checked."""
+    restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
+    sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]
+    if restored.kept:
+        sentences.append(f"The previous database is kept for {KEPT_DAYS} days as {restored.kept}.")
+    kept = {"kept": str(restored.kept) if restored.kept else None}
+    exit_codes.show(asdict(restored.manifest) | kept, as_json, *sentences)
+
+
+@cli.command("restore", hidden=True)
+def _old_restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
+    """Bring a store back from a backup, as `backup restore` does."""
+    if not file.exists():
+        undo = f"to bring back memory {file}, type `recollect undo {file}`" if str(file).isdecimal() else ""
+        other = "to bring back a store, type `recollect backup restore FILE`"
+        raise InvalidInput("file", f"There is no backup {file}: {'; '.join(filter(None, (undo, other)))}.")
+    _restore(ctx, file, force, as_json)
+
+
+def _contents(manifest: Manifest) -> str:
+    counts = manifest.counts.items()
+    return ", ".join(f"{count} {name.replace('journal', 'journal lines')}" for name, count in counts)
