@@ -33,6 +33,8 @@ created: 2026-02-03
 - "grows in" [[places/Ethiopia#Highlands]]
 - [[Tea]]
 - some longer words [[Milk]] and more
+- served_in [[Cups]]
+with [[Sugar]]
 
 See [[Water]] and ![[picture.png]], `[[Code]]`, #brewing/slow, #42.
 
@@ -59,9 +61,12 @@ def test_a_note_of_basic_memory_states_facts(read: Read) -> None:
         (about, "grows in", "places/Ethiopia"),
         (about, "links_to", "Tea"),
         (about, "links_to", "Milk"),
+        (about, "served_in", "Cups"),
+        (about, "links_to", "Sugar"),
         (about, "links_to", "Water"),
     ]
     assert found.facts[0].where == "notes/coffee.md:10"
+    assert found.facts[0].fields["valid_from"].startswith("2026-02-03")
 
 
 def test_a_note_keeps_its_tags_names_and_day(read: Read) -> None:

@@ -84,7 +84,8 @@ def _facts(
         if (one.predicate, one.object) not in known:
             known.add((one.predicate, one.object))
             fields = {"subject": layers.shortened(subject, _TITLE), "predicate": one.predicate, "object": one.object}
-            fields |= {name: held for name, held in _of_head(head).items() if name == "sensitivity"}
+            own = _of_head(head)
+            fields |= set_only({"sensitivity": own.get("sensitivity"), "valid_from": own.get("observed_at")})
             yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{one.line}", fields=fields)
 
 

@@ -40,16 +40,16 @@ def tags_of(parts: Iterable[Part]) -> list[str]:
 def statements(parts: Iterable[Part], *, observations: bool) -> Iterator[Statement]:
     """Yield the facts that a text states; observations only where they are looked for."""
     for part in parts:
-        text = " ".join(_CODE.sub(" ", part.text).split())
-        relation = _RELATION.fullmatch(text) if part.item else None
+        first, _, rest = _CODE.sub(" ", part.text.strip()).partition("\n")
+        relation = _RELATION.fullmatch(first.strip()) if part.item else None
         if relation and (target := _target(relation[4])):
             yield Statement(part.line, relation[1] or relation[2] or relation[3], target)
-            continue
+            first = ""
         if observations and part.item and not part.quoted and (said := _OBSERVATION.fullmatch(part.text.strip())):
             category = " ".join(said[1].split())
             if not _NO_CATEGORY.fullmatch(category):
                 yield Statement(part.line, category, " ".join(said[2].split()))
-        for one in _LINK.findall(text):
+        for one in _LINK.findall(f"{first}\n{rest}"):
             if target := _target(one):
                 yield Statement(part.line, LINKS_TO, target)
 
