@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from recollect.wiring import open_app as open_app
     from recollect.wiring import restore as restore
 
+__version__ = "0.1.0"
+
 _NAMES = {
     "recollect.domain.enums": "Scope",
     "recollect.domain.requests": """

@@ -5,7 +5,6 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 
 from __future__ import annotations
 
-import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,21 +13,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.requests import Caller
-from recollect.environment import PREFIX, named, variables
+from recollect.environment import PREFIX, named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
 
 
-def _system_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "local"
-
-
 def _project_here() -> str:
     try:
-        return find_project(Path.cwd()).name
+        return find_project(working_folder()).name
     except OSError:  # the working folder is gone, or may not be looked at
         return "default"
 
@@ -36,7 +28,8 @@ def _project_here() -> str:
 def _absolute(path: Path) -> Path:
     """Make a path absolute, so that every process means the same one."""
     try:
-        return path.expanduser().absolute()
+        known = path.expanduser()
+        return known if known.is_absolute() else (working_folder() / known).absolute()
     except (RuntimeError, OSError):
         raise ValueError(f"{path} cannot be made an absolute path") from None
 
@@ -52,7 +45,7 @@ class Settings(BaseModel):
     )
 
     home: AbsolutePath = Field(Path("~/.recollect"), description="Data folder: database, vectors, logs.")
-    user: str = Field(default_factory=_system_user, description="Who speaks. Default: the system's user.")
+    user: str = Field(default_factory=system_user, description="Who speaks. Default: the system's user.")
     team: str = Field("local", description="Team of the caller.")
     project: str = Field(
         default_factory=_project_here,

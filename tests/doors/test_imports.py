@@ -56,9 +56,9 @@ def test_the_package_alone_loads_nothing(environment: dict[str, str]) -> None:
 
 
 def test_the_pipe_loads_only_the_standard_library(environment: dict[str, str]) -> None:
-    """What stands between an MCP client and the daemon all day loads no library at all."""
+    """What stands between an MCP client and the daemon all day loads no library at all, nor does a thin command."""
     bare = loaded_by("", environment)
-    loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe", environment)
+    loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe, recollect.doors.thin", environment)
     assert loaded - bare - sys.stdlib_module_names == {"recollect"}
 
 

@@ -1,15 +1,25 @@
-"""The console script: does with the standard library what needs no more, and hands all else to the command line."""
+"""The console script: does with the standard library what needs no more, and hands all else to the command line.
+
+Of what the daemon does anyway, it runs the command too, and this process only prints: importing the command line would
+take several times as long as the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from sys import argv, exit
+from sys import argv, exit, stdout
 from typing import Final, NamedTuple
 
-from recollect import environment
+from recollect import __version__, environment
 
 _WITH_VALUE: Final = ("home", "user", "team", "project")
+NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
+"""The commands for which the daemon is started, which keeps the model loaded."""
+IN_DAEMON: Final = NEED_MODEL | frozenset(
+    ("by-concept", "by-file", "fact", "facts", "forget", "list", "purge", "rescan", "show", "stats", "timeline")
+)
+"""The commands that only run operations: a daemon that is running runs them."""
 
 
 class _Typed(NamedTuple):
@@ -22,14 +32,25 @@ class _Typed(NamedTuple):
 
 def main() -> None:
     """Run what was typed."""
-    typed = _split(argv[1:])
-    if typed is not None and environment.daemon_wanted() and typed.command == "mcp":
-        sets = _toolsets(typed.rest)
-        if sets is not None:
-            pipe = import_module("recollect.doors.pipe")
-            pipe.serve(typed.given, environment.home(typed.given.get("home", "")), sets)
-            return
-    exit(import_module("recollect.doors.cli").main())
+    exit(_run(argv[1:]))
+
+
+def _run(words: list[str]) -> int | None:
+    """Run a command here or in the daemon and return its exit code."""
+    if words == ["--version"]:
+        stdout.write(f"recollect {__version__}\n")
+        return 0
+    typed = _split(words)
+    code: int | None = None
+    if typed is not None and environment.daemon_wanted():
+        home = environment.home(typed.given.get("home", ""))
+        if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
+            import_module("recollect.doors.pipe").serve(typed.given, home, sets)
+            return 0
+        if typed.command in IN_DAEMON and "--help" not in typed.rest:
+            thin = import_module("recollect.doors.thin")
+            code = thin.run(words, typed.given, home, start=typed.command in NEED_MODEL)
+    return import_module("recollect.doors.cli").main() if code is None else code
 
 
 def _split(words: Sequence[str]) -> _Typed | None:

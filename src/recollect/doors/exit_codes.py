@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import typer
-from rich.console import Console
 
-from recollect.doors import render
+from recollect.doors import render, terminal
 from recollect.doors.options import in_options
-from recollect.doors.render import out, sanitized
+from recollect.doors.render import err, out, sanitized
 from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.budget import printed
 
@@ -30,12 +29,27 @@ def run(cli: typer.Typer) -> int:
     """Run the command line and return its exit code; an error is a message on standard error, or JSON with `--json`."""
     _prepare_streams()
     try:
-        return _run(cli)
+        return _run(lambda: cli(_json_last(sys.argv[1:]), standalone_mode=False))
     except OSError as error:  # from writing the answer: all others are handled
-        _discard_output()
-        if not isinstance(error, BrokenPipeError):
-            _print_message(f"The answer cannot be written: {error.strerror or error}.")
-        return RecollectError.exit_code
+        return unwritable(error)
+
+
+def run_words(command: Any, words: Sequence[str]) -> int:
+    """Run these words of a client's command line as `run` does, for the terminal that is the current one."""
+    return _run(lambda: command.main(args=_json_last(words), prog_name="recollect", standalone_mode=False))
+
+
+def fail(error: RecollectError) -> int:
+    """Print an error as `run` does and return its exit code."""
+    return _print_error(type(error).__name__, str(error), error.exit_code)
+
+
+def unwritable(error: OSError) -> int:
+    """Say that the answer cannot be written, unless nobody reads it any more, and return the exit code."""
+    _discard_output()
+    if not isinstance(error, BrokenPipeError):
+        _print_message(f"The answer cannot be written: {error.strerror or error}.")
+    return RecollectError.exit_code
 
 
 def show(
@@ -45,10 +59,11 @@ def show(
 
     A `brief` one is printed as its tokens were counted, where standard output can encode it.
     """
-    unicode = "utf" in sys.stdout.encoding.lower()
+    stream = terminal.stdout()
+    unicode = "utf" in stream.encoding.lower()
     if as_json:
         text = printed(body) if brief and unicode else json.dumps(body, ensure_ascii=not unicode, indent=2)
-        sys.stdout.write(text + "\n")
+        stream.write(text + "\n")
         return
     with render.paged():
         print_answer()
@@ -56,12 +71,12 @@ def show(
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def _run(cli: typer.Typer) -> int:
+def _run(command: Callable[[], Any]) -> int:
     try:
-        code = cli(_json_last(sys.argv[1:]), standalone_mode=False)
-        sys.stdout.flush()
+        code = command()
+        terminal.stdout().flush()
     except RecollectError as error:
-        return _print_error(type(error).__name__, str(error), error.exit_code)
+        return fail(error)
     except typer.Abort:
         return RecollectError.exit_code
     except _USAGE_ERROR as error:
@@ -97,17 +112,16 @@ def _usage_error(error: Any) -> str:
 
 
 def _print_error(kind: str, message: str, code: int) -> int:
-    if _JSON in takewhile(lambda word: word != "--", sys.argv[1:]):
+    if _JSON in takewhile(lambda word: word != "--", terminal.words()):
         show({"message": message, "error": kind}, as_json=True)
-        sys.stdout.flush()
+        terminal.stdout().flush()
     else:
         _print_message(in_options(message))
     return code
 
 
 def _print_message(message: str) -> None:
-    console = Console(stderr=True)
-    console.print(f"recollect: {sanitized(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
+    err.print(f"recollect: {sanitized(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def _prepare_streams() -> None:

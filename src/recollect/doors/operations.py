@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import recollect
@@ -32,13 +33,28 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
     return operation.run(app, request, caller, **({"request_id": request_id} if operation.writes else {}))
 
 
+_served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)
+
+
+@contextmanager
+def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[None]:
+    """Let `opened` yield what `serving` returns: in the daemon, which has its store open."""
+    token = _served.set(serving)
+    try:
+        yield
+    finally:
+        _served.reset(token)
+
+
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
 
     A store that cannot be written needs no owner, and each process reads it itself.
     """
-    if settings.daemon and not read_only(settings.folder) and (model or launch.running(settings)):
+    if (serving := _served.get()) is not None:
+        yield serving(settings)
+    elif settings.daemon and not read_only(settings.folder) and (model or launch.running(settings)):
         with recollect.connect(settings) as link:
             yield link.perform
     else:

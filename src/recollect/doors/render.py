@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,13 +20,14 @@ from rich.text import Text
 
 from recollect.domain import results
 from recollect.domain.enums import Layer
+from recollect.doors.terminal import CurrentConsole, client_pages, stdout
 from recollect.policy.text.neutral import neutral
 
 Report = Callable[[int, int], None]
 """Takes how much of a long work is done, and how much there is."""
 
-out = Console()
-err = Console(stderr=True)
+out = cast(Console, CurrentConsole())
+err = cast(Console, CurrentConsole(stderr=True))
 
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # of bidirectional text
@@ -91,7 +92,7 @@ def _one_line(cell: Text) -> Text:
 @contextmanager
 def paged() -> Iterator[None]:
     """Show what is printed meanwhile in a pager, where people look at it on a terminal and it does not fit there."""
-    if not (out.is_terminal and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    if client_pages() or not (out.is_terminal and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
     with out.capture() as captured:
@@ -100,7 +101,12 @@ def paged() -> Iterator[None]:
     if text.count("\n") < out.height:
         out.file.write(text)
     else:
-        import_module("click").echo_via_pager(text, color=True)
+        page(text)
+
+
+def page(text: str) -> None:
+    """Show a text in the pager."""
+    import_module("click").echo_via_pager(text, color=True)
 
 
 def print_line(text: str, style: str = "dim") -> None:
@@ -112,7 +118,7 @@ def print_line(text: str, style: str = "dim") -> None:
 def progress(name: str, *, hidden: bool, transient: bool = False) -> Iterator[Report]:
     """Yield what draws a progress bar on standard error once it is called, so that an earlier error stands alone."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=err, disable=hidden, transient=transient)
+    bar = Progress(*columns, console=cast(CurrentConsole, err).console, disable=hidden, transient=transient)
     task = bar.add_task(name, total=None)
 
     def report(done: int, total: int) -> None:
@@ -149,7 +155,7 @@ def answer(result: Any, offset: int = 0) -> None:
             print_rows(rows, "what", "id", "field", "kinds")
             print_line(result.message, "yellow" if result.exposed else "green")
         case results.Prompt():
-            sys.stdout.write(result.text and f"{result.text}\n")  # for pipes: no colours, no folding
+            stdout().write(result.text and f"{result.text}\n")  # for pipes: no colours, no folding
         case results.Purged() | results.Summarized():
             print_line(result.message, "")
         case []:

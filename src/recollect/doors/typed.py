@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import stat
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from recollect.doors import terminal
 from recollect.errors import InvalidInput
 from recollect.policy.periods import named_moment
 
@@ -22,7 +19,6 @@ _EXAMPLES: Final = (
 _AHEAD: Final = (
     "Must be a day or a time to come, such as `2027-05-07`, or words such as `tomorrow`, `next week` or `in 3 months`"
 )
-_WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one into which nobody writes must not hang
 
 
 def text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str | None:
@@ -32,10 +28,10 @@ def text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str
     """
     words = [typed] if isinstance(typed, str) else typed
     if words:
-        return _read() if list(words) == ["-"] else " ".join(words)
+        return terminal.typed() if list(words) == ["-"] else " ".join(words)
     if not required:
         return None
-    piped = _piped()
+    piped = terminal.piped()
     if piped is None:
         raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
     return piped
@@ -79,28 +75,3 @@ def _end(typed: str, now: datetime) -> datetime:
     if found is None:
         raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
     return found
-
-
-def _read() -> str:
-    return sys.stdin.read() if sys.stdin is not None else ""
-
-
-def _piped() -> str | None:
-    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
-    if sys.stdin is None:
-        return None
-    try:
-        number = sys.stdin.fileno()
-        kind = os.fstat(number).st_mode
-    except OSError:  # not a file of the system's
-        return _read() or None
-    if stat.S_ISREG(kind) or ((stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and _comes(number)):
-        return _read() or None
-    return None
-
-
-def _comes(number: int) -> bool:
-    """Say whether a pipe or socket has something to read, or ends, within a moment."""
-    if sys.platform == "win32":  # where only sockets can be waited for
-        return False
-    return bool(select.select([number], [], [], _WAIT)[0])

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon import mcp_messages
+from recollect.doors.daemon import commands, mcp_messages
 from recollect.doors.daemon.auth import Activity, TokenAuth, error_response, to_recollect_error
 from recollect.doors.daemon.mcp_http import McpOverHttp
 from recollect.doors.daemon.mcp_messages import McpMessages
@@ -31,10 +31,11 @@ from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput, ModelMismatch, RecollectError
 from recollect.ports.app import App
+from recollect.settings import Settings
 
 _WORKERS = 64
 _AT_ONCE = ("ping", "status", "stop", "progress")
-_IN_THREAD = ("tool", "operation", "reindex")
+_IN_THREAD = ("tool", "operation", "command", "reindex")
 
 
 class Daemon:
@@ -83,6 +84,16 @@ class Daemon:
         app, kind = self._app_for(body), BY_NAME[body["name"]].answer
         result = perform(app, body["name"], body["fields"], caller, body.get("request_id", ""))
         return {"result": wire_json(kind, result)}
+
+    def command(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Run the command line of a client that imports nothing, and return what it prints."""
+        request_id = str(body["request_id"])
+
+        def serving(settings: Settings) -> Callable[..., Any]:
+            app = self._app_for({"model": settings.model, "on_secret": settings.on_secret})
+            return lambda name, **fields: perform(app, name, fields, settings.caller, request_id)
+
+        return commands.run(body, serving)
 
     def reindex(self, body: dict[str, Any]) -> dict[str, Any]:
         """Start to update the indexes or to move the store to another model; answer once the model is loaded."""

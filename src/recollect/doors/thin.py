@@ -1,0 +1,142 @@
+"""Commands as a thin client: the daemon parses the words and runs the command, this process prints what it answers.
+
+Where no daemon is running this process imports the command line while the daemon starts: two processes do it sooner.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, Final
+
+from recollect import __version__, environment
+from recollect.doors import standard_input
+from recollect.doors.daemon import runtime
+from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.errors import DaemonUnreachable, RecollectError
+
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.1
+
+
+def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool) -> int | None:
+    """Run a command in the daemon, print its answer and return its exit code; None where this process has to run it.
+
+    `start` says whether the daemon is started where none is running; `given` are the settings among the words.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if os.name != "posix" or not all(isinstance(one, TextIOWrapper) for one in streams):
+        return None
+    try:
+        client = _published(home)
+        if client is None and start:
+            threading.Thread(target=_start, args=[given], daemon=True).start()
+        if client is None or client.runtime.version != __version__:
+            return None
+        body = _request(words)
+        answer = _answer(client, given, body)
+        if answer.get("wanted") in ("read", "piped"):
+            typed = standard_input.read() if answer["wanted"] == "read" else standard_input.piped()
+            answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True})
+        return None if "wanted" in answer else _print(answer)
+    except RecollectError as error:
+        return int(import_module("recollect.doors.exit_codes").fail(error))
+
+
+def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+    """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return client.post("/command", body)
+        except DaemonGone:
+            time.sleep(_PAUSE * attempt)
+            client = _ensured(given) or client
+    raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+
+
+def _start(given: Mapping[str, str]) -> None:
+    """Start the daemon; whatever goes wrong is met again by the command itself."""
+    with suppress(RecollectError, OSError):
+        _ensured(given)
+
+
+def _published(home: Path) -> Client | None:
+    """Return a client of the daemon that answers at the address in the data folder, None without one."""
+    found = runtime.read(home)
+    if found is None or not found.socket:  # another program may use the port of a daemon that has ended
+        return None
+    client = Client(found)
+    try:
+        client.ping()
+    except DaemonGone:
+        return None
+    return client
+
+
+def _ensured(given: Mapping[str, str]) -> Client | None:
+    """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
+    settings = import_module("recollect.settings").Settings(**given)
+    if not settings.daemon or import_module("recollect.store.files").read_only(settings.folder):
+        return None
+    client: Client = import_module("recollect.doors.daemon.launch").ensure(settings)
+    return client
+
+
+def _request(words: Sequence[str]) -> dict[str, Any]:
+    """Return what the daemon must know of this process to run a command in its stead."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # the request refuses what is not text
+    return {
+        "words": list(words),
+        "stdin": None,
+        "stdin_read": False,
+        "variables": dict(environment.variables()),
+        "folder": _folder(),
+        "user": environment.system_user(),
+        "request_id": os.urandom(16).hex(),
+        "terminal": {
+            "tty": [sys.stdout.isatty(), sys.stderr.isatty()],
+            "size": _size(),
+            "encoding": sys.stdout.encoding,
+            "variables": environment.of_terminal(),
+        },
+    }
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it is gone
+        return os.sep
+
+
+def _size() -> tuple[int, int] | None:
+    for number in range(3):
+        try:
+            return os.get_terminal_size(number)
+        except OSError:
+            continue
+    return None
+
+
+def _print(answer: dict[str, Any]) -> int:
+    size = _size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
+    if size is not None and answer["out"].count("\n") >= size[1]:
+        import_module("recollect.doors.render").page(answer["out"])
+        answer = answer | {"out": ""}
+    for stream, text in ((sys.stdout, answer["out"]), (sys.stderr, answer["err"])):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError as error:
+            return int(import_module("recollect.doors.exit_codes").unwritable(error))
+    return int(answer["code"])

@@ -1,0 +1,157 @@
+"""Commands that the daemon runs for a client that only prints: the same answers as the command line's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from command_line import Ended
+from recollect import App, Settings
+from recollect.doors import cli, entry, operations
+from recollect.doors.daemon import commands
+from recollect.errors import StoreUnusable
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs words as the daemon does for a client in a folder of its own."""
+    monkeypatch.delenv("TZ", raising=False)
+
+    def serving(chosen: Settings) -> Callable[..., Any]:
+        return lambda name, **fields: operations.perform(app, name, fields, chosen.caller, "one request")
+
+    def running(*words: str, serve: Callable[[Settings], Any] = serving, **changes: Any) -> dict[str, Any]:
+        terminal = {"tty": [False, False], "size": None, "encoding": "utf-8", "variables": {}}
+        variables = {"RECOLLECT_TEAM": "crew", "RECOLLECT_PROJECT": "engine", "RECOLLECT_USER": "ada"}
+        body = {
+            "words": words,
+            "stdin": None,
+            "stdin_read": False,
+            "variables": variables,
+            "folder": str(tmp_path),
+            "user": "ada",
+        }
+        return commands.run(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
+
+    return running
+
+
+def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
+    """The commands that are handed to the daemon are those that only run operations; some of them start it."""
+    operations_of = {"forget", "remember", "rescan", "show"} | set(cli.COMMANDS)
+    assert operations_of == entry.IN_DAEMON
+    assert set(get_command(cli.cli).commands) >= entry.IN_DAEMON  # type: ignore[attr-defined]
+    started = {name for name, (operation, _) in cli.COMMANDS.items() if operation in cli._NEED_MODEL}
+    assert started | {"remember"} == entry.NEED_MODEL
+
+
+def test_commands_print_what_they_print_alone(
+    run: Run, app: App, typed: Callable[..., Ended], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Answers, exit codes and errors are those of a process that opens the store itself; none goes astray."""
+    assert run("remember", "-") == {"wanted": "read"}
+    assert run("remember") == {"wanted": "piped"}
+    said = run("remember", "-", stdin="The mascot is a quokka", stdin_read=True)
+    assert said == {"out": "Memory stored successfully with ID: 1\n", "err": "", "code": 0, "paged": True}
+    asked = [
+        *(
+            ["list"],
+            ["stats", "--json"],
+            ["list", "--order", "asc"],
+            ["stats"],
+            ["show", "77"],
+            ["show", "77", "--json"],
+        ),
+        *(["show"], ["recall", "x", "--limit", "few"], ["forget", "1", "--soft", "--fact"]),
+    ]
+    here = [run(*words) for words in asked]
+    app.close()
+    for words, found in zip(asked, here, strict=True):
+        alone = typed(*words)
+        assert (found["out"], found["err"], found["code"]) == (alone.out, alone.err, alone.code), words
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_has_its_own_surroundings(run: Run, tmp_path: Path) -> None:
+    """Caller, project and rule for secrets are those of the client's words, variables and working folder."""
+    (tmp_path / ".recollect.toml").write_text('project = "named here"\n', encoding="utf-8")
+    seen: list[Settings] = []
+
+    def serve(settings: Settings) -> Callable[..., Any]:
+        seen.append(settings)
+        raise StoreUnusable("seen")
+
+    variables = {"RECOLLECT_ON_SECRET": "redact", "RECOLLECT_HOME": "below"}
+    assert run("--user", "bob", "list", serve=serve, variables=variables)["code"] == StoreUnusable.exit_code
+    assert (seen[0].user, seen[0].project, str(seen[0].on_secret)) == ("bob", "named here", "redact")
+    assert seen[0].folder == tmp_path / "below"
+    assert "Invalid setting RECOLLECT_MAX_MEMORIES" in run("list", variables={"RECOLLECT_MAX_MEMORIES": "x"})["err"]
+
+
+def test_a_client_has_its_own_terminal(run: Run) -> None:
+    """Width, colours and encoding are those of the client's terminal."""
+    run("remember", "Ein Känguru hüpft")
+    wide = {"tty": [True, True], "size": [100, 30], "variables": {"TERM": "xterm-256color"}}
+    narrow = {"size": [60, 30], "variables": {"TERM": "xterm-256color", "NO_COLOR": "1"}}
+    for terminal, width, colour in ((wide, 100, True), (wide | narrow, 60, False)):
+        shown = run("recall", "Känguru", terminal=terminal)["out"]
+        assert max(len(ANSI.sub("", line)) for line in shown.splitlines()) == width
+        assert ("\x1b[34m" in shown) is colour
+    assert "\\u00fc" in run("list", "--json", terminal={"encoding": "ascii"})["out"]
+    assert "hüpft" in run("list", "--json")["out"]
+
+
+def test_a_client_of_another_clock_runs_its_command_itself(run: Run) -> None:
+    """Where words such as `yesterday` mean another day than in the daemon, the daemon lets the client do it."""
+    assert run("list", "--since", "yesterday", terminal={"variables": {"TZ": "Asia/Tokyo"}}) == {"wanted": "itself"}
+
+
+def test_whatever_goes_wrong_is_one_sentence(run: Run) -> None:
+    """An error that nobody foresaw is said without its values, which may be text of memories."""
+
+    def broken(name: str, **_: Any) -> Any:
+        raise ZeroDivisionError(f"{name} secret text")
+
+    said = run("list", serve=lambda _: broken)
+    assert said["err"] == "recollect: Internal error in the memory daemon: ZeroDivisionError; see its log.\n"
+    assert said["code"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "handed"),
+    [
+        (["recall", "x"], True),
+        (["--home", "h", "--user=u", "list"], True),
+        (["recall", "--help"], False),
+        (["--in-process", "recall", "x"], False),
+        (["doctor"], False),
+        (["--nonsense"], False),
+        ([], False),
+    ],
+)
+def test_only_what_only_runs_operations_is_handed_on(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], handed: bool
+) -> None:
+    """Every other command, and help, is run by the whole command line in the client's own process."""
+    asked: list[str] = []
+    thin = type("Thin", (), {"run": staticmethod(lambda *_, **__: asked.append("daemon") or 5)})
+    whole = type("Whole", (), {"main": staticmethod(lambda: asked.append("here") or 6)})
+    modules = {"recollect.doors.thin": thin, "recollect.doors.cli": whole}
+    monkeypatch.setattr(entry, "import_module", modules.__getitem__)
+    monkeypatch.delenv("RECOLLECT_DAEMON", raising=False)
+    monkeypatch.setattr(entry, "argv", ["recollect", *words])
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert (asked, ended.value.code) == (["daemon"], 5) if handed else (["here"], 6)
+    monkeypatch.setenv("RECOLLECT_DAEMON", "off")
+    with pytest.raises(SystemExit):
+        entry.main()
+    assert asked[-1] == "here"
