@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,14 +10,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from recollect.domain.enums import OnFound, OnSecret
-from recollect.domain.requests import Draft, Forget, Get, Rescan
+from recollect.domain.requests import Draft, Get, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import (
     cli_backup,
     cli_clients,
+    cli_edit,
+    cli_forget,
     cli_init,
     cli_model,
     cli_project,
+    cli_tags,
     cli_transfer,
     cli_upkeep,
     exit_codes,
@@ -116,21 +118,6 @@ for _name, (_operation, _about) in COMMANDS.items():
 
 
 @cli.command()
-@from_fields(Forget)
-def forget(
-    ctx: typer.Context,
-    given: Given,
-    as_json: bool = False,
-    soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
-    fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
-) -> None:
-    """Delete a memory and every copy of its text, or a fact. Exit code 4 when there is none."""
-    if soft and fact:
-        raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
-    _answer(ctx, "memory_forget" if soft else "forget_fact" if fact else "forget", given, as_json)
-
-
-@cli.command()
 @from_fields(Get)
 def show(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Show one memory whole, with its history."""
@@ -164,17 +151,12 @@ def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool) -> Any:
     result = _perform(ctx.obj, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
-        result = replace(result, notes=tuple(_named_here(note, result.id) for note in result.notes))
+        result = render.named_here(result)
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
     exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
     return result
-
-
-def _named_here(note: str, id: str) -> str:
-    """Name the command that does what other doors call `restore`."""
-    return note.replace("`restore` brings", f"`recollect undo {id}` brings")
 
 
 def _perform(settings: Settings, name: str, given: Given) -> Any:
@@ -183,6 +165,9 @@ def _perform(settings: Settings, name: str, given: Given) -> Any:
         return run(name, **given)
 
 
+cli.add_typer(cli_forget.cli)
+cli.add_typer(cli_edit.cli)
+cli.add_typer(cli_tags.cli)
 cli.add_typer(cli_upkeep.cli)
 cli.add_typer(cli_backup.cli)
 cli.add_typer(cli_transfer.cli)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, cast
 
@@ -32,7 +33,10 @@ err = cast(Console, CurrentConsole(stderr=True))
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # of bidirectional text
 _SIGNS = dict.fromkeys((*range(0x80, 0xA0), *_DIRECTIONS), 0xFFFD) | _PICTURES
+_LAYERS = ("title", "abstract", "overview")
 _STYLES = {"id": "bold", "labels": "dim", "changed": "dim", "cosine": "dim"}
+_CUT = frozenset({"labels", "subject", "predicate"})
+"""The columns that take at most a quarter of the room."""
 _WIDE = frozenset({"memory", "object"})
 """The columns that take the room which the others leave."""
 
@@ -77,9 +81,8 @@ def _table(cells: Sequence[Sequence[Text]], columns: Sequence[str], title: str) 
         elif name in _WIDE:
             table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1)
         else:
-            table.add_column(
-                name, style=_STYLES.get(name), no_wrap=True, overflow="ellipsis", max_width=max(out.width // 4, 10)
-            )
+            most = max(out.width // 4, 10) if name in _CUT else None
+            table.add_column(name, style=_STYLES.get(name), no_wrap=True, overflow="ellipsis", max_width=most)
     for row in cells:
         table.add_row(*(_one_line(cell) if columns else cell for cell in row))
     return table
@@ -141,9 +144,9 @@ def answer(result: Any, offset: int = 0) -> None:
             message, *notes = result.sentences("--supersedes")
             print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
             for note in notes:
-                print_line(note.replace("`restore` brings it back", "`undo` brings it back"))
+                print_line(note)
         case results.Listed():
-            _memories(result.memories, "changed", [one.updated_at.date().isoformat() for one in result.memories])
+            memories(result.memories)
             print_line(_page(len(result.memories), result.total, offset))
         case results.FactsFound():
             _facts(result)
@@ -165,9 +168,16 @@ def answer(result: Any, offset: int = 0) -> None:
             _memories([one.memory for one in similar], "cosine", [f"{one.cosine:.2f}" for one in similar])
 
 
+def named_here(outcome: results.Outcome) -> results.Outcome:
+    """Name in the notes of an outcome the command that does what other doors call `restore`."""
+    undo = f"`recollect undo {outcome.id}` brings"
+    return replace(outcome, notes=tuple(note.replace("`restore` brings", undo) for note in outcome.notes))
+
+
 def memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
-    """Print one memory's fields and what happened to it."""
-    print_fields({name: _value(value) for name, value in body.items()})
+    """Print one memory's fields, without layers that only repeat its content, and what happened to it."""
+    repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
+    print_fields({name: _value(value) for name, value in body.items() if name not in repeated})
     rows = [[line["at"], line["action"], line["actor"]] for line in history]
     print_rows(rows, "when", "what", "who", title="History")
 
@@ -244,6 +254,11 @@ def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[st
         text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), " ", (preview, ""))
         rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])
     print_rows(rows, "id", "memory", "labels", last)
+
+
+def memories(found: Sequence[results.Memory]) -> None:
+    """Print memories, each with its labels and the day of its last change."""
+    _memories(found, "changed", [one.updated_at.date().isoformat() for one in found])
 
 
 def _facts(found: results.FactsFound) -> None:

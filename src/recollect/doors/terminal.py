@@ -107,6 +107,12 @@ def piped() -> str | None:
     return standard_input.piped() if client is None else _of_client(client, "piped")
 
 
+def leave_to_client() -> None:
+    """Let a client run the command itself, since it has to ask somebody at its terminal."""
+    if _client.get() is not None:
+        raise InputWanted("itself")
+
+
 def _of_client(client: ClientTerminal, how: str) -> str | None:
     if not client.stdin_read:
         raise InputWanted(how)

@@ -1,0 +1,154 @@
+"""The commands that change many memories or a whole one: `tags`, `forget --where` and `edit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callers import ADA
+from recollect import Draft, Settings, remember
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from stores import open_app
+
+Typed = Callable[..., Any]
+MANY = 103
+"""More than one page of a list."""
+TOKEN = "gh" + "p_" + "".join(chr(97 + 7 * n % 26) + str(n % 10) for n in range(18))
+
+
+@pytest.fixture
+def stocked(settings: Settings) -> None:
+    """Put four memories into the store, one of them private."""
+    tags = (("ops", "Deploy"), ("Ops",), ("deploy", "notes"), ("ops",))
+    with open_app(settings) as app:
+        for number, some in enumerate(tags, 1):
+            level = "private" if number == len(tags) else "public"
+            draft = Draft(content=f"Release number {number}", key=f"r{number}", tags=some, sensitivity=level)
+            remember(app, draft, ADA)
+
+
+def tags_of(typed: Typed, number: int) -> list[str]:
+    """Return the tags of a memory."""
+    return list(typed("show", str(number), "--private", "--json").json.get("tags", []))
+
+
+@pytest.mark.usefixtures("stocked")
+def test_tags_are_counted(typed: Typed) -> None:
+    """Each tag is listed as it is written with how many memories carry it; private memories count on request."""
+    assert typed("tags").out.splitlines() == ["tag\tmemories", "Deploy\t1", "Ops\t1", "deploy\t1", "notes\t1", "ops\t1"]
+    assert typed("--json", "tags", "--private").json["tags"][0] == {"tag": "ops", "count": 2}
+    assert typed("tags", "--scope", "team").out == "No memory has a tag.\n"
+
+
+@pytest.mark.usefixtures("stocked")
+def test_tags_are_renamed_and_merged(typed: Typed) -> None:
+    """Renaming and merging take letter case for nothing, keep other tags, and leave what the caller may not see."""
+    dry = typed("tags", "rename", "OPS", "operations", "--dry-run", "--json").json
+    assert dry == {"message": "2 memories would change.", "ids": ["2", "1"], "dry_run": True}
+    assert tags_of(typed, 1) == ["ops", "Deploy"]
+    assert typed("tags", "rename", "OPS", "operations").out == "2 memories changed.\n"
+    assert [tags_of(typed, number) for number in (1, 2, 4)] == [["operations", "Deploy"], ["operations"], ["ops"]]
+    history = typed("show", "1", "--json").json["history"]
+    assert [line["action"] for line in history] == ["insert", "update"]
+    merged = typed("tags", "merge", "deploy", "notes", "deploy")
+    assert (merged.code, merged.out) == (0, "2 memories changed.\n")
+    assert [tags_of(typed, number) for number in (1, 3)] == [["operations", "deploy"], ["deploy"]]
+    missing = typed("tags", "rename", "nobody", "x")
+    assert (missing.code, missing.err) == (NotFound.exit_code, "recollect: No memory has the tag nobody.\n")
+    for wrong in (("merge", "one"), ("rename", "ops", " "), ("rename", "", "ops")):
+        assert typed("tags", *wrong).code == InvalidInput.exit_code
+
+
+@pytest.mark.usefixtures("stocked")
+def test_many_are_forgotten_only_when_that_is_meant(typed: Typed) -> None:
+    """`--where` needs a filter and `--yes` where nobody can be asked; a dry run only shows."""
+    refused = {
+        ("--where",): "Invalid where: Must come with a filter",
+        ("--where", "--scope", "project"): "Invalid where: Must come with a filter",
+        ("--where", "--tag", "ops"): "2 memories would be forgotten: add `--yes` to do it",
+        ("--where", "--tag", "ops", "1"): "Must not be given together with an id",
+        ("--tag", "ops"): "Missing id: Type the id of a memory, or `--where` and filters",
+        ("1", "--tag", "ops"): "Missing where: Filters choose memories only with `--where`",
+    }
+    for arguments, said in refused.items():
+        ended = typed("forget", *arguments)
+        assert (ended.code, said in ended.err) == (InvalidInput.exit_code, True), arguments
+    shown = typed("forget", "--where", "--tag", "ops", "--dry-run").out
+    assert "Release number 1" in shown
+    assert shown.endswith("2 memories would be forgotten.\n")
+    done = typed("forget", "--where", "--tag", "ops", "--yes", "--json").json
+    assert done == {"message": "2 memories deleted.", "ids": ["2", "1"], "dry_run": False}
+    assert [one["id"] for one in typed("list", "--private", "--json").json["memories"]] == ["4", "3"]
+    nothing = typed("forget", "--where", "--tag", "ops", "--yes")
+    assert (nothing.code, nothing.out) == (NotFound.exit_code, "No memory passes these filters.\n")
+    assert typed("forget", "--where", "--tag", "notes", "--soft", "--yes").code == 0
+    assert typed("undo", "3").code == 0
+
+
+def test_more_than_a_page_is_forgotten(typed: Typed, settings: Settings) -> None:
+    """All that pass are forgotten, and a dry run shows the first of them and says how many more there are."""
+    with open_app(settings) as app:
+        for number in range(MANY):
+            remember(app, Draft(content=f"Line {number}", category="log", fact_type="event"), ADA)
+    shown = typed("forget", "--where", "--category", "log", "--dry-run").out.splitlines()
+    assert shown[-2:] == [f"and {MANY - 5} more", f"{MANY} memories would be forgotten."]
+    assert len(typed("forget", "--where", "--category", "log", "--yes", "--json").json["ids"]) == MANY
+
+
+def editing(folder: Path, script: str) -> dict[str, str]:
+    """Return the variable that names an editor which runs this line of `sed` over the file."""
+    return {"VISUAL": "", "EDITOR": f"sed -i -e '{script}'", "PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_memory_is_edited(typed: Typed, tmp_path: Path) -> None:
+    """What was changed in the editor is written, labels and content; a label without a value is taken away."""
+    told = typed("edit", "1", **editing(tmp_path, 's/number 1/one/; s/^key:.*/key:/; s/^tags:.*/tags: [a, "b: c"]/'))
+    assert (told.code, told.out) == (0, "Memory updated successfully (ID: 1)\n")
+    body = typed("show", "1", "--json").json
+    assert (body["content"], body["tags"], body.get("key")) == ("Release one", ["a", "b: c"], None)
+    assert typed("edit", "1", **editing(tmp_path, "s/b: c/d/")).code == 0
+    assert tags_of(typed, 1) == ["a", "d"]
+    lines = len(body["history"]) + 1
+    same = typed("edit", "1", "--json", **editing(tmp_path, "s/nothing/x/"))
+    assert (same.code, same.json) == (0, {"message": "Nothing changed.", "id": "1", "outcome": "unchanged"})
+    assert len(typed("show", "1", "--json").json["history"]) == lines
+    assert typed("edit", "4").code == NotFound.exit_code
+
+
+@pytest.mark.usefixtures("stocked")
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        (
+            "s/number 1/" + "gh" + "p_" + "".join(chr(97 + 7 * n % 26) + str(n % 10) for n in range(18)) + "/",
+            3,
+            "Secret",
+        ),
+        ("s/^importance:.*/importance: 8/", 2, "Invalid importance: Must be 0.0–1.0. Your text"),
+        ("s/^key:.*/colour: red/", 2, "Unknown parameter: `colour`"),
+    ],
+)
+def test_what_the_editor_may_not_write_is_kept(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: int, said: str
+) -> None:
+    """A secret or a wrong label is refused as by `update`; the text stays in a file that only its owner reads."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    refused = typed("edit", "1", **editing(tmp_path, script))
+    assert refused.code == code
+    assert said in refused.err
+    kept = Path(refused.err.rpartition(" kept in ")[2].strip().rstrip("."))
+    assert "Release " in kept.read_text(encoding="utf-8") or code == SecretFound.exit_code
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert typed("show", "1", "--json").json["content"] == "Release number 1"
+
+
+def test_without_a_terminal_an_editor_is_named(typed: Typed, settings: Settings) -> None:
+    """Where there is neither a terminal nor an editor, that is said at once."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="x"), ADA)
+    refused = typed("edit", "1", VISUAL="", EDITOR="")
+    assert (refused.code, "set EDITOR, or use `recollect update`" in refused.err) == (InvalidInput.exit_code, True)
