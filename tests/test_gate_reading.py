@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from random import Random
+from string import ascii_letters
 from threading import Barrier, Semaphore
 from types import ModuleType
 
@@ -19,7 +20,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.transfer import ImportItem
 from recollect.errors import SecretFound
-from recollect.gate import clear, plugins, scan, secrets_in
+from recollect.gate import clear, heuristics, plugins, scan, secrets_in
 
 FORMS = {form.name: form for form in forms()}
 SPELT: dict[str, Callable[[str], str]] = {
@@ -224,3 +225,19 @@ def test_brackets_make_no_call_of_a_password(label: str) -> None:
         assert not scan(label.format(call)), call
     assert not scan("password = otter(brook)")
     assert not scan("{ password: otter(brook), user: bob }")
+
+
+@pytest.mark.parametrize("name", ["XMLHttpRequest", "getElementsByTagName", "SQLAlchemyError", "CFBundleIdentifier"])
+def test_names_in_camel_case_are_no_random_letters(name: str) -> None:
+    """What programs call their parts is no password, even where it stands like one."""
+    assert not heuristics.random_letters(name)
+    assert not heuristics.password(name)
+
+
+def test_letters_drawn_at_random_are_a_password() -> None:
+    """Nearly all passwords of twelve letters of both cases are told from names, without a digit or a sign in them."""
+    chance = Random(21)
+    letters = ["".join(chance.choices(ascii_letters, k=12)) for _ in range(400)]
+    assert sum(map(heuristics.password, letters)) >= 380
+    signed = [f"{one[:5]}+{one[5:9]}#{one[9:]}" for one in letters]
+    assert sum(map(heuristics.password, signed)) >= 380

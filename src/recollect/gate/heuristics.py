@@ -53,15 +53,32 @@ def example(value: str) -> bool:
 
 
 def random_letters(value: str) -> bool:
-    """Say whether 16 or more letters change case too often for words written in camelCase."""
-    if len(value) < 16 or not value.isascii() or not value.isalpha():
+    """Say whether eight or more letters of both cases are drawn at random, and no words in camelCase."""
+    if len(value) < 8 or not value.isascii() or not value.isalpha() or value.islower() or value.isupper():
         return False
-    return sum(a.isupper() != b.isupper() for a, b in pairwise(value)) > len(value) / 3
+    words = pattern("parts").findall(value)
+    known = sum(len(word) for word in words if len(word) > 2 and word.lower() in _words("common"))
+    spoken = sum(len(word) for word in words if _pronounceable(word))
+    if len(value) < 10:
+        return not known and spoken < len(value) / 3
+    return known < len(value) / 2 and (len(value) / len(words) < 3.3 or spoken < len(value) / 2)
+
+
+def drawn(value: str) -> bool:
+    """Say whether the letters of a value that has signs, but neither digits nor spaces, are drawn at random."""
+    letters = "".join(filter(str.isalpha, value))
+    return random_letters(letters) and bool(pattern("signed_letters").fullmatch(value))
+
+
+def _pronounceable(word: str) -> bool:
+    """Say whether a part of a name may be a word of English or of a language near to it."""
+    vowels = sum(letter in "aeiouy" for letter in word.lower())
+    return len(word) > 2 and not word.isupper() and vowels >= len(word) / 5 and not pattern("unspoken").search(word)
 
 
 def made_of_words(value: str) -> bool:
     """Say whether every part is a plain word, a short number or a well-known technical name such as `sha256`."""
-    return not mixes_classes(value) and all(
+    return not (mixes_classes(value) or drawn(value)) and all(
         (part.isalpha() and not random_letters(part))
         or (part.isdigit() and len(part) <= 4)
         or pattern("technical").match(part)
@@ -175,12 +192,12 @@ def password(value: str) -> bool:
     if pattern("names_itself").match(core) and "_" in core and not leet(core):
         return False
     symbols = bool(pattern("symbol").search(core)) and any(c.isalpha() for c in core)
-    return not made_of_words(core) and (symbols or _mixes(core) or random_letters(core))
+    return not made_of_words(core) and (symbols or _mixes(core) or drawn(core))
 
 
 def plain_word(value: str) -> bool:
     """Say whether the value is a word in small letters that nobody uses to speak of passwords."""
-    said = common(value) or value in _words("descriptions") or pattern("description").match(value)
+    said = common(value) or placeholder(value) or value in _words("descriptions") or pattern("description").match(value)
     return len(value) >= 5 and value.islower() and value.isascii() and not said
 
 
@@ -219,7 +236,8 @@ def stands_out(value: str) -> bool:
     changes = sum(a != b for a, b in pairwise(digits)) if len(core) >= 8 and core.isalnum() else 0
     cased = len(core) >= 10 and any(c.isupper() for c in core) and any(c.islower() for c in core)
     mixed = cased and len(pattern("parts").findall(core)) >= 5 and any(digits)
-    return changes >= 4 - cased or mixed or bool(pattern("human").match(core)) or looks_random(value)
+    letters = len(core) >= 12 and drawn(core)
+    return changes >= 4 - cased or mixed or letters or bool(pattern("human").match(core)) or looks_random(value)
 
 
 def looks_random(value: str) -> bool:
@@ -237,7 +255,7 @@ def key(value: str) -> bool:
         return False
     if pattern("names_itself").match(core) or _camel(core):
         return False
-    return _mixes(core) or random_letters(core) or mixes_classes(core)
+    return _mixes(core) or drawn(core) or mixes_classes(core)
 
 
 def long_key(value: str) -> bool:
@@ -246,7 +264,7 @@ def long_key(value: str) -> bool:
     if len(core) < 16 or not key(core):
         return False
     hexadecimal = bool(pattern("long_hex").fullmatch(core))
-    return hexadecimal or high_entropy(core) or mixes_classes(core) or random_letters(core)
+    return hexadecimal or high_entropy(core) or mixes_classes(core) or drawn(core)
 
 
 def high_entropy(value: str) -> bool:

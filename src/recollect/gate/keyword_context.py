@@ -94,7 +94,7 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
     if in_code and not value.quoted and pattern("label_name").fullmatch(text):
         return False
     strong, secret = level is Level.STRONG, name.kind == "password"
-    if text.isalpha() and len(text) < 16:
+    if text.isalpha() and len(text) < 16 and not heuristics.random_letters(text):
         plain = strong and name.clear and (value.quoted or (value.last and value.start - name.end <= 3))
         ordinary = heuristics.weak(text) or (plain and heuristics.plain_word(text))
         return secret and level >= Level.SAID and ordinary
@@ -208,7 +208,7 @@ def _sentence_before(text: str, name: Label) -> Candidates:
     """Read "use x as the password", "x is the password" and "enter x when asked for the password"."""
     stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
     offset = stops[-1] if stops else name.first
-    for place, level in (("as_label", Level.SAID), ("verb", Level.FAR)):
+    for place, level in (("as_label", Level.SAID), ("and_before", Level.FAR), ("verb", Level.FAR)):
         for match in pattern(place).finditer(text[offset : name.start]):
             value = read(text, offset + match.start("s"))
             warned = value and heuristics.weak(value.text) and pattern("advice").search(text, offset, value.start)
