@@ -53,6 +53,11 @@ def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     assert started | {"remember"} == entry.NEED_MODEL
 
 
+def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:
+    """The text printed at once is up to date; `recollect --in-process --help` with 80 columns makes it."""
+    assert typed("--help", COLUMNS="80").out == entry.HELP.read_text(encoding="utf-8")
+
+
 def test_commands_print_what_they_print_alone(
     run: Run, app: App, typed: Callable[..., Ended], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +140,7 @@ def test_whatever_goes_wrong_is_one_sentence(run: Run) -> None:
         (["doctor"], False),
         (["--nonsense"], False),
         ([], False),
+        (["--help", "--json"], False),
     ],
 )
 def test_only_what_only_runs_operations_is_handed_on(

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from sys import argv, exit, stdout
 from typing import Final, NamedTuple
 
 from recollect import __version__, environment
 
 _WITH_VALUE: Final = ("home", "user", "team", "project")
+HELP: Final = Path(__file__).with_name("help.txt")
+"""What `recollect --in-process --help` prints into a pipe; a test holds it to that."""
 NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
 """The commands for which the daemon is started, which keeps the model loaded."""
 IN_DAEMON: Final = NEED_MODEL | frozenset(
@@ -39,6 +42,9 @@ def _run(words: list[str]) -> int | None:
     """Run a command here or in the daemon and return its exit code."""
     if words == ["--version"]:
         stdout.write(f"recollect {__version__}\n")
+        return 0
+    if words == ["--help"]:
+        stdout.write(HELP.read_text(encoding="utf-8"))
         return 0
     typed = _split(words)
     code: int | None = None
