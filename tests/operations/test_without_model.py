@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -24,9 +24,11 @@ class NotLoadedYet:
     card: ModelCard
     ready: bool = False
     failure: str = ""
+    waits: list[float] = field(default_factory=list)
 
     def wait(self, seconds: float) -> bool:
         """Say at once whether the attempt is over, which is when it failed."""
+        self.waits.append(seconds)
         return bool(self.failure)
 
     def warm(self) -> None:
@@ -63,6 +65,19 @@ def test_words_answer_meanwhile(app: App, query: str) -> None:
     assert [hit.memory.content for hit in recalled.hits] == ["The mascot is a quokka named Zerline"]
     assert "Vector search skipped: the embedding model is still loading." in recalled.notes
     assert recalled.hits[0].signals.cosine == 0.0
+
+
+@pytest.mark.parametrize(
+    ("query", "waited_for"), [("quokka mascot", False), ("quokka", False), ("which animal", True), ("quoka", True)]
+)
+def test_the_model_is_waited_for_where_words_do_not_answer(app: App, query: str, waited_for: bool) -> None:
+    """Where memories hold the words of a query it is answered at once; else the model has a moment to come."""
+    without = cold(app)
+    remember(without, Draft(content="The mascot is a quokka named Zerline"), ADA)
+    model = without.embedder
+    assert isinstance(model, NotLoadedYet)
+    recall(without, Query(query=query), ADA)
+    assert bool(model.waits) is waited_for
 
 
 def test_a_failed_model_is_named(app: App) -> None:

@@ -37,6 +37,7 @@ _MOST_TERMS = 16
 _COMMON = 0.2  # share of a large store; a word in more memories than that tells little
 _LARGE = 2_000
 _SURE = 0.7
+_ANSWERED = 0.75  # share of the query: where memories hold that much of its words, they answer while the model loads
 _FEWEST = 2
 _MOST_RANKED = 10_000  # memories that one full-text search may rank
 
@@ -62,6 +63,11 @@ class SearchTerms:
     def total(self) -> float:
         """Return the weight of the whole query, 1 where it has none."""
         return sum(self.weights.values()) or 1.0
+
+    @property
+    def covered(self) -> float:
+        """Return the share (0–1) of the query's weight that lies in words which some memory holds."""
+        return sum(weight for stem, weight in self.weights.items() if stem in self.known) / self.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     rare = sorted(query.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size]
-    telling = telling or (rare if size < _LARGE or _unsearchable(app, query) else [])  # vectors rank what all share
+    # Vectors rank what all share.
+    telling = telling or (rare if size < _LARGE or _unsearchable(app, query, patient=True) else [])
     telling = _affordable(telling, uses)[:_MOST_TERMS]
     weights: dict[str, float] = {}
     for word in rare:
@@ -213,7 +220,7 @@ def _embedded(
     """
     if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
-    if why := _unsearchable(app, query):
+    if why := _unsearchable(app, query, patient=terms.covered < _ANSWERED):
         return query.text, None, f"Vector search skipped: {why}"
     transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS), view).values() if query.name_words else ()
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
@@ -224,9 +231,9 @@ def _embedded(
     return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
 
 
-def _unsearchable(app: App, query: ParsedQuery) -> str:
-    """Return why the vectors cannot be searched, an empty string where they can."""
-    if not wait_for_model(app):
+def _unsearchable(app: App, query: ParsedQuery, *, patient: bool) -> str:
+    """Return why the vectors cannot be searched, an empty string where they can; wait for a model where `patient`."""
+    if not (wait_for_model(app) if patient else app.embedder.ready):
         return app.embedder.failure or "the embedding model is still loading."
     if not (app.embedder.card.multilingual or is_latin(query.model_text)):
         return "the model does not support this writing system."
