@@ -48,6 +48,9 @@ class Daemon:
     def connected(self, _: Callable[[str], None]) -> Daemon:
         return self
 
+    def prepare(self) -> None:
+        return None
+
     def drop(self, _: object) -> None:
         self.dropped += 1
 

@@ -82,6 +82,12 @@ class DaemonLink:
                 self._client = self._published() or self._prepared(report)
             return self._client
 
+    def prepare(self) -> None:
+        """Start the daemon and let it load the SDK, so that the first call does not wait for it."""
+        client = self.connected(lambda _: None)
+        message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
+        tuple(client.stream(PATH, {"message": message, "toolsets": []} | self.who, lambda _: None))
+
     def drop(self, client: Client | None) -> None:
         """Forget a daemon that has gone."""
         with self._lock:
@@ -165,7 +171,7 @@ class Pipe:
 
     def _prepare(self) -> None:
         with suppress(RecollectError, OSError):  # the first call meets it again
-            self._link.connected(lambda _: None)
+            self._link.prepare()
 
     def _take(self, line: bytes) -> None:
         try:
