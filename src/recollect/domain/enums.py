@@ -44,16 +44,18 @@ class Merge(StrEnum):
 class KindPolicy:
     """How a kind of knowledge merges and ages, and how much it tells whoever begins to work.
 
-    `half_life` is in days, `lasting` from 0, for what happened once, to 1, for what holds whatever is done.
+    `half_life` is in days, `lasting` from 0, for what happened once, to 1, for what holds whatever is done. `decay` is
+    how fast its importance fades while nobody uses it, as a share of the usual rate.
     """
 
     merge: Merge = Merge.RECONCILE
     half_life: float = 21.0
     lasting: float = 0.5
+    decay: float = 1.0
 
 
 POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in FactType} | {
-    FactType.DECISION: KindPolicy(half_life=42.0, lasting=1.0),
+    FactType.DECISION: KindPolicy(half_life=42.0, lasting=1.0, decay=0.5),
     FactType.PREFERENCE: KindPolicy(lasting=1.0),
     FactType.SELF: KindPolicy(lasting=1.0),
     FactType.PROFILE: KindPolicy(merge=Merge.ALWAYS, lasting=1.0),
