@@ -38,7 +38,9 @@ def tags_of(typed: Typed, number: int) -> list[str]:
 @pytest.mark.usefixtures("stocked")
 def test_tags_are_counted(typed: Typed) -> None:
     """Each tag is listed as it is written with how many memories carry it; private memories count on request."""
-    assert typed("tags").out.splitlines() == ["tag\tmemories", "Deploy\t1", "Ops\t1", "deploy\t1", "notes\t1", "ops\t1"]
+    told = typed("tags")
+    assert told.err == ""
+    assert told.out.splitlines() == ["tag\tmemories", "Deploy\t1", "Ops\t1", "deploy\t1", "notes\t1", "ops\t1"]
     assert typed("--json", "tags", "--private").json["tags"][0] == {"tag": "ops", "count": 2}
     assert typed("tags", "--scope", "team").out == "No memory has a tag.\n"
 

@@ -76,12 +76,6 @@ def test_an_owner_that_is_no_daemon_is_named(place: Place) -> None:
     place.cli("remember", "anything")
 
 
-def test_a_second_serve_is_refused(shared: Place) -> None:
-    """Whoever types `recollect serve` beside a daemon is told who serves already."""
-    pid = shared.pid()
-    assert f"process {pid}" in shared.execute("serve", code=5)
-
-
 def test_nobody_comes_and_it_ends(make_place: Callable[..., Place]) -> None:
     """A daemon nobody asks for anything ends by itself and leaves no zombie with a client that lives on."""
     place = make_place(idle_minutes=0.02)

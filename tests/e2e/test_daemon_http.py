@@ -216,6 +216,11 @@ def test_open_streams_do_not_keep_it(place: Place) -> None:
         anyio.run(talk)
 
 
+def test_a_second_serve_is_refused(served: Place) -> None:
+    """Whoever types `recollect serve` beside another's is told who serves already."""
+    assert f"process {served.published()['pid']}" in served.execute("serve", code=5)
+
+
 def test_a_port_that_is_taken(place: Place, served: Place) -> None:
     """`recollect serve` on a port that somebody has says so plainly, and the store is free again."""
     port = str(served.published()["port"])

@@ -15,6 +15,7 @@ from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Re
 from recollect.doors import (
     cli_backup,
     cli_clients,
+    cli_daemon,
     cli_edit,
     cli_forget,
     cli_init,
@@ -169,6 +170,7 @@ cli.add_typer(cli_forget.cli)
 cli.add_typer(cli_edit.cli)
 cli.add_typer(cli_tags.cli)
 cli.add_typer(cli_upkeep.cli)
+cli.add_typer(cli_daemon.cli)
 cli.add_typer(cli_backup.cli)
 cli.add_typer(cli_transfer.cli)
 cli.add_typer(cli_project.cli)

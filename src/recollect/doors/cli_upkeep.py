@@ -20,12 +20,11 @@ from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.operations import opened
 from recollect.doors.options import Json
-from recollect.doors.render import Report, err
+from recollect.doors.render import Report
 from recollect.doors.serializers import public_json
 from recollect.doors.toolset_names import check_names
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
 from recollect.settings import Settings, unknown_variables
-from recollect.store import store_lock
 from recollect.store.files import KEPT_DAYS
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
@@ -86,41 +85,6 @@ def doctor(
     exit_codes.show(public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: render.checks(checks))
     if not all(one.well for one in checks):
         raise typer.Exit(1)
-
-
-@cli.command()
-def status(ctx: typer.Context, as_json: Json = False) -> None:
-    """Show who owns the store, since when, and how much memory it uses."""
-    client = launch.running(ctx.obj)
-    if client is not None:
-        body = {"running": True} | client.post("/status", {})
-        exit_codes.show(body, as_json, print_answer=lambda: render.status(body))
-        return
-    owner = store_lock.role_of(ctx.obj.folder) if store_lock.held(ctx.obj.folder) else ""
-    holder = f" The store is held by `{owner}`." if owner else ""
-    exit_codes.show({"running": False}, as_json, f"No memory daemon is running.{holder}")
-
-
-@cli.command()
-def stop(ctx: typer.Context, as_json: Json = False) -> None:
-    """Stop the daemon; the next command starts it again."""
-    stopped = launch.stop(ctx.obj)
-    message = "The memory daemon has stopped." if stopped else "No memory daemon was running."
-    exit_codes.show({"stopped": stopped}, as_json, message)
-
-
-@cli.command()
-def serve(
-    ctx: typer.Context,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Also listen here on loopback: MCP over HTTP at `/mcp`.")
-    ] = None,
-) -> None:
-    """Run the daemon in the foreground. It owns the store and serves every other process of yours."""
-    daemon = import_module("recollect.doors.daemon.main")
-    daemon.log_to_file(ctx.obj)
-    ready = f"Serving {ctx.obj.folder}; log: {launch.log_file(ctx.obj)}"
-    daemon.serve(ctx.obj, port, lambda: err.print(ready, highlight=False, markup=False, soft_wrap=True))
 
 
 @cli.command()

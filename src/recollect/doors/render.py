@@ -204,6 +204,8 @@ def status(body: dict[str, Any]) -> None:
         {
             "process": f"{body['pid']} (recollect {body['version']}), since {body['since']}",
             "listens on": body["socket"] or f"127.0.0.1:{body['port']}",
+            "MCP over HTTP": body["url"] or "off; `recollect serve --port 8765` turns it on",
+            **({"token": "`recollect status --token` prints it"} if body["url"] else {}),
             "memory": f"{body['memory_bytes'] / 1e6:.0f} MB",
             "model": body["model"],
             "vector index": body["vector_index"],

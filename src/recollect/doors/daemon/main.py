@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
@@ -43,7 +44,9 @@ _CLOSE_TIMEOUT = 15.0  # seconds
 _KEEP_ALIVE = 3600
 
 
-def serve(settings: Settings, port: int | None = None, ready: Callable[[], None] = lambda: None) -> None:
+def serve(
+    settings: Settings, port: int | None = None, ready: Callable[[], None] = lambda: None, *, foreground: bool = False
+) -> None:
     """Own the store and serve it until no request has come for `idle_minutes`, or until stopped.
 
     With a `port` it also listens there on loopback, for MCP clients that speak HTTP; `ready` is called once it owns the
@@ -54,7 +57,7 @@ def serve(settings: Settings, port: int | None = None, ready: Callable[[], None]
         try:
             app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
             listeners = _listeners(settings.folder, port)
-            published = _runtime(settings.folder, listeners)
+            published = replace(_runtime(settings.folder, listeners), foreground=foreground)
             cleanup.callback(_unpublish, settings.folder, published)
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:

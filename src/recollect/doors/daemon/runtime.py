@@ -22,7 +22,10 @@ _PORTS: Final = range(65536)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What a client must know: a Unix socket or a loopback port, the token, and the process and its start."""
+    """What a client must know: a Unix socket or a loopback port, the token, and the process and its start.
+
+    A daemon in the `foreground` was started by a person; any other gives way to one.
+    """
 
     pid: int
     version: str
@@ -31,6 +34,7 @@ class Runtime:
     socket: str
     port: int
     since: str
+    foreground: bool = False
 
     @property
     def public(self) -> dict[str, Any]:
@@ -106,7 +110,7 @@ def _parsed(content: bytes) -> Runtime | None:
         return None
     if not isinstance(said, dict):
         return None
-    known: dict[str, Any] = {one.name: said.get(one.name) for one in fields(Runtime)}
+    known: dict[str, Any] = {one.name: said.get(one.name, one.default) for one in fields(Runtime)}
     if not all(type(known[one.name]).__name__ == one.type for one in fields(Runtime)) or known["port"] not in _PORTS:
         return None
     found = Runtime(**known)
