@@ -91,7 +91,7 @@ def test_importance_stays_in_its_bounds(importance: float, accesses: int, most: 
         (100, {"superseded_by": 7}, False),
         (100, {"merged_into": 7}, False),
         (96, {"importance": 1.0, "type": Observation.DISCOVERY}, True),
-        (95, {"importance": 1.0, "type": Observation.DISCOVERY}, False),
+        (94, {"importance": 1.0, "type": Observation.DISCOVERY}, False),
     ],
 )
 def test_what_is_worth_nothing_goes(days: float, fields: dict[str, object], evicted: bool) -> None:
