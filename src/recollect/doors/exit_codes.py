@@ -22,6 +22,7 @@ from recollect.policy.budget import printed
 
 _USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[2])  # the library's own base has no public name
 _JSON: Final = "--json"
+_NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
 
 
@@ -102,13 +103,17 @@ def _text_of(error: Any) -> str:
 
 def _usage_error(error: Any) -> str:
     """Return what is wrong in the arguments, and the command that prints their help."""
-    message = _JARGON.sub("", error.format_message()).rstrip(".")
+    message = _NUMBER.sub(_number, _JARGON.sub("", error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     if context is None:
         return f"{message}."
     if type(error).__name__ == "NoSuchOption" and any(one.nargs == -1 for one in context.command.params):
         message += ". Put `--` before words that begin with a dash"
     return f"{message}. Try `{context.command_path} --help`."
+
+
+def _number(found: re.Match[str]) -> str:
+    return "Must be a whole number" if found[1] == "integer" else "Must be a number"
 
 
 def _print_error(kind: str, message: str, code: int) -> int:

@@ -108,8 +108,8 @@ def paged() -> Iterator[None]:
 
 
 def page(text: str) -> None:
-    """Show a text in the pager."""
-    import_module("click").echo_via_pager(text, color=True)
+    """Show a text in the pager, with its colours where the pager can show them."""
+    import_module("click").echo_via_pager(text)
 
 
 def print_line(text: str, style: str = "dim") -> None:
