@@ -282,6 +282,6 @@ def test_the_main_help_lists_every_command(typed: Typed) -> None:
     assert {"remember", "recall", "forget", "show", "doctor", "reindex", "mcp"} <= set(COMMANDS)
     hidden = {name for name, one in typer.main.get_command(cli).commands.items() if one.hidden}
     assert hidden == {"restore"}  # what `backup restore` was called before
-    assert [name for name in COMMANDS if f" {name} " not in shown] == [*hidden]
+    assert [name for name in COMMANDS if f"\n  {name} " not in shown] == [*hidden]
     bare = typed()
     assert (bare.out + bare.err).strip() == shown.strip()

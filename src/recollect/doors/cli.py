@@ -45,20 +45,26 @@ _NEED_MODEL: Final = {
 
 
 COMMANDS: Final = {
-    "recall": ("recall", "Search by meaning, by word and by typo, and say why each memory was found."),
+    "recall": ("recall", "Search by meaning, by word and by typo. Each hit says why it was found."),
     "list": ("list_memories", "List memories, a page at a time."),
-    "timeline": ("get_timeline", "List the latest memories in the order in which they were created."),
+    "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
     "by-concept": ("search_by_concept", "List memories about a concept."),
     "similar": ("find_similar", "List memories that are similar to a text or to another memory."),
-    "prompt": ("format_for_prompt", "Print the most useful memories as Markdown for a language model, fenced as data."),
-    "update": ("update_memory", 'Change fields of a memory; what is not given stays, and `""` takes a label away.'),
-    "undo": ("restore", "Bring back a memory that was hidden, merged, replaced or summarized."),
-    "fact": ("store_fact", "Store a triple; with `--replaces` what held of its subject and predicate before ends."),
+    "prompt": (
+        "format_for_prompt",
+        "Print the most useful memories for a language model. They are Markdown, fenced as data.",
+    ),
+    "update": ("update_memory", 'Change fields of a memory. What is not given stays, and `""` takes a label away.'),
+    "undo": ("restore", "Bring back what was hidden, merged, replaced or summarized."),
+    "fact": ("store_fact", "Store a fact. With `--replaces` what held of its subject and predicate before ends."),
     "facts": ("query_facts", "List the facts that hold, or held at a time."),
     "stats": ("stats", "Count what is stored, by scope, kind and state."),
     "purge": ("purge_expired", "Remove expired memories for good."),
-    "summarize": ("summarize_old", "Condense old memories into one summary per category; originals rank below it."),
+    "summarize": (
+        "summarize_old",
+        "Condense old memories into summaries. There is one per category; its originals rank below it.",
+    ),
 }
 """The commands that only run an operation."""
 
@@ -101,7 +107,7 @@ def remember(
     as_json: bool = False,
     redact: Annotated[bool, typer.Option("--redact", help="Mask secrets instead of refusing.")] = False,
 ) -> None:
-    """Store a memory, or update the one with the same key or with `--id`."""
+    """Store a memory, or update it by its key or `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
     _answer(ctx, "remember", given, as_json)
@@ -138,7 +144,7 @@ def rescan(
         bool, typer.Option("--quarantine", help="Hide each memory and fact that holds one; `undo` brings it back.")
     ] = False,
 ) -> None:
-    """Look for secrets in stored memories and facts, with the current detectors. Exit code 3 when any are found."""
+    """Look for secrets in stored memories and facts. Exit code 3 when any are found."""
     if redact and quarantine:
         raise InvalidInput("redact", "Invalid redact: Must not be given together with `--quarantine`")
     rule = OnFound.REDACT if redact else OnFound.QUARANTINE if quarantine else OnFound.REPORT

@@ -38,7 +38,7 @@ class _Backup(TyperGroup):
 
 cli = typer.Typer()
 _group = typer.Typer(
-    cls=_Backup, no_args_is_help=True, help="Save the whole store to one file, check such a file, or bring it back."
+    cls=_Backup, no_args_is_help=True, help="Save the store to one file, check such a file, or restore it."
 )
 cli.add_typer(_group, name="backup")
 
@@ -50,7 +50,7 @@ def create(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Copy the whole store into one file, as of one instant, while others may write."""
+    """Copy the whole store into one file. It is of one instant, and others may write meanwhile."""
     manifest = recollect.backup(file, ctx.obj, force=force)
     message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
@@ -58,7 +58,7 @@ def create(
 
 @_group.command()
 def verify(file: Written, as_json: Json = False) -> None:
-    """Read every byte of a backup, as `backup restore` does, and change nothing. Exit code 2 when it is damaged."""
+    """Read every byte of a backup, and change nothing. Exit code 2 when it is damaged."""
     manifest: Manifest = import_module("recollect.wiring").verify_backup(file)
     message = f"{file} is whole. It was made at {manifest.made_at} and holds {_contents(manifest)}."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
@@ -66,7 +66,7 @@ def verify(file: Written, as_json: Json = False) -> None:
 
 @_group.command("restore")
 def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
-    """Bring a store back from a backup, once every byte of it has been checked."""
+    """Bring a store back from a backup. Every byte of it is checked first."""
     restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
     sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]
     if restored.kept:

@@ -27,7 +27,7 @@ def status(
     token: Annotated[bool, typer.Option("--token", help="Only print the token for MCP over HTTP.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show who owns the store, since when, how much memory it uses, and its address for MCP over HTTP."""
+    """Show the daemon: who owns the store, and its address. Also since when, and how much memory it uses."""
     client = launch.running(ctx.obj)
     if client is None:
         owner = store_lock.role_of(ctx.obj.folder) if store_lock.held(ctx.obj.folder) else ""

@@ -33,7 +33,7 @@ cli = typer.Typer()
 @cli.command()
 @from_fields(Get)
 def edit(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-    """Change a memory in your editor (`$VISUAL`, else `$EDITOR`): its labels are the head, its content the rest.
+    """Change a memory in your editor: `$VISUAL`, else `$EDITOR`. Its labels are the head, its content the rest.
 
     What you leave as it is stays; a label without a value is taken away. Text that is refused is kept in a file, whose
     name is told.

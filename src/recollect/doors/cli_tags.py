@@ -22,7 +22,7 @@ Private = Annotated[bool, typer.Option("--private", help="Also in private memori
 Secret = Annotated[bool, typer.Option("--secret", help="Also in secret memories.")]
 InScope = Annotated[Scope | None, typer.Option("--scope", help="Only in this scope.", case_sensitive=False)]
 
-_HELP: Final = "List all tags with how many memories carry them; or rename and merge them."
+_HELP: Final = "List all tags with their counts, or rename and merge them."
 
 cli = typer.Typer()
 _group = typer.Typer(invoke_without_command=True, help=_HELP)

@@ -50,7 +50,7 @@ def reindex(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring every index up to date, or move the store to another embedding model while recall goes on.
+    """Bring every index up to date, or change the embedding model. Recall goes on meanwhile.
 
     With the store's own model only what is missing or damaged is built. Run it again after an interruption: it
     continues where it stopped. A database whose file or schema is damaged is built anew first, the old one is kept.
@@ -80,7 +80,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check the store, the model, the indexes and the versions, and say what to do about each problem."""
+    """Check everything, and say what to do about each problem."""
     checks = _diagnose(ctx.obj, deep=deep)
     exit_codes.show(public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: render.checks(checks))
     if not all(one.well for one in checks):
@@ -94,7 +94,7 @@ def mcp(
         list[str] | None, typer.Option(help="Tools to offer: memory (default), store, dual or more; repeat it.")
     ] = None,
 ) -> None:
-    """Serve the `memory` tool, or other tools, to an MCP client over stdin and stdout."""
+    """Serve the `memory` tool, or others, to an MCP client. It speaks over stdin and stdout."""
     sets = check_names(toolset or ())
     if ctx.obj.daemon:
         pipe.serve(ctx.obj.model_dump(mode="json"), ctx.obj.folder, sets)
