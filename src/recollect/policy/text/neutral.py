@@ -10,7 +10,11 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-_SUSPECT = re.compile(r"[^\t\n\x20-\x7e]|[<\[]|[a-z][ \t*_]*:", re.IGNORECASE)  # of any other text nothing changes
+from recollect.policy.text.lookalikes import latin
+
+_SUSPECT = re.compile(
+    r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE
+)  # of any other text nothing changes
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -18,6 +22,7 @@ _UNSEEN = re.compile(
     r"(?<=[\x00-\x7f])[\u200c\u200d]+(?=[\x00-\x7f])"
 )
 _LESS = re.compile(r"[<＜﹤]+(?=([^<＜﹤>＞﹥]{0,80}))")
+_ESCAPED = re.compile(r"&(?:lt|#0*60|#x0*3c);(?=([^<>&]{0,80}))", re.IGNORECASE)
 _INSTRUCTIONS = re.compile(r"\[(?=\s*/?\s*INST\s*\])", re.IGNORECASE)
 _ROLES = "system|developer|user|human|assistant|tool"
 _TURN = re.compile(  # what begins a text like the key `user:name` is none
@@ -42,10 +47,16 @@ def neutral(text: str) -> str:
     """
     if not _SUSPECT.search(text):
         return text
-    seen = _UNSEEN.sub("", text)
+    seen = visible(text)
     seen = _LESS.sub(lambda less: "‹" * len(less[0]) if _frames(less[1]) else less[0], seen)
+    seen = _ESCAPED.sub(lambda less: "‹" if _frames(less[1]) else less[0], seen)
     seen = _INSTRUCTIONS.sub("⟦", seen)
     return _TURN.sub(lambda turn: f"{turn[1] or turn[3] or ''}[{turn[2] or turn[4]}]", seen)
+
+
+def visible(text: str) -> str:
+    """Return a text without the characters that nobody sees."""
+    return _UNSEEN.sub("", text)
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,7 +74,7 @@ def _neutral(value: Any) -> Any:
 
 def _frames(after: str) -> bool:
     """Say whether what stands between `<` and `>` is the name of a frame, however it is spaced or written."""
-    plain = unicodedata.normalize("NFKC", after).casefold()
+    plain = latin(unicodedata.normalize("NFKC", after).casefold())
     name = _NAME.match(plain)
     whole = "".join(filter(str.isalnum, plain))
     first = "".join(filter(str.isalnum, name[1])) if name else ""
