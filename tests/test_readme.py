@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +33,9 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", text)).strip()
 
 
-def _status(environment: dict[str, str]) -> dict[str, Any]:
-    """Return what the daemon says of itself."""
-    done = subprocess.run([COMMAND, "status", "--json"], env=environment, check=True, capture_output=True)
-    return dict(json.loads(done.stdout))
-
-
 @pytest.fixture
 def shell(environment: dict[str, str]) -> Any:
-    """Return the environment of a terminal of eighty columns with a warm daemon, which is ended afterwards."""
+    """Return the environment of a terminal of eighty columns and a new store, whose daemon is ended afterwards."""
     ours = environment | {
         "RECOLLECT_DAEMON": "1",
         "COLUMNS": "80",
@@ -50,9 +43,6 @@ def shell(environment: dict[str, str]) -> Any:
         "FORCE_COLOR": "1",
         "PATH": f"{Path(COMMAND).parent}{os.pathsep}/usr/bin",
     }
-    subprocess.run([COMMAND, "recall", "anything"], env=ours, check=True, capture_output=True)
-    while _status(ours)["model"] != "ready":
-        time.sleep(0.05)
     yield ours
     subprocess.run([COMMAND, "stop"], env=ours, check=True, capture_output=True)
 
@@ -73,7 +63,7 @@ def test_readme_commands_answer_as_shown(shell: dict[str, str]) -> None:
 
 def test_readme_tool_calls_answer_as_shown(app: App) -> None:
     """The two calls of the tool give the answers that README shows."""
-    remember, recall, shown, config = (json.loads(block) for block in blocks("json"))
+    config, remember, recall, shown = (json.loads(block) for block in blocks("json"))
     first = memory_tool.call(app, remember["arguments"], ADA)
     assert first.texts[0] in README
     assert memory_tool.call(app, remember["arguments"], ADA).texts[0] in README
@@ -81,6 +71,20 @@ def test_readme_tool_calls_answer_as_shown(app: App) -> None:
     assert [list(one) for one in found] == [list(one) for one in shown]
     assert found[0]["content"] == shown[0]["content"]
     assert config["mcpServers"]["recollect"]["args"] == ["mcp"]
+
+
+def test_readme_shell_lines_run(shell: dict[str, str], tmp_path: Path) -> None:
+    """Each command on installing, connecting and importing ends well in an empty home, with a note to import."""
+    home = tmp_path / "newcomer"
+    home.mkdir()
+    (home / "CLAUDE.md").write_text("## Style\n\nUse tabs in Makefiles.\n", encoding="utf-8")
+    lines = [line.partition("#")[0].strip() for line in "".join(blocks("sh")).splitlines()]
+    ours = [shlex.split(line) for line in lines if line.startswith("recollect ")]
+    assert {words[1] for words in ours} == {"model", "init", "install", "uninstall", "import"}
+    for words in ours:
+        done = subprocess.run(words, env=shell | {"HOME": str(home)}, cwd=home, capture_output=True, text=True)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    assert "Memories: 1 new." in done.stdout
 
 
 def test_readme_python_runs(environment: dict[str, str]) -> None:

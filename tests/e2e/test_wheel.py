@@ -6,58 +6,23 @@ import json
 import os
 import subprocess
 import sys
-import venv
-from collections.abc import Callable, Iterator
-from importlib.metadata import Distribution, distribution
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
-from packaging.requirements import Requirement
 
-CHECKOUT = Path(__file__).parents[2]
+WHEEL = Path(__file__).parents[2] / "scripts/wheel.py"
 ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
 Run = Callable[..., str]
-
-
-def required() -> Iterator[Distribution]:
-    """Yield what the wheel requires without its extras, and what that requires, as it is installed here; and pip."""
-    todo, seen = [Requirement("recollect"), Requirement("pip")], set()
-    while todo:
-        wanted = todo.pop()
-        found = distribution(wanted.name)
-        if (found.name, *wanted.extras) in seen:
-            continue
-        seen.add((found.name, *wanted.extras))
-        if found.name != "recollect":
-            yield found
-        for requirement in map(Requirement, found.requires or ()):
-            extras = ("", *wanted.extras)
-            if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
-                todo.append(requirement)
-
-
-def link(found: Distribution, site: Path) -> None:
-    """Put a distribution into the packages of another environment."""
-    here = Path(str(found.locate_file("")))
-    for name in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
-        if not (site / name).exists():
-            (site / name).symlink_to(here / name)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a virtual environment of the wheel and what it requires, which is linked from ours."""
     place = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "-qq", "--disable-pip-version-check", "--no-input"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", place / "dist", CHECKOUT], check=True)
-    venv.create(place / "venv")
-    [site] = (place / "venv/lib").glob("python*/site-packages")
-    for found in required():
-        link(found, site)
-    [wheel] = (place / "dist").iterdir()
-    subprocess.run([*pip, "--python", place / "venv", "install", "--no-deps", wheel], check=True)
+    subprocess.run([sys.executable, WHEEL, place], check=True)
     return place
 
 

@@ -121,7 +121,7 @@ def print_line(text: str, style: str = "dim") -> None:
 def progress(name: str, *, hidden: bool, transient: bool = False) -> Iterator[Report]:
     """Yield what draws a progress bar on standard error once it is called, so that an earlier error stands alone."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=cast(CurrentConsole, err).console, disable=hidden, transient=transient)
+    bar = Progress(*columns, console=err, disable=hidden, transient=transient)
     task = bar.add_task(name, total=None)
 
     def report(done: int, total: int) -> None:

@@ -134,3 +134,9 @@ class CurrentConsole:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.console, name)
+
+    def __enter__(self) -> Console:
+        return self.console.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self.console.__exit__(*raised)
