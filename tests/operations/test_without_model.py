@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from threading import Thread
 
 import pytest
 
@@ -78,6 +79,30 @@ def test_the_model_is_waited_for_where_words_do_not_answer(app: App, query: str,
     assert isinstance(model, NotLoadedYet)
     recall(without, Query(query=query), ADA)
     assert bool(model.waits) is waited_for
+
+
+def test_the_first_recall_finds_what_is_embedded_while_it_waits(app: App) -> None:
+    """What another thread embeds while a recall waits for the model is found by that very recall."""
+    remember(cold(app), Draft(content="Production deploys go out on Tuesday mornings"), ADA)
+
+    class Coming:
+        """The real model, which is loaded, and has embedded what waited for it, once somebody waits."""
+
+        ready = False
+
+        def wait(self, seconds: float) -> bool:
+            worker = Thread(target=embed_pending, args=(app.records, app.embedder))
+            worker.start()
+            worker.join(10)
+            self.ready = True
+            return True
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(app.embedder, name)
+
+    recalled = recall(replace(app, embedder=Coming()), Query(query="when do we ship releases?"), ADA)
+    assert [hit.memory.content for hit in recalled.hits] == ["Production deploys go out on Tuesday mornings"]
+    assert recalled.notes == ()
 
 
 def test_a_failed_model_is_named(app: App) -> None:

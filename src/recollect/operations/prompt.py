@@ -7,6 +7,7 @@ from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import ranking_of
+from recollect.operations.query.search import reading
 from recollect.operations.visibility import view_of
 from recollect.policy.budget import estimate
 from recollect.policy.prompt import fenced, most_valuable
@@ -26,8 +27,8 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
     else:
         fields = {name: getattr(request, name) for name in request.model_fields_set - {"max_entries", "max_tokens"}}
         query = Query(**fields, limit=request.max_entries)
-        with app.records.snapshot():
-            memories = [hit.memory for hit in ranking_of(app, query, view_of(app, query, caller)).hits]
+        with reading(app, query, caller) as view:
+            memories = [hit.memory for hit in ranking_of(app, query, view).hits]
     text, shown = fenced(memories, request.max_tokens, app.embedder.counter() or estimate)
     if request.query is not None:
         count_use(app, shown, app.clock(), caller, accessed=False)

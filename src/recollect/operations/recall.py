@@ -12,7 +12,7 @@ from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_mess
 from recollect.domain.search import View
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import Ranked, Ranking, ranking_of
-from recollect.operations.visibility import view_of
+from recollect.operations.query.search import reading
 from recollect.policy import budget
 from recollect.policy.passages import LONG, best_passage
 from recollect.policy.proximity import Proximity
@@ -30,8 +30,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     0 has no floor: it asks for everything that passes, the best first. What could not be searched stands in the
     notes; it is never an error.
     """
-    with app.embedder.queries_first(), app.records.snapshot():
-        view = view_of(app, query, caller)
+    with reading(app, query, caller) as view:
         ranking = ranking_of(app, query, view)
         recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
         if query.max_tokens is not None:
@@ -47,8 +46,7 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
     It finds and ranks as `recall` does without a budget. Only what is shown counts as recalled.
     """
     upto = min(query.offset + query.limit, _DEEPEST)
-    with app.records.snapshot():
-        view = view_of(app, query, caller)
+    with reading(app, query, caller) as view:
         ranking = ranking_of(app, query.model_copy(update={"limit": upto, "max_tokens": None}), view)
         hits = _with_passages(app, ranking, ranking.hits[query.offset :])
     page = CompactRecalled(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
 from recollect.operations.embed import wait_for_model
-from recollect.operations.query.parse import ParsedQuery, Phrase
+from recollect.operations.query.parse import ParsedQuery, Phrase, parse
 from recollect.operations.query.spelling_expansion import expansions, joined_words
+from recollect.operations.visibility import view_of
 from recollect.policy import rank
 from recollect.policy.query_features import transcript_speakers
 from recollect.policy.text.languages import is_english
@@ -88,6 +91,21 @@ class Found:
     rows: dict[int, RankingRow]
     neighbours: dict[int, tuple[int, ...]]
     notes: tuple[str, ...]
+
+
+@contextmanager
+def reading(app: App, query: Query, caller: Caller) -> Iterator[View]:
+    """Yield what may be seen, in one transaction that goes before documents.
+
+    Where no memory holds the words of the query, wait a moment for the model and the few memories that wait for it;
+    a transaction that began before would not see what is embedded meanwhile.
+    """
+    if not (app.embedder.ready and app.embedder.wait(0.0)):
+        terms = search_terms(app, parse(query.query), view_of(app, query, caller))
+        if terms.weights and terms.covered < _ANSWERED:
+            wait_for_model(app)
+    with app.embedder.queries_first(), app.records.snapshot():
+        yield view_of(app, query, caller)
 
 
 def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool) -> Found:
@@ -220,7 +238,7 @@ def _embedded(
     """
     if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
-    if why := _unsearchable(app, query, patient=terms.covered < _ANSWERED):
+    if why := _unsearchable(app, query):
         return query.text, None, f"Vector search skipped: {why}"
     transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS), view).values() if query.name_words else ()
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
@@ -231,7 +249,7 @@ def _embedded(
     return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
 
 
-def _unsearchable(app: App, query: ParsedQuery, *, patient: bool) -> str:
+def _unsearchable(app: App, query: ParsedQuery, *, patient: bool = False) -> str:
     """Return why the vectors cannot be searched, an empty string where they can; wait for a model where `patient`."""
     if not (wait_for_model(app) if patient else app.embedder.ready):
         return app.embedder.failure or "the embedding model is still loading."
