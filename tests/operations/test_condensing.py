@@ -17,7 +17,13 @@ PARTS = ("mast", "keel", "rudder", "bowsprit")
 def old_ship(app: App, clock: Clock) -> list[int]:
     """Remember a ship's parts and let two months pass."""
     ids = [
-        add(app, f"The {part} of the ship is oak. It was laid in {1900 + place}.", category="ship", tags=(part,))
+        add(
+            app,
+            f"The {part} of the ship is oak. It was laid in {1900 + place}.",
+            category="ship",
+            tags=(part,),
+            files_read=(f"{part}.md",),
+        )
         for place, part in enumerate(PARTS)
     ]
     clock.pass_days(60)
@@ -34,6 +40,7 @@ def test_old_memories_become_one(app: App, clock: Clock) -> None:
     assert (memory.type, memory.source, memory.category) == ("compressed_summary", Source.COMPRESSION, "ship")
     assert all(f"The {part} of the ship is oak." in memory.content for part in PARTS)
     assert set(memory.tags) == set(PARTS)
+    assert set(memory.files_read) == {f"{part}.md" for part in PARTS}
     for query in ("bowsprit of the ship", "parts of oak"):
         first, *others = do(app, "recall", query=query).hits
         assert first.memory.id == summary

@@ -13,11 +13,10 @@ from recollect.domain.search import View
 from recollect.errors import SecretFound
 from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
 from recollect.operations.visibility import load_page
-from recollect.policy.condense import condensed
+from recollect.policy.condense import MOST, condensed, kept_fields, may_condense
 from recollect.ports.app import App
 
 _PAGE = 500
-_MOST = 40  # memories in one summary; more would leave too little of each
 
 
 def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: str = "") -> Summarized:
@@ -35,8 +34,8 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
     written: list[int] = []
     done = left = 0
     for category, memories in sorted(groups.items(), key=lambda pair: pair[0] or ""):
-        for start in range(0, len(memories), _MOST):
-            some = memories[start : start + _MOST]
+        for start in range(0, len(memories), MOST):
+            some = memories[start : start + MOST]
             if len(some) < request.at_least:
                 left += len(some)
             elif (new := _summarize(app, request, category, some, caller)) is not None:
@@ -49,13 +48,8 @@ def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
     before = app.clock() - timedelta(days=request.older_than_days)
     view = View(namespaces=app.records.existing_namespaces([namespace]), now=app.clock(), category=request.category)
     pages = (load_page(app, view, Order.OLDEST, _PAGE, start) for start in range(0, app.records.count(view), _PAGE))
-    found = (one for page in pages for one in page if _may_condense(one))
+    found = (one for page in pages for one in page if may_condense(one))
     return [one for one in found if (one.last_accessed_at or one.updated_at) < before > one.updated_at]
-
-
-def _may_condense(memory: Memory) -> bool:
-    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
-    return memory.key is None and memory.ttl_days is None and memory.type is not Observation.COMPRESSED_SUMMARY
 
 
 def _summarize(
@@ -69,10 +63,8 @@ def _summarize(
         scope=request.scope,
         type=Observation.COMPRESSED_SUMMARY,
         category=category,
-        tags=tuple(dict.fromkeys(tag for one in some for tag in one.tags))[:50],
-        importance=max(one.importance for one in some),
-        trust=sum(one.trust for one in some) / len(some),
         source=Source.COMPRESSION,
+        **kept_fields(some),
     )
     try:
         one = prepare(app, clear_or_journal(app, draft, namespace, caller))

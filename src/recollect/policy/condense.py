@@ -1,24 +1,61 @@
-"""Condensing without a model: many memories as one list of what each says first, oldest first."""
+"""Condensing without a model: many memories as one list of what each says first, oldest first.
+
+Here stands what every summary of memories keeps, whoever chose them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from recollect.domain.enums import Observation, strictest
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.results import Memory
 from recollect.policy.text.layers import one_line
 
+MOST: Final = 40
+"""Memories in one summary; more would leave too little of each."""
 
-def condensed(category: str | None, memories: Sequence[Memory]) -> str:
-    """Return one text of the memories: a heading, then a line for each with its day, its key words and its id.
+_MOST_TAGS: Final = 50
+_MOST_FILES: Final = 200
+
+
+def may_condense(memory: Memory) -> bool:
+    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
+    return memory.key is None and memory.ttl_days is None and memory.type is not Observation.COMPRESSED_SUMMARY
+
+
+def beginning(memory: Memory) -> str:
+    """Return what a memory says first, on one line."""
+    return one_line(memory.abstract or memory.content)
+
+
+def condensed(category: str | None, memories: Sequence[Memory], said: Callable[[Memory], str] = beginning) -> str:
+    """Return one text of the memories: a heading, then a line for each of what is `said` of it.
 
     The same line is not said twice.
     """
     first, last = min(_day(one) for one in memories), max(_day(one) for one in memories)
     about = f" about {category}" if category else ""
     heading = f"What {len(memories)} memories{about} said from {first} to {last}:"
-    lines = dict.fromkeys(f"- {one_line(one.abstract or one.content)}" for one in memories)
+    lines = dict.fromkeys(f"- {said(one)}" for one in memories)
     return "\n".join([heading, *lines])[:MAX_CONTENT]
+
+
+def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return what a summary keeps of its memories: every label and file, the highest importance, the mean trust.
+
+    It is as sensitive as the most sensitive of them.
+    """
+    most = {"tags": _MOST_TAGS, "concepts": None, "files_read": _MOST_FILES, "files_modified": _MOST_FILES}
+    lists = {
+        name: tuple(dict.fromkeys(v for one in memories for v in getattr(one, name)))[:n] for name, n in most.items()
+    }
+    return lists | {
+        "importance": max(one.importance for one in memories),
+        "trust": sum(one.trust for one in memories) / len(memories),
+        "sensitivity": strictest(*(one.sensitivity for one in memories)),
+    }
 
 
 def _day(one: Memory) -> str:

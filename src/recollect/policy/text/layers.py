@@ -38,12 +38,17 @@ def one_line(text: str) -> str:
 def overview(content: str) -> str:
     """Return L1: the first sentences, at most 600 characters."""
     taken = ""
-    for sentence in _SENTENCE.split(content.strip()):
-        longer = f"{taken} {sentence.strip()}".strip()
+    for sentence in sentences(content):
+        longer = f"{taken} {sentence}".strip()
         if len(longer) > _OVERVIEW:
             return taken or shortened(longer, _OVERVIEW)
         taken = longer
     return taken
+
+
+def sentences(content: str) -> list[str]:
+    """Return the sentences and lines of a text, without what stands between them."""
+    return [sentence.strip() for sentence in _SENTENCE.split(content.strip())]
 
 
 def _first(content: str) -> str:

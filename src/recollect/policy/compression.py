@@ -1,0 +1,78 @@
+"""Compression: which old memories are about the same and may rank below one summary, and what that says.
+
+Nothing is destroyed: the members stay findable below their summary until somebody purges them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from recollect.domain.results import Memory
+from recollect.policy.condense import MOST, beginning, condensed, may_condense
+from recollect.policy.text.layers import sentences, shortened
+from recollect.policy.text.topics import jaccard, topic_words
+
+FEWEST: Final = 3
+"""Memories that make a cluster."""
+
+MIN_AGE: Final = timedelta(days=7)
+ALIKE: Final = 0.3
+"""Jaccard similarity of topic words from which on two memories are about the same."""
+
+_SENTENCES: Final = 30  # of one memory that are compared
+_LONGEST: Final = 300  # characters of a sentence in a summary
+
+
+def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
+    """Return the groups of three or more old memories that are about the same, the oldest first in each.
+
+    A memory joins a group when it is like any one of its members (single linkage). Groups never mix namespaces or
+    levels of sensitivity, and have at most 40 members.
+    """
+    groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
+        if _is_ripe(memory, now - min_age):
+            groups[memory.namespace, memory.sensitivity].append(memory)
+    linked = (group for members in groups.values() for group in _linked(members))
+    parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
+    return [part for part in parts if len(part) >= FEWEST]
+
+
+def summary(members: Sequence[Memory]) -> str:
+    """Return one text of a cluster: for each member the sentence that is nearest to what the others say."""
+    words = {one.id: topic_words(one.content) for one in members}
+    categories = {one.category for one in members}
+    return condensed(categories.pop() if len(categories) == 1 else None, members, lambda one: _central(one, words))
+
+
+def _is_ripe(memory: Memory, before: datetime) -> bool:
+    hidden = (memory.deleted_at, memory.merged_into, memory.superseded_by)
+    return may_condense(memory) and memory.updated_at < before and all(one is None for one in hidden)
+
+
+def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
+    """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
+    words = [topic_words(one.content) for one in memories]
+    group_of = list(range(len(memories)))
+    holders: dict[str, list[int]] = defaultdict(list)
+    for place, ours in enumerate(words):
+        shared = Counter(other for word in ours for other in holders[word])
+        like = {group_of[one] for one, n in shared.items() if n / (len(ours) + len(words[one]) - n) >= ALIKE}
+        group_of = [place if group in like else group for group in group_of]
+        for word in ours:
+            holders[word].append(place)
+    found: dict[int, list[Memory]] = defaultdict(list)
+    for memory, group in zip(memories, group_of, strict=True):
+        found[group].append(memory)
+    return list(found.values())
+
+
+def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
+    """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
+    others = [theirs for one, theirs in words.items() if one != memory.id]
+    said = sentences(memory.content)[:_SENTENCES]
+    best = max(said, key=lambda one: sum(jaccard(topic_words(one), theirs) for theirs in others), default="")
+    return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
