@@ -1,7 +1,8 @@
 """The governor: orders to the model are redacted in whatever disguise, orders about the work stay as they are.
 
-The rules were made with `injections/first.txt` and `ordinary_first.txt` in sight. Of the second files, before anybody
-looked at what failed there, they caught 89 of 92 attempts and left 34 of 36 notes as they were.
+The rules were made with the first files in sight; the second were written before the rules and the third after them,
+and both were mended for once measured. Before that 89 of 92 attempts of the second and 9 of 43 of the third were
+redacted: usual wordings are known in many forms, new ones mostly are not, so what counts is the fence around the block.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from memories import NOW, a_memory
 from recollect.domain.enums import Sensitivity, Source
 from recollect.policy.budget import estimate
 from recollect.policy.governor import REDACTED, governed, memory_context, permitted
+from recollect.policy.text.neutral import neutral
 
 FILES = Path(__file__).parent / "injections"
 FRAME = "frame|"  # what begins so is no order but a frame, which is to lose its form
@@ -29,7 +31,7 @@ def lines(*names: str) -> list[str]:
     return [escape.sub(lambda one: chr(int(one[1], 16)) if one[1] else "\n", line) for line in found]
 
 
-ATTEMPTS = lines("first.txt", "second.txt")
+ATTEMPTS = lines("first.txt", "second.txt", "third.txt")
 
 
 def test_every_order_to_the_model_is_redacted() -> None:
@@ -50,10 +52,10 @@ def test_no_frame_keeps_its_form() -> None:
 
 
 def test_ordinary_notes_survive() -> None:
-    """Notes that give orders to people and programs stay letter for letter, all but one of those we know."""
-    notes = lines("ordinary_first.txt", "ordinary_second.txt")
+    """Notes that give orders to people and programs stay as every door shows them, all but one of those we know."""
+    notes = lines("ordinary_first.txt", "ordinary_second.txt", "ordinary_third.txt")
     assert len(set(notes)) >= 60
-    assert [one for one in notes if governed(one).text != one] == [MISJUDGED]
+    assert [one for one in notes if governed(one).text != neutral(one)] == [MISJUDGED]
 
 
 def test_what_surrounds_an_order_stays() -> None:

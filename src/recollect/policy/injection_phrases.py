@@ -25,7 +25,10 @@ _BEFORE: Final = (
 )
 _OF_MODEL: Final = rf"(?:(?:all|any|the|these|those|your|my|our|its|his|of|every)\W+)*(?:{_BEFORE}\W+)+{_RULES}"
 _YOURS: Final = rf"your\W+(?:\w+\W+){{0,3}}?{_RULES}"
-_MODEL: Final = r"(?:ai|a i|llm|language model|assistant|chatbot|claude|chatgpt|gpt|copilot|gemini)"
+_MODEL: Final = (
+    r"(?:(?:automated|autonomous|coding|ai) agent|ai|a i|llm|language model|assistant|chatbot|claude|chatgpt|gpt|"
+    r"copilot|gemini)"
+)
 _TO_MODEL: Final = rf"(?:(?:any|the|an?|all|every)\W+)*{_MODEL}s?(?:\W+(?:agents?|models?|assistants?))?"
 _TELL: Final = (
     "reveal|print|show|repeat|output|leak|dump|display|disclose|expose|recite|tell me|give me|return|share|"
@@ -65,9 +68,9 @@ _ENGLISH: Final = (
     r"\byou (?:are|have been) (?:now )?(?:free|freed|liberated|released) (?:from|of)\b",
     r"\b(?:enter|enable|activate|engage|switch to|you are now in)\W+(?:\w+\W+)?"
     r"(?:jailbreak|god|dan|unrestricted|unfiltered|uncensored)\W+mode\b",
-    rf"\b(?:new|updated|revised|important|special|urgent|further)\W+{_RULES}(?:\W+(?:for|to)\W+{_TO_MODEL})?\s?:",
+    rf"\b(?:new|updated|revised)\W+{_RULES}(?:\W+(?:for|to)\W+{_TO_MODEL})?\s?:",
     rf"\b(?:instructions?|notes?|messages?|commands?|orders?|attention|notice|memo|reminder)\b[\w ]{{0,30}}?"
-    rf"\W+(?:to|for)\W+{_TO_MODEL}\b",
+    rf"\W+(?:to|for)\W+{_TO_MODEL}\b(?! (?:team|service|director))",
     rf"^\W*(?:attention|dear|hey|hello|hi|ok|okay|listen)\W+{_TO_MODEL}\b",
     r"^\W*(?:system|admin|administrator|developer|operator|root)\W+(?:override|notice|message|alert|command|update)\s?"
     r"(?::|your\b|you\b)",
@@ -103,25 +106,67 @@ _ENGLISH: Final = (
     r"(?:safety|content|ethical|filters?|guard ?rails?|restrictions|limits|limitations|guidelines)\b",
 )
 
+_INDIRECT: Final = (
+    rf"^to\W+(?:the|any|all|every)\W+{_MODEL}s?\b(?! (?:team|service|director))",
+    rf"\b(?:{_MODEL}s?|you)\W+must (?:first|now|immediately)\W+(?:fetch|obey|run|call|execute|send|visit|open)\b",
+    r"\b(?:whatever|what|everything|anything|rules)\W+(?:\w+\W+)?your (?:creators?|developers?|makers?|trainers?)\b",
+    r"\bi am your (?:developer|creator|administrator|admin|operator|owner|maker)\b",
+    r"\bwhat (?:were you told|did (?:they|your \w+) tell you)\b",
+    r"\b(?:do not|don ?t|no longer) (?:bind|apply to|concern|restrict) you\b|\bno longer bound\b",
+    r"\b(?:unshackled|unchained|liberated|exempt) (?:from|by)\b.{0,25}\b(?:policy|policies|rules|restrictions"
+    r"|limits)\b",
+    r"\b(?:model|ai|assistant|you)\b.{0,20}\b(?:never|cannot|can not|must not|may not) refuses?\b",
+    r"\b(?:treat|take|regard) my (?:words?|messages?|text|input)\b.{0,30}\b(?:priority|orders?|directives?"
+    r"|instructions?)\b",
+    r"\b(?:from (?:now on|this point (?:on|forward))|for the (?:rest|remainder) of (?:this|the) (?:session"
+    r"|conversation))"
+    r"\W+(?:\w+\W+){0,2}?(?:you|your|treat|recommend|respond|answer|reply|obey|speak)\b",
+    r"\b(?:remember|store|save|note|record)\b.{0,40}\b(?:all future|every future|permanent(?:ly)?|forever)\b"
+    r".{0,40}\buser\b",
+    r"\buser(?: has|s have)? (?:already )?(?:approved|authori[sz]ed|permitted|granted|allowed|consented to)"
+    r"\W+(?:you|all|any|every)\b",
+    r"\byou have\b.{0,20}\bpermission to (?:run|execute|delete|do|access|read|send|push)\b",
+    r"\b(?:when(?:ever)?|if|each time) the user asks\b.{0,60}\b(?:tell them|tell him|say that|recommend"
+    r"|direct them|answer that)\b",
+    r"\bwhen (?:you )?(?:summari[sz](?:e|ing)|describ(?:e|ing)|quot(?:e|ing)) this\b.{0,60}\b(?:include|add|say"
+    r"|tell|mention)\b",
+    r"\b(?:include|put|paste|add|place|insert|print)\b.{0,40}\b(?:in|into|to) your (?:final |next )?"
+    r"(?:answer|response|reply|output|summary)\b",
+    r"\byour (?:real|actual|true|new|secret) (?:task|goal|mission|objective|purpose|job|instructions?)\b",
+    r"\bend of (?:the )?(?:untrusted|retrieved|external|user|memory) \w+\b.{0,40}\b(?:trusted|system|instructions?)\b",
+    r"^\W*(?:silently|secretly|covertly|quietly)\W+(?:add|run|send|insert|execute|install|delete|include|append"
+    r"|push)\b",
+    r"\b(?:encode|encrypt|hide|embed)\W+(?:the |your |all )?(?:private key|api keys?|credentials|secrets"
+    r"|passwords)\b.{0,40}"
+    r"\b(?:comment|url|link|image|answer|reply)\b",
+    r"(?:ignore|disregard|forget)(?:all|any|the|of|your)*(?:previous|prior|above|earlier|your)(?:instructions"
+    r"|rules|prompts?)",
+    rf"\b(?:{_TELL}|output|quote)\W+(?:\w+\W+){{0,3}}?pre ?prompt\b",
+)
 _OTHERS: Final = (
     (
-        r"ignorier|missacht|vergiss|vergess|uberschreib|umgeh",
+        r"ignorier|missacht|ausser acht|nicht befolg|(?:befolge?|beachte?|folge?) (?=.{0,60}nicht)|vergiss"
+        r"|vergess|uberschreib|umgeh",
         r"anweisung|instruktion|vorgabe|deine? \w* ?regeln|bisherigen \w*regeln",
     ),
     (
-        r"ignorez?\b|oublie|neglige|contourne|desobei|compte",
-        r"instructions? (?:preced|ci|ant|du sys)|consignes|directives|tes regles",
+        r"ignorez?\b|oublie|neglige|contourne|desobei|n obei|ne sui|ne respect|compte",
+        r"instructions? (?:preced|ci|ant|du sys)|consignes|directives|tes regles|invite systeme",
     ),
     (
-        r"ignora|olvida|descarta|omite|desobedece|haz caso omiso",
+        r"ignora|olvida|descarta|omite|desobedece|haz caso omiso|no sigas|no obedezcas|no hagas caso",
         r"instrucciones|ordenes|tus (?:\w+ )?reglas|directrices",
     ),
-    (r"ignora|dimentica|trascura|scarta|disobbedi", r"istruzioni|ordini|direttive|tue regole"),
-    (r"ignore|esqueca|desconsidere|descarte|desobedeca", r"instrucoes|ordens|diretrizes|suas regras"),
-    (r"negeer|vergeet|sla .* over", r"instructies|opdrachten|aanwijzingen|je regels"),
+    (r"ignora|dimentica|trascura|scarta|disobbedi|non segui|non obbedi", r"istruzioni|ordini|direttive|tue regole"),
+    (
+        r"ignore|esqueca|desconsidere|descarte|desobedeca|nao siga|nao obedeca",
+        r"instrucoes|ordens|diretrizes"
+        r"|suas regras",
+    ),
+    (r"negeer|vergeet|sla .{0,40}over|volg (?=.{0,60}niet)", r"instructies|opdrachten|aanwijzingen|je regels"),
     (r"zignoruj|ignoruj|zapomnij|pomin", r"instrukcj|polece|wytyczn|twoich zasad"),
     (
-        r"игнориру|забудь|отбрось|не обращаи|не обращай|пренебреги|не следуи|не следуй",
+        r"игнориру|забудь|отбрось|не обращаи|не обращай|пренебреги|не следуи|отмени|не выполняи|не соблюдаи",
         r"инструкци|указани|команд|правил",
     ),
     (r"ігнору|забудь|відкинь|игнору|iгнору", r"інструкці|вказівк|правил|iнструкцi"),
@@ -130,16 +175,18 @@ _OTHERS: Final = (
         r"指令|指示|提示词|提示詞|(?:之前|以上|你).{0,4}(?:规则|規則)",
     ),
     (r"無視|忘れ|従わ(?:ない|ず)|破棄", r"指示|命令|プロンプト|あなたのルール"),
-    (r"무시|잊어|따르지", r"지시|명령|규칙|프롬프트"),
-    (r"تجاهل|انس|اهمل", r"التعليمات|تعليمات|الاوامر|الأوامر|اوامر"),
+    (r"무시|잊어|따르지", r"지시|지침|명령|규칙|프롬프트"),
+    (r"تجاهل|انس|اهمل|لا تتبع", r"التعليمات|تعليمات|الاوامر|الأوامر|اوامر"),
     (r"התעלם|שכח|התעלמ", r"הוראות|הנחיות|הפקודות"),
     (r"अनदेख|भूल|नज़रअंदाज", r"निर्देश|आदेश|अपने .*नियम"),
     (r"yok say|unut|goz ?ard|gormezden", r"talimat|komut|yonerge|tum kurallar|kurallarini"),
     (r"bo qua|quen|phot lo|lo di", r"huong dan|chi thi|menh lenh|chi dan"),
-    (r"abaikan|lupakan|hiraukan", r"instruksi|perintah|aturanmu"),
+    (r"abaikan|lupakan|hiraukan|jangan (?:ikuti|patuhi)", r"instruksi|perintah|aturanmu"),
     (r"ละเว้น|เพิกเฉย|ลืม|ไม่ต้องสนใจ", r"คำสั่ง|คำแนะนำ"),
     (r"ignorera|glom|bortse fran", r"instruktion|anvisning|order"),
     (r"αγνοησ|ξεχασ", r"οδηγι|εντολ"),
+    (r"ala noudata|unohda|ohita|sivuuta", r"ohje(?:ita|et)|kasky|saanno"),
+    (r"puuza|usifuate|sahau", r"maagizo|amri|maelekezo"),
     (r"ignora|uita", r"instructiunile|comenzile"),
     (r"ignoruj|zapomen", r"pokyn|instrukc|prikaz"),
 )
@@ -159,4 +206,4 @@ def _both(drop: str, rules: str) -> str:
     return rf"(?:{drop}).{{0,60}}?(?:{rules})|(?:{rules}).{{0,60}}?(?:{drop})"
 
 
-ORDERS: Final = re.compile("|".join([*_ENGLISH, *(_both(*one) for one in _OTHERS), *_PROMPT]))
+ORDERS: Final = re.compile("|".join([*_ENGLISH, *_INDIRECT, *(_both(*one) for one in _OTHERS), *_PROMPT]))
