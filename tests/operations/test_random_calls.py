@@ -36,6 +36,6 @@ def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Setti
 def test_the_model_notices(
     store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """Where one part of the store forgets the levels, the model says so."""
+    """Where one part of the store forgets the levels, the model says so, as soon as a call shows it."""
     monkeypatch.setattr(f"recollect.store.sql.{room}.of_levels", lambda *_, **__: true())
-    assert judged(store, settings.folder, time, 1, 120).breaches
+    assert judged(store, settings.folder, time, 1, 1_000).breaches
