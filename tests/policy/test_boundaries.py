@@ -1,0 +1,84 @@
+"""Boundaries: another topic is noticed once, with its time and keywords, also after a restart."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from memories import NOW
+
+from recollect.policy import boundaries
+from recollect.policy.boundaries import OUTPUTS, Boundary, Window, observed
+
+INVOICES = "The invoice parser reads invoice totals and tax rates from every invoice"
+MORE_INVOICES = "The invoice parser now reads tax rates of every invoice"
+DEPLOYMENT = "Kubernetes cluster rollout failed: the ingress certificate of the cluster expired"
+
+
+def played(*outputs: str) -> list[Boundary | None]:
+    """Return the boundary before each output of a session that begins with the first, one a minute."""
+    window = Window()
+    found: list[Boundary | None] = []
+    for minute, output in enumerate(outputs):
+        window, boundary = observed(window, output, NOW + timedelta(minutes=minute))
+        found.append(boundary)
+    return found
+
+
+def test_another_topic_is_a_boundary() -> None:
+    """A boundary has the time of the first output of the new topic and its keywords, the most frequent first."""
+    assert played(INVOICES, MORE_INVOICES)[1] is None
+    boundary = played(INVOICES, MORE_INVOICES, DEPLOYMENT)[2]
+    assert boundary is not None
+    assert boundary.at == NOW + timedelta(minutes=2)
+    assert boundary.keywords[0] == "cluster"
+    assert {"kubernetes", "ingress", "certificate"} <= set(boundary.keywords)
+
+
+def test_a_session_begins_without_a_boundary() -> None:
+    """The first output has no topic before it."""
+    assert played(DEPLOYMENT) == [None]
+
+
+def test_a_topic_is_new_once() -> None:
+    """What follows in the new topic is no boundary, and the way back to the old one is."""
+    assert [bool(one) for one in played(INVOICES, DEPLOYMENT, DEPLOYMENT, INVOICES)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("output", ["", "ok", "42 17 2026", "and then it was", "passed"])
+def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
+    """Fewer than three topic words are neither a boundary nor remembered."""
+    window, _ = observed(Window(), INVOICES, NOW)
+    assert observed(window, output, NOW) == (window, None)
+
+
+@pytest.mark.parametrize(("shared", "is_new"), [(2, False), (1, True)])
+def test_the_threshold_is_a_quarter(shared: int, is_new: bool) -> None:
+    """Two of eight words in common are the same topic, and one of nine is another."""
+    before = ["harbour", "violin", "copper", "glacier", "lantern"]
+    after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle"][: 5 - shared]]
+    assert boundaries.THRESHOLD == 0.25
+    assert bool(played(" ".join(before), " ".join(after))[1]) is is_new
+
+
+def test_the_window_slides() -> None:
+    """An output is compared with the last five; what came before those is forgotten."""
+    words = [f"{one}{two}" for one in ("red", "tall", "cold", "wide") for two in ("house", "river", "stone", "cloud")]
+    chain = [" ".join(words[start : start + 6]) for start in range(10)]
+    window = Window()
+    for output in chain[: OUTPUTS + 1]:
+        window, boundary = observed(window, output, NOW)
+        assert boundary is None
+    assert len(window.outputs) == OUTPUTS
+    assert window.outputs[0] == observed(Window(), chain[1], NOW)[0].outputs[0]
+
+
+def test_the_state_survives_a_restart() -> None:
+    """A window read back from JSON is the same value and finds the same boundary; so is a boundary."""
+    window, _ = observed(Window(), INVOICES, NOW)
+    read = Window.model_validate_json(window.model_dump_json())
+    assert read == window
+    assert observed(read, DEPLOYMENT, NOW) == observed(window, DEPLOYMENT, NOW)
+    boundary = observed(read, DEPLOYMENT, NOW)[1]
+    assert boundary is not None
+    assert Boundary.model_validate_json(boundary.model_dump_json()) == boundary
