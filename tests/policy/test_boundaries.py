@@ -25,12 +25,25 @@ def played(*outputs: str) -> list[Boundary | None]:
     return found
 
 
+def a_full_window() -> Window:
+    """Return the state after five outputs about invoices."""
+    window = Window()
+    for _ in range(OUTPUTS):
+        window, _boundary = observed(window, INVOICES, NOW)
+    return window
+
+
+def test_a_short_topic_is_not_judged() -> None:
+    """Before a topic has five outputs, another one is no boundary."""
+    assert played(*[INVOICES] * 4, DEPLOYMENT) == [None] * 5
+
+
 def test_another_topic_is_a_boundary() -> None:
     """A boundary has the time of the first output of the new topic and its keywords, the most frequent first."""
-    assert played(INVOICES, MORE_INVOICES)[1] is None
-    boundary = played(INVOICES, MORE_INVOICES, DEPLOYMENT)[2]
+    *same, boundary = played(*[INVOICES] * 4, MORE_INVOICES, INVOICES, DEPLOYMENT)
+    assert same == [None] * 6
     assert boundary is not None
-    assert boundary.at == NOW + timedelta(minutes=2)
+    assert boundary.at == NOW + timedelta(minutes=6)
     assert boundary.keywords[0] == "cluster"
     assert {"kubernetes", "ingress", "certificate"} <= set(boundary.keywords)
 
@@ -41,14 +54,15 @@ def test_a_session_begins_without_a_boundary() -> None:
 
 
 def test_a_topic_is_new_once() -> None:
-    """What follows in the new topic is no boundary, and the way back to the old one is."""
-    assert [bool(one) for one in played(INVOICES, DEPLOYMENT, DEPLOYMENT, INVOICES)] == [False, True, False, True]
+    """What follows in the new topic is no boundary, and the way back is one when five outputs have passed."""
+    found = played(*[INVOICES] * 5, *[DEPLOYMENT] * 5, INVOICES)
+    assert [place for place, one in enumerate(found) if one] == [5, 10]
 
 
 @pytest.mark.parametrize("output", ["", "ok", "42 17 2026", "and then it was", "passed"])
 def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
     """Fewer than three topic words are neither a boundary nor remembered."""
-    window, _ = observed(Window(), INVOICES, NOW)
+    window = a_full_window()
     assert observed(window, output, NOW) == (window, None)
 
 
@@ -58,7 +72,7 @@ def test_the_threshold_is_a_quarter(shared: int, is_new: bool) -> None:
     before = ["harbour", "violin", "copper", "glacier", "lantern"]
     after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle"][: 5 - shared]]
     assert boundaries.THRESHOLD == 0.25
-    assert bool(played(" ".join(before), " ".join(after))[1]) is is_new
+    assert bool(played(*[" ".join(before)] * OUTPUTS, " ".join(after))[-1]) is is_new
 
 
 def test_the_window_slides() -> None:
@@ -75,7 +89,7 @@ def test_the_window_slides() -> None:
 
 def test_the_state_survives_a_restart() -> None:
     """A window read back from JSON is the same value and finds the same boundary; so is a boundary."""
-    window, _ = observed(Window(), INVOICES, NOW)
+    window = a_full_window()
     read = Window.model_validate_json(window.model_dump_json())
     assert read == window
     assert observed(read, DEPLOYMENT, NOW) == observed(window, DEPLOYMENT, NOW)

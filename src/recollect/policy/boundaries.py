@@ -1,7 +1,8 @@
 """Boundaries: where in a stream of outputs one topic ends and another begins.
 
-An output is compared with the last five by the words that carry meaning. The state is a value that its owner writes as
-JSON and reads back, so that a session goes on after a restart.
+An output is compared with the topic words of the last five together, and only when there are five: outputs of tools
+share few words, so that a window of fewer finds a boundary at nearly every one. The state is a value that its owner
+writes as JSON and reads back, so that a session goes on after a restart.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ THRESHOLD: Final = 0.25
 
 _FEWEST: Final = 3  # topic words of an output that says what it is about
 _KEYWORDS: Final = 8
-_MOST: Final = 200  # topic words of one output that are kept
+_MOST: Final = 60  # topic words of one output that are kept
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -48,14 +49,14 @@ class Boundary(BaseModel):
 def observed(window: Window, output: str, at: AwareDatetime) -> tuple[Window, Boundary | None]:
     """Return the next window after an output, and the boundary before it if it is of another topic.
 
-    It is of the same topic when it is like any one output in the window. The window of a new topic holds that output
-    alone. An output of fewer than three topic words says nothing of the topic and changes nothing.
+    The window of a new topic holds that output alone, and is not compared before it is full. An output of fewer than
+    three topic words says nothing of the topic and changes nothing.
     """
     counts = _counts(output)
     words = frozenset(word for word, _ in counts.most_common(_MOST))
     if len(words) < _FEWEST:
         return window, None
-    if window.outputs and max(jaccard(words, one) for one in window.outputs) < THRESHOLD:
+    if len(window.outputs) == OUTPUTS and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD:
         return Window(outputs=(words,)), Boundary(at=at, keywords=_keywords(output, counts))
     return Window(outputs=(*window.outputs, words)[-OUTPUTS:]), None
 
