@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from crowd import Crowd, check_crowd
 from daemons import Place
 
 
+@pytest.mark.full
 def test_a_crowd_and_two_kills(place: Place) -> None:
     """Nothing acknowledged is lost, nothing is doubled, nobody sees an error, and one daemon is left."""
     crowd = Crowd(clients=3, rounds=5, kills=2)

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.doors import mcp_record
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.doors.daemon.client import Client, DaemonGone, running_at
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 Message = dict[str, Any]
@@ -79,7 +79,8 @@ class DaemonLink:
         report("Waiting for the memory daemon.")
         with self._lock:
             if self._client is None:
-                self._client = self._published() or self._prepared(report)
+                answering = running_at(self._home) if self._home is not None else None
+                self._client = answering or self._prepared(report)
             return self._client
 
     def prepare(self) -> None:
@@ -93,18 +94,6 @@ class DaemonLink:
         with self._lock:
             if self._client is client:
                 self._client = None
-
-    def _published(self) -> Client | None:
-        """Return a client of the next daemon where another process has started it already."""
-        found = runtime.read(self._home) if self._home is not None else None
-        if found is None or not found.socket:  # another program may use the port of a daemon that has ended
-            return None
-        client = Client(found)
-        try:
-            client.ping()
-        except RecollectError:
-            return None
-        return client
 
     def _prepared(self, report: Callable[[str], None]) -> Client:
         ended: Message = {}

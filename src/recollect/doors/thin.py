@@ -18,8 +18,7 @@ from typing import Any, Final
 
 from recollect import __version__, environment
 from recollect.doors import standard_input
-from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone
+from recollect.doors.daemon.client import Client, DaemonGone, running_at
 from recollect.errors import DaemonUnreachable, RecollectError
 
 _ATTEMPTS: Final = 6
@@ -35,7 +34,7 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
     if os.name != "posix" or not all(isinstance(one, TextIOWrapper) for one in streams):
         return None
     try:
-        client = _published(home)
+        client = running_at(home)
         if client is None and start:
             threading.Thread(target=_start, args=[given], daemon=True).start()
         if client is None or client.runtime.version != __version__:
@@ -65,19 +64,6 @@ def _start(given: Mapping[str, str]) -> None:
     """Start the daemon; whatever goes wrong is met again by the command itself."""
     with suppress(RecollectError, OSError):
         _ensured(given)
-
-
-def _published(home: Path) -> Client | None:
-    """Return a client of the daemon that answers at the address in the data folder, None without one."""
-    found = runtime.read(home)
-    if found is None or not found.socket:  # another program may use the port of a daemon that has ended
-        return None
-    client = Client(found)
-    try:
-        client.ping()
-    except DaemonGone:
-        return None
-    return client
 
 
 def _ensured(given: Mapping[str, str]) -> Client | None:

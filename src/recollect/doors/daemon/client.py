@@ -8,8 +8,10 @@ import selectors
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
+from recollect.doors.daemon import runtime
 from recollect.doors.daemon.runtime import Runtime
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
@@ -131,3 +133,16 @@ def _object(text: bytes) -> dict[str, Any]:
 def _break_off(link: socket.socket) -> None:
     with suppress(OSError):  # it has ended by itself
         link.shutdown(socket.SHUT_RDWR)
+
+
+def running_at(folder: Path) -> Client | None:
+    """Return a client of the daemon that answers at the address in a data folder, None without one; starts nothing."""
+    found = runtime.read(folder)
+    if found is None or not found.socket:  # another program may use the port of a daemon that has ended
+        return None
+    client = Client(found)
+    try:
+        client.ping()
+    except RecollectError:
+        return None
+    return client
