@@ -94,7 +94,7 @@ class Maker:
         name = self.chance.choice(names or _WEIGHTED)
         asked = _FIELDS[name](self)
         levels = {"public"}
-        if name not in ("doctor", "summarize_old", "memory_store", "memory_remember"):
+        if name not in _WITHOUT_LEVELS:
             for level in self.allowed[1:]:
                 if self.chance.random() < 0.35:
                     asked[f"allow_{level}"] = True
@@ -203,7 +203,19 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "import_batch": _import,
     "export_page": lambda make: {"after": make.chance.choice(("memory:0", "fact:0", "journal:0"))} | _scoped(make),
 }
-_RARE = {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
+_SESSIONS = ("s1", "s2")
+_FIELDS |= {
+    **dict.fromkeys(
+        ("session_start", "session_checkpoint", "session_end", "show_session"),
+        lambda make: {"session_id": make.chance.choice(_SESSIONS)},
+    ),
+    "prompt_submit": lambda make: {"session_id": make.chance.choice(_SESSIONS), "prompt": make.text()},
+    "tool_post": lambda make: {"session_id": make.chance.choice(_SESSIONS), "tool": "Task", "output": make.text()},
+    "list_sessions": lambda make: {},
+}
+_OF_SESSIONS = {name for name in _FIELDS if "session" in name} | {"prompt_submit", "tool_post"}
+_WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember"} | _OF_SESSIONS
+_RARE = _OF_SESSIONS | {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
 _WEIGHTED = [name for name in _FIELDS for _ in range(1 if name in _RARE else 3)]
 assert _FIELDS.keys() == {operation.name for operation in TABLE}, "each operation is called"
 

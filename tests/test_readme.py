@@ -16,10 +16,12 @@ import pytest
 import recollect
 from callers import ADA
 from recollect import App, Settings
+from recollect.domain.lifecycle import LifecycleSettings
 from recollect.doors import memory_tool, toolsets
 from recollect.settings import variable
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND = str(Path(sys.executable).with_name("recollect"))
 
 
@@ -50,7 +52,18 @@ def shell(environment: dict[str, str]) -> Any:
 def test_readme_has_every_setting() -> None:
     """The table of settings lists each setting with its help, and nothing else."""
     rows = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \|.*?\| (.+) \|$", README, re.MULTILINE))
-    assert rows == {variable(name): field.description for name, field in Settings.model_fields.items()}
+    elsewhere = LifecycleSettings.model_fields
+    told = {name: field for name, field in Settings.model_fields.items() if name not in elsewhere}
+    assert rows == {variable(name): field.description for name, field in told.items()}
+
+
+def test_every_setting_of_sessions_is_told() -> None:
+    """The page on sessions lists each of their settings with its default and its help, and nothing else."""
+    page = (ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `(\w+)` \| `(.*?)` \| (.+) \|$", page, re.MULTILINE))
+    fields = LifecycleSettings.model_fields
+    wanted = {(name, str(field.default).lower() or "none", field.description) for name, field in fields.items()}
+    assert rows == wanted
 
 
 def test_readme_commands_answer_as_shown(shell: dict[str, str]) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs import user_cache_path
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
 
 from recollect.domain.enums import OnSecret, Retention
+from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.environment import PREFIX, named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
@@ -37,7 +38,7 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-class Settings(BaseModel):
+class Settings(LifecycleSettings):
     """The settings: arguments win over the environment, where an empty value counts as absent."""
 
     model_config = ConfigDict(
@@ -119,6 +120,11 @@ class Settings(BaseModel):
     def caches(self) -> Path:
         """Return the folder of prepared models as an absolute path."""
         return self.cache_dir or user_cache_path("recollect", appauthor=False)
+
+    @property
+    def lifecycle(self) -> LifecycleSettings:
+        """Return the settings that the files of a project may change, as they are without those."""
+        return LifecycleSettings(**{name: getattr(self, name) for name in LifecycleSettings.model_fields})
 
     @property
     def caller(self) -> Caller:

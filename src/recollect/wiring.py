@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
@@ -35,6 +36,7 @@ from recollect.store.sql.database import Database, open_file, open_read_only
 from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.sessions import SqlSessions
 from recollect.store.store_lock import own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.vectors.chroma import ChromaIndex
@@ -83,11 +85,8 @@ def open_app(
         return App(
             on_secret=settings.on_secret,
             retention_rules=RetentionRules(settings.retention, settings.max_memories),
-            records=store.records,
-            export_reader=SqlExportReader(store.database),
-            text=store.text,
-            vectors=store.vectors,
-            shadow_index=SqlShadowIndex(store.database, store.index, store.vectors),
+            lifecycle=settings.lifecycle,
+            **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: open_embedder(name, where or settings.models_dir, settings.caches),
             fusion=LearnedFusion(),
@@ -114,6 +113,18 @@ class _Store:
     folder: Path
     clock: Callable[[], datetime]
     read_only: bool
+
+    @property
+    def adapters(self) -> dict[str, Any]:
+        """Return what keeps the store's promises, by the names that `App` has for it."""
+        return {
+            "sessions": SqlSessions(self.database),
+            "records": self.records,
+            "export_reader": SqlExportReader(self.database),
+            "text": self.text,
+            "vectors": self.vectors,
+            "shadow_index": SqlShadowIndex(self.database, self.index, self.vectors),
+        }
 
     @property
     def rounds(self) -> list[Callable[[], float | None]]:

@@ -61,6 +61,8 @@ def _file(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
 
 
 SAY = {"content": "The pier is long."}
+SESSION = {"session_id": "s1"}
+FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
 CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "remember": lambda app, clock, settings: SAY,
     "store_memory": lambda app, clock, settings: SAY,
@@ -77,6 +79,11 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "summarize_old": _old,
     "rescan": _exposed,
     "import_batch": _file,
+    "session_start": lambda app, clock, settings: SESSION,
+    "prompt_submit": lambda app, clock, settings: SESSION | {"prompt": "From now on we deploy on Fridays only."},
+    "tool_post": lambda app, clock, settings: SESSION | {"tool": "Task", "output": FOUND},
+    "session_checkpoint": lambda app, clock, settings: SESSION,
+    "session_end": lambda app, clock, settings: SESSION,
 }
 
 

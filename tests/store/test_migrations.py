@@ -17,7 +17,7 @@ from sqlalchemy import inspect, text
 from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, upgrade
+from recollect.store.sql.migrations import HEAD, OLDER, configuration, migrate, revision, schema_faults, upgrade
 from stores import open_app
 
 OPENING = """
@@ -107,6 +107,20 @@ def test_a_new_store_is_what_the_revisions_make() -> None:
             assert revision(database) == HEAD
     assert schemas[0] == schemas[1]
     assert len(schemas[0]) > 50
+
+
+def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
+    """Its rows stay as they are, and the tables are those of a new store."""
+    command.upgrade(configuration(empty), "1")
+    assert (revision(empty), OLDER) == ("1", ("1",))
+    with empty.writing() as connection:
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
+    migrate(empty)
+    command.check(configuration(empty))
+    with empty.reading() as connection:
+        assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+        assert not empty.file or schema_faults(connection) == []
+    assert revision(empty) == HEAD
 
 
 @pytest.mark.parametrize("found", ["9999", "0004"])

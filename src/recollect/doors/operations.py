@@ -10,6 +10,8 @@ from typing import Any
 import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
+from recollect.lifecycle.pipeline import prompt_submit, session_checkpoint, session_end, session_start, tool_post
+from recollect.lifecycle.session_log import list_sessions, show_session
 from recollect.operations.table import CORE, Operation
 from recollect.ports.app import App
 from recollect.settings import Settings
@@ -21,6 +23,13 @@ TABLE = (
     *CORE,
     Operation("import_batch", import_batch, destructive=True, idempotent=True),
     Operation("export_page", export_page),
+    Operation("session_start", session_start, idempotent=True),
+    Operation("prompt_submit", prompt_submit, idempotent=True),
+    Operation("tool_post", tool_post, idempotent=True),
+    Operation("session_checkpoint", session_checkpoint, idempotent=True),
+    Operation("session_end", session_end, idempotent=True),
+    Operation("list_sessions", list_sessions),
+    Operation("show_session", show_session),
 )
 
 BY_NAME = {operation.name: operation for operation in TABLE}

@@ -6,54 +6,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
+
+from recollect.domain.lifecycle import SessionEvent
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Event:
-    """Something that a session reports, and when it happened (aware, UTC)."""
-
-    name: ClassVar[str]
-    session_id: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class SessionStart(Event):
-    """A session begins or is resumed."""
-
-    name: ClassVar[str] = "session:start"
-
-
-@dataclass(frozen=True)
-class PromptSubmit(Event):
-    """A person sends a prompt."""
-
-    name: ClassVar[str] = "prompt:submit"
-    prompt: str
-
-
-@dataclass(frozen=True)
-class ToolPost(Event):
-    """A tool has run: its name, what it was given and what it wrote."""
-
-    name: ClassVar[str] = "tool:post"
-    tool: str
-    given: str
-    output: str
-
-
-@dataclass(frozen=True)
-class SessionEnd(Event):
-    """A session ends."""
-
-    name: ClassVar[str] = "session:end"
-
-
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=SessionEvent)
 
 
 @dataclass(frozen=True)
@@ -66,7 +25,7 @@ class Emitted:
 
 @dataclass(frozen=True, eq=False)
 class _Registration:
-    event: type[Event]
+    event: type[SessionEvent]
     stage: str
     priority: int
     handler: Callable[[Any], object]
@@ -89,7 +48,7 @@ class Hooks:
 
         return unregister
 
-    def emit(self, event: Event) -> Emitted:
+    def emit(self, event: SessionEvent) -> Emitted:
         """Run every stage of the event; log and count those that fail."""
         results: list[tuple[str, object]] = []
         failed: list[str] = []
@@ -97,7 +56,7 @@ class Hooks:
             try:
                 value = one.handler(event)
             except Exception:  # one failing stage must not stop the others
-                log.exception("Stage %s failed on %s", one.stage, event.name)
+                log.exception("Stage %s failed on %s", one.stage, event.event)
                 self.failures[one.stage] += 1
                 failed.append(one.stage)
             else:

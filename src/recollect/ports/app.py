@@ -8,9 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from recollect.domain.enums import OnSecret
+from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
 from recollect.ports.models import Capabilities, Embedder, Fusion
 from recollect.ports.search import ShadowIndex, Text, Vectors
+from recollect.ports.sessions import Sessions
 from recollect.ports.storage import ExportReader, Records, RetentionRules
 
 
@@ -20,6 +22,8 @@ class App:
 
     on_secret: OnSecret
     retention_rules: RetentionRules
+    lifecycle: LifecycleSettings
+    sessions: Sessions
     records: Records
     export_reader: ExportReader
     text: Text

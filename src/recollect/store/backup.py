@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, revision
+from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
@@ -274,17 +274,30 @@ def _manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
 
 def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
     """Look at every page, every line of the journal, and whether the database is what the manifest says."""
-    if manifest.schema != HEAD:
+    if manifest.schema not in (HEAD, *OLDER):
         raise InvalidInput(
             "file",
             f"The backup {file} has schema {manifest.schema}, and this version of Recollect knows schema {HEAD} only: "
             "restore it with the version that made it.",
         )
+    if manifest.schema != HEAD:
+        _check_contents(file, copy, manifest)
+        with opened(copy) as database:
+            migrate(database)
+        manifest = replace(manifest, schema=HEAD)
     if found := faults_in(copy):
         raise _damaged(file, found)
-    with opened(copy) as database:
-        if _contents(database) != (manifest.schema, manifest.model, manifest.counts):
-            raise _damaged(file, "its database has another schema, model or counts than its manifest says")
+    _check_contents(file, copy, manifest)
+
+
+def _check_contents(file: Path, copy: Path, manifest: Manifest) -> None:
+    try:
+        with opened(copy) as database:
+            found = _contents(database)
+    except (DatabaseError, StoreUnusable) as error:
+        raise _damaged(file, str(getattr(error, "orig", error))) from None
+    if found != (manifest.schema, manifest.model, manifest.counts):
+        raise _damaged(file, "its database has another schema, model or counts than its manifest says")
 
 
 def _check_free(folder: Path, *, force: bool) -> bool:

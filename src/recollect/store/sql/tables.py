@@ -237,6 +237,55 @@ class FactRow(_Row, table=True):
     updated_at: datetime = Field(sa_type=UtcDateTime)
 
 
+class ConsolidationRow(_OfMemory, table=True):
+    """How far a memory is consolidated: until when its days are counted, and how many of its accesses."""
+
+    at: datetime = Field(sa_type=UtcDateTime)
+    accesses: int
+
+
+class SessionRow(_Row, table=True):
+    """A session of a coding agent; `owner` is the namespace of its user, `project` that of its project.
+
+    `state` is what the stages of the lifecycle know of it.
+    """
+
+    __table_args__ = (
+        _index("session", "owner", "project", "session_id", unique=True),
+        _index("session", "owner", "project", "last_at"),
+        _index("session", "last_at"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    owner: str = Field(sa_type=Text)
+    project: str = Field(sa_type=Text)
+    session_id: str = Field(sa_type=Text)
+    agent: str = Field(sa_type=Text)
+    started_at: datetime = Field(sa_type=UtcDateTime)
+    last_at: datetime = Field(sa_type=UtcDateTime)
+    ended_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    kept: int
+    dropped: int
+    state: dict[str, Any] = Field(sa_type=_JSON)
+
+
+class ObservationRow(_Row, table=True):
+    """An event of a session and what became of it; it goes with its session."""
+
+    session_row: int = Field(primary_key=True, foreign_key="session.id", ondelete="CASCADE")
+    number: int = Field(primary_key=True)
+    at: datetime = Field(sa_type=UtcDateTime)
+    event: str = Field(sa_type=Text)
+    tool: str = Field(sa_type=Text)
+    summary: str = Field(sa_type=Text)
+    decision: str = Field(max_length=20)
+    reason: str = Field(sa_type=Text)
+    score: float | None = None
+    memory_id: int | None = None
+    draft: dict[str, Any] | None = Field(default=None, sa_type=_JSON)
+
+
 class OutboxRow(_Row, table=True):
     """A memory whose vectors must still be written to the index; it may be gone from `memory` by now.
 
@@ -336,3 +385,4 @@ label, usage, memory_words = _table(LabelRow), _table(UsageRow), _table(MemoryWo
 vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _table(OutboxRow)
 word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)
 request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadataRow)
+session, observation, consolidation = _table(SessionRow), _table(ObservationRow), _table(ConsolidationRow)

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 _SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
-HEAD = "1"
+HEAD = "2"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
+
+OLDER = ("1",)
+"""The revisions from which a database is brought to the newest one."""
 
 
 _VERSION = Table(
@@ -43,13 +46,18 @@ def migrate(database: Database) -> None:
         raise StoreUnusable(f"{database.file or database.url.render_as_string()}: {error}") from None
     if found == HEAD:
         return
-    if found is not None:  # there is one revision yet; later ones are looked up among Alembic's scripts
+    if found in OLDER and database.read_only:
+        raise StoreUnusable(
+            f"{database.file} has schema {found}, which cannot be read as it is, and the folder cannot be written. "
+            "Make it writable for one command, which brings it to the newest schema."
+        )
+    if found is not None and found not in OLDER:
         raise StoreUnusable(
             f"The database has schema {found}, and this version of Recollect knows schema {HEAD} only. Open it with "
             "the version that wrote it (to move it here: `recollect export` there, `recollect import` here), or set "
             "RECOLLECT_HOME to another folder."
         )
-    if database.url.get_backend_name() == "sqlite":
+    if found is None and database.url.get_backend_name() == "sqlite":
         _make(database)
     else:
         upgrade(database)

@@ -1,7 +1,6 @@
-"""Every table, index and trigger, as `tables.py` and the database's dialect declare them.
+"""Every table, index and trigger of the first release, as `tables.py` and the database's dialect declare them.
 
-While no version is released there is this one revision, and it follows the declarations. With the first release it is
-written out here, so that later revisions begin at what that release had.
+What later revisions add is left to them.
 """
 
 from __future__ import annotations
@@ -14,10 +13,13 @@ from recollect.store.sql.database import Database
 revision = "1"
 down_revision = None
 
+_LATER = ("consolidation", "observation", "session")
+
 
 def upgrade() -> None:
     """Make them all; a table that is there already is an error."""
     database: Database = context.config.attributes["database"]
-    tables.metadata.create_all(op.get_bind(), checkfirst=False)
+    first = [one for one in tables.metadata.sorted_tables if one.name not in _LATER]
+    tables.metadata.create_all(op.get_bind(), first, checkfirst=False)
     for statement in database.dialect.schema:
         op.execute(statement)

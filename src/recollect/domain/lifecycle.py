@@ -1,0 +1,234 @@
+"""What a coding agent's session reports, what becomes of it, and what is shown of a session."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from recollect.domain import fields
+from recollect.domain.answer import LAZY, Answer
+from recollect.domain.fields import Request, refuse_unstorable
+
+MAX_OUTPUT: Final = 1_000_000
+"""Characters of an output that are taken; a door cuts what is longer."""
+
+
+class LifecycleSettings(BaseModel):
+    """How sessions are captured and memories injected: from the environment, or from the files of a project."""
+
+    capture: bool = Field(True, description="Keep what is worth it of the sessions that hooks report.")
+    inject: bool = Field(True, description="Put relevant memories before the prompts that hooks report.")
+    memorability_threshold: float = Field(0.30, ge=0, le=1, description="Score from which an observation is kept, 0–1.")
+    token_budget: int = Field(2_000, ge=64, le=100_000, description="Tokens that injected memories take at most.")
+    max_inject_count: int = Field(5, ge=0, le=50, description="How many memories are injected before a prompt at most.")
+    checkpoint_every: int = Field(10, ge=1, le=1_000, description="Observations from one checkpoint to the next.")
+    compression_min_age_days: float = Field(7.0, gt=0, le=fields.MAX_DAYS, description="Age from which is compressed.")
+    consolidation_decay_rate: float = Field(
+        0.02, ge=0, le=1, description="Importance that a captured memory loses in a day without use."
+    )
+    modules_off: str = Field(
+        "",
+        description="Modules that do not run, with commas between: `boundaries`, `temporal`, `compression` and so on.",
+    )
+
+    @property
+    def off(self) -> frozenset[str]:
+        """Return the names of the modules that do not run."""
+        return frozenset(part.strip().lower() for part in self.modules_off.split(",") if part.strip())
+
+
+class SessionEvent(Request):
+    """Something that a coding agent reports of one of its sessions."""
+
+    event: ClassVar[str]
+
+    session_id: fields.Name = Field(description="Session, as the agent calls it")
+    agent: Annotated[fields.Line, Field(max_length=100)] = Field("", description="Agent, such as claude-code")
+    folder: fields.Line = Field("", description="Working folder of the session")
+    at: fields.Since = Field(None, description="When it happened: day or ISO time; default now")
+
+
+class StartSession(SessionEvent):
+    """A session begins, is resumed, or goes on after a compaction."""
+
+    event: ClassVar[str] = "session:start"
+
+    source: Annotated[fields.Line, Field(max_length=100)] = Field(
+        "", description="What began it: startup, resume, clear or compact"
+    )
+
+
+class SubmitPrompt(SessionEvent):
+    """A person sends a prompt."""
+
+    event: ClassVar[str] = "prompt:submit"
+
+    prompt: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
+        description="What the person wrote"
+    )
+
+
+class UseTool(SessionEvent):
+    """A tool has run; also what an assistant or a subagent reported, as the tools `Assistant` and `Task`."""
+
+    event: ClassVar[str] = "tool:post"
+
+    tool: fields.Name = Field(description="Name of the tool")
+    input: dict[str, Any] = Field(default_factory=dict, description="What the tool was given")
+    output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
+        "", description="What the tool wrote"
+    )
+    failed: bool = Field(False, description="Whether the agent says that the tool failed")
+
+
+class CheckpointSession(SessionEvent):
+    """A session is about to lose its earlier messages: what it learnt is written down."""
+
+    event: ClassVar[str] = "session:checkpoint"
+
+
+class EndSession(SessionEvent):
+    """A session ends."""
+
+    event: ClassVar[str] = "session:end"
+
+    reason: Annotated[fields.Line, Field(max_length=100)] = Field("", description="Why it ends, in the agent's words")
+
+
+class Decision(StrEnum):
+    """What became of an observation."""
+
+    KEPT = "kept"
+    DROPPED = "dropped"
+    REFUSED = "refused"
+
+
+class Observation(BaseModel):
+    """One event of a session and what became of it. Nothing here says what a kept memory says: that is the memory's.
+
+    `draft` is what a dropped one would have been stored as, so that a person may keep it after all.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int = 0
+    at: datetime
+    event: str
+    tool: str = ""
+    summary: str = ""
+    decision: Decision
+    reason: str = ""
+    score: float | None = None
+    memory_id: int | None = None
+    draft: dict[str, Any] | None = None
+
+
+class Session(BaseModel):
+    """A session of a coding agent: whose it is, when it ran, and what the stages know of it.
+
+    `state` is the stages' own, as JSON.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: int
+    session_id: str
+    agent: str
+    project: str
+    started_at: datetime
+    last_at: datetime
+    ended_at: datetime | None = None
+    kept: int = 0
+    dropped: int = 0
+    state: dict[str, Any] = Field(default_factory=dict)
+
+
+class ListSessions(Request):
+    """Which of your sessions in this project to list, the latest first."""
+
+    limit: fields.Limit = 20
+    offset: fields.Offset = 0
+
+
+class ShowSession(Request):
+    """Which of your sessions to show: its id or how it begins; the latest without one."""
+
+    session_id: fields.Label = Field(None, description="Session, as the agent calls it, or how that begins")
+
+
+class CorrectObservation(Request):
+    """Keep an observation that was dropped, or forget one that was kept."""
+
+    session_id: fields.Name = Field(description="Session, as the agent calls it, or how that begins")
+    number: Annotated[fields.Whole, Field(ge=1, le=fields.MAX_COUNT)] = Field(description="Number of the observation")
+    keep: bool = Field(description="Keep it, or forget what was kept")
+
+
+@dataclass(frozen=True, config=LAZY)
+class Noted(Answer):
+    """What became of an event: the decision on it and why, the memory it made, and the stages that failed."""
+
+    session_id: str
+    decision: str = ""
+    reason: str = ""
+    memory_id: str | None = None
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, config=LAZY)
+class Injection(Answer):
+    """What to put before a prompt, empty where nothing is relevant; the memories in it, and the stages that failed."""
+
+    text: str = ""
+    memory_ids: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, config=LAZY)
+class SessionSummary(Answer):
+    """A session in a list."""
+
+    session_id: str
+    agent: str
+    started_at: datetime
+    last_at: datetime
+    ended_at: datetime | None
+    kept: int
+    dropped: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class SessionList(Answer):
+    """A page of sessions, the latest first, and how many there are."""
+
+    sessions: tuple[SessionSummary, ...]
+    total: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class ShownObservation(Answer):
+    """An observation as a person reads it: for a kept one `summary` is what its memory says first."""
+
+    number: int
+    at: datetime
+    event: str
+    tool: str
+    summary: str
+    decision: str
+    reason: str
+    score: float | None = None
+    memory_id: str | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class ShownSession(Answer):
+    """A session with its observations in order, where its topics changed, and how often stages failed."""
+
+    session: SessionSummary
+    observations: tuple[ShownObservation, ...]
+    boundaries: tuple[str, ...] = ()
+    failures: dict[str, int] = Field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""The capabilities that stages find each other by. Every one may be absent, and each stage does what is left then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar, cast
+
+from recollect.domain.enums import Observation
+from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
+from recollect.operations.table import CORE
+from recollect.policy.boundaries import Boundary, Window
+from recollect.policy.memorability import Memorability
+from recollect.ports.app import App
+
+T = TypeVar("T")
+
+_RUN: Final = {one.name: one for one in CORE}
+
+
+@dataclass(frozen=True)
+class Capability(Generic[T]):
+    """The name of a capability, and the type of what provides it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStore:
+    """The operations of the store, as the session's caller."""
+
+    app: App
+    caller: Caller
+
+    def perform(self, operation: str, **fields: Any) -> Any:
+        """Run an operation of the core by its name; every write passes the gate. Raises `RecollectError`."""
+        one = _RUN[operation]
+        return one.run(self.app, one.request(**fields), self.caller)
+
+
+STORE: Final = Capability[MemoryStore]("memory.store")
+MEMORABILITY: Final = Capability[Callable[[str, Observation | None, Iterable[float]], Memorability]](
+    "memory.memorability"
+)
+BOUNDARIES: Final = Capability[Callable[[Window, str, datetime], tuple[Window, Boundary | None]]]("memory.boundaries")
+TEMPORAL: Final = Capability[Callable[[Sequence[Memory], datetime], list[Memory]]]("memory.temporal")
+CONSOLIDATION: Final = Capability[Callable[[], object]]("memory.consolidation")
+COMPRESSION: Final = Capability[Callable[[], object]]("memory.compression")
+
+
+class Registry:
+    """What is provided in this session, by capability."""
+
+    def __init__(self, provided: Mapping[str, object]) -> None:
+        self._provided = dict(provided)
+
+    def get(self, capability: Capability[T]) -> T | None:
+        """Return what provides a capability, None where nothing does."""
+        return cast("T | None", self._provided.get(capability.name))

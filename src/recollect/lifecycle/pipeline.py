@@ -1,0 +1,121 @@
+"""The events of a session as operations: each goes through the stages, and what they know of it is kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Final, TypeVar
+
+from recollect.domain.lifecycle import (
+    CheckpointSession,
+    EndSession,
+    Injection,
+    Noted,
+    SessionEvent,
+    StartSession,
+    SubmitPrompt,
+    UseTool,
+)
+from recollect.domain.requests import Caller
+from recollect.lifecycle.context import Context
+from recollect.lifecycle.hooks import Emitted, Hooks
+from recollect.lifecycle.project_settings import settings_in
+from recollect.lifecycle.session_state import state_of
+from recollect.lifecycle.stages import STAGES, Stage, capabilities, running
+from recollect.ports.app import App
+
+E = TypeVar("E", bound=SessionEvent)
+
+KEPT_FOR: Final = timedelta(days=30)
+"""How long a session is shown after it was last heard of."""
+
+_LOCKS: Final = tuple(threading.Lock() for _ in range(64))
+
+
+def session_start(app: App, request: StartSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
+    del request_id  # a session that begins twice is the same session
+    app.sessions.remove_before(app.clock() - KEPT_FOR)
+    return _noted(*passed(app, request, caller))
+
+
+def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
+    """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
+    del request_id  # asked again, it answers again
+    _, emitted = passed(app, request, caller)
+    found = [value for _, value in emitted.results if isinstance(value, Injection)]
+    injection = found[0] if found else Injection()
+    return Injection(injection.text, injection.memory_ids, emitted.failed)
+
+
+def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
+    """Observe what a tool wrote, and keep it if it is worth a memory."""
+    del request_id  # the same output again is dropped as a repeat
+    return _noted(*passed(app, request, caller))
+
+
+def session_checkpoint(app: App, request: CheckpointSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """Write down what a session has learnt, before it loses its earlier messages."""
+    del request_id
+    return _noted(*passed(app, request, caller))
+
+
+def session_end(app: App, request: EndSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """End a session: sum it up, let what is used gain and what is unused fade, and compress what is old."""
+    del request_id
+    return _noted(*passed(app, request, caller))
+
+
+def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:
+    """Send an event through the stages, one event of a session at a time, and write down what they made of it."""
+    settings = settings_in(event.folder, app.lifecycle)
+    at = event.at or app.clock()
+    with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
+        session = app.sessions.begin(caller, event.session_id, event.agent, at)
+        context = Context(
+            app=app,
+            caller=caller,
+            settings=settings,
+            capabilities=capabilities(app, caller, settings),
+            session=session,
+            state=state_of(session.state),
+            event=event,
+            at=at,
+        )
+        emitted = _emit(context, running(settings, stages))
+        _save(context, emitted.failed)
+    return context, emitted
+
+
+def _emit(context: Context[E], stages: Sequence[Stage]) -> Emitted:
+    hooks = Hooks()
+    for one in stages:
+        hooks.register(one.event, one.module, one.priority, partial(_run, one, context))
+    return hooks.emit(context.event)
+
+
+def _run(stage: Stage, context: Context[E], _: SessionEvent) -> object:
+    return stage.run(context)
+
+
+def _save(context: Context[E], failed: Sequence[str]) -> None:
+    if failed:
+        context.update(failures=dict(Counter(context.state.failures) + Counter(failed)))
+    ended = context.at if isinstance(context.event, EndSession) else None
+    changes = {"last_at": max(context.at, context.session.last_at), "ended_at": ended}
+    session = context.session.model_copy(update=changes | {"state": context.state.model_dump(mode="json")})
+    context.app.sessions.save(session, context.observations)
+
+
+def _noted(context: Context[E], emitted: Emitted) -> Noted:
+    last = context.observations[-1] if context.observations else None
+    return Noted(
+        context.event.session_id,
+        str(last.decision) if last else "",
+        last.reason if last else "",
+        str(last.memory_id) if last and last.memory_id else None,
+        emitted.failed,
+    )

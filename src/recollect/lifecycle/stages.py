@@ -1,0 +1,45 @@
+"""The visible list of stages: which module runs on which event, in which order, and what each capability provides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from recollect.domain.lifecycle import LifecycleSettings, SessionEvent
+from recollect.domain.requests import Caller
+from recollect.lifecycle.capabilities import BOUNDARIES, MEMORABILITY, STORE, TEMPORAL, MemoryStore, Registry
+from recollect.lifecycle.context import Context
+from recollect.policy.boundaries import observed
+from recollect.policy.memorability import memorability
+from recollect.policy.temporal_scales import balanced
+from recollect.ports.app import App
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One module's part in one event; a lower priority runs first."""
+
+    module: str
+    event: type[SessionEvent]
+    priority: int
+    run: Callable[[Context[Any]], object]
+
+
+STAGES: Final[tuple[Stage, ...]] = ()
+
+
+def running(settings: LifecycleSettings, stages: Iterable[Stage] = STAGES) -> list[Stage]:
+    """Return the stages of the modules that are on."""
+    return [one for one in stages if one.module not in settings.off]
+
+
+def capabilities(app: App, caller: Caller, settings: LifecycleSettings) -> Registry:
+    """Return what the modules that are on provide."""
+    provided: dict[str, object] = {
+        STORE.name: MemoryStore(app, caller),
+        MEMORABILITY.name: memorability,
+        BOUNDARIES.name: observed,
+        TEMPORAL.name: balanced,
+    }
+    return Registry({name: one for name, one in provided.items() if name.partition(".")[2] not in settings.off})

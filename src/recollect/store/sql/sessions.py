@@ -1,0 +1,124 @@
+"""The sessions of coding agents in SQL: each is seen by its user alone, in its project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+
+from recollect.domain.enums import Scope
+from recollect.domain.lifecycle import Decision, Observation, Session
+from recollect.domain.requests import Caller
+from recollect.store.sql.database import Database
+from recollect.store.sql.statements import count, insert_all
+from recollect.store.sql.tables import observation, session
+
+_SESSION: Final = tuple(Session.model_fields)
+_OBSERVED: Final = tuple(Observation.model_fields)
+_LATEST: Final = (session.c.last_at.desc(), session.c.id.desc())
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSessions:
+    """The `Sessions` port over one database."""
+
+    _database: Database
+
+    def begin(self, caller: Caller, session_id: str, agent: str, at: datetime) -> Session:
+        """Return the session of this name, made where there is none; one that had ended goes on."""
+        with self._database.writing(caller.namespace(Scope.PERSONAL)) as connection:
+            found = connection.execute(select(session).where(_own(caller), session.c.session_id == session_id)).first()
+            if found is None:
+                new: dict[str, Any] = _places(caller) | {
+                    "session_id": session_id,
+                    "agent": agent,
+                    "started_at": at,
+                    "last_at": at,
+                }
+                new |= {"kept": 0, "dropped": 0, "state": {}}
+                found = connection.execute(insert(session).values(new).returning(*session.c)).one()
+            elif found.ended_at is not None:
+                connection.execute(update(session).where(session.c.id == found.id).values(ended_at=None))
+        return _session(found).model_copy(update={"ended_at": None})
+
+    def find(self, caller: Caller, beginning: str | None) -> Session | None:
+        """Return the latest session whose name is or begins so, None where there is none; without one the latest."""
+        name = session.c.session_id
+        matches = [name == beginning, name.startswith(beginning, autoescape=True)] if beginning else [name == name]
+        with self._database.reading() as connection:
+            for one in matches:
+                query = select(session).where(_own(caller), one).order_by(*_LATEST).limit(1)
+                if (found := connection.execute(query).first()) is not None:
+                    return _session(found)
+        return None
+
+    def save(self, session_: Session, observations: Sequence[Observation] = ()) -> None:
+        """Write the state and times of a session and add observations, numbered on, in one transaction."""
+        kept = sum(one.decision is Decision.KEPT for one in observations)
+        values: dict[str, Any] = {name: getattr(session_, name) for name in ("state", "last_at", "ended_at")}
+        values |= {"kept": session.c.kept + kept, "dropped": session.c.dropped + len(observations) - kept}
+        with self._database.writing() as connection:
+            changed = connection.execute(update(session).where(session.c.id == session_.id).values(**values))
+            if changed.rowcount:
+                insert_all(connection, observation, _numbered(connection, session_.id, observations))
+
+    def listed(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
+        """Return a page of the sessions, the latest first, and how many there are."""
+        with self._database.reading() as connection:
+            query = select(session).where(_own(caller)).order_by(*_LATEST).limit(limit).offset(offset)
+            return [_session(one) for one in connection.execute(query)], count(connection, session, _own(caller))
+
+    def observations(self, session_: Session) -> list[Observation]:
+        """Return the observations of a session in order."""
+        query = select(observation).where(observation.c.session_row == session_.id).order_by(observation.c.number)
+        with self._database.reading() as connection:
+            return [
+                Observation.model_validate({name: getattr(row, name) for name in _OBSERVED})
+                for row in connection.execute(query)
+            ]
+
+    def decide(self, session_: Session, number: int, decision: Decision, reason: str, memory_id: int | None) -> None:
+        """Write another decision over that of an observation; one that is kept keeps no draft."""
+        kept = decision is Decision.KEPT
+        values: dict[str, Any] = {"decision": decision, "reason": reason, "memory_id": memory_id}
+        values |= {"draft": None, "summary": ""} if kept else {}
+        this = (observation.c.session_row == session_.id) & (observation.c.number == number)
+        change = 1 if kept else -1
+        with self._database.writing() as connection:
+            other = connection.execute(
+                update(observation).where(this, observation.c.decision != decision).values(values)
+            )
+            if other.rowcount:
+                counts = {"kept": session.c.kept + change, "dropped": session.c.dropped - change}
+                connection.execute(update(session).where(session.c.id == session_.id).values(counts))
+
+    def remove_before(self, at: datetime) -> int:
+        """Remove the sessions that were last heard of before `at`, whoever's they are; return how many."""
+        with self._database.writing() as connection:
+            return connection.execute(delete(session).where(session.c.last_at < at)).rowcount
+
+
+def _places(caller: Caller) -> dict[str, str]:
+    return {"owner": caller.namespace(Scope.PERSONAL), "project": caller.namespace(Scope.PROJECT)}
+
+
+def _own(caller: Caller) -> ColumnElement[bool]:
+    """Return the condition that a session is the caller's own, in the caller's project."""
+    mine = _places(caller)
+    return (session.c.owner == mine["owner"]) & (session.c.project == mine["project"])
+
+
+def _session(row: Row[Any]) -> Session:
+    return Session.model_validate({name: getattr(row, name) for name in _SESSION})
+
+
+def _numbered(connection: Connection, row: int, observations: Sequence[Observation]) -> list[dict[str, Any]]:
+    """Return the rows of new observations, numbered on from the last there is."""
+    last = connection.execute(select(func.max(observation.c.number)).where(observation.c.session_row == row)).scalar()
+    return [
+        one.model_dump() | {"session_row": row, "number": number, "decision": str(one.decision)}
+        for number, one in enumerate(observations, (last or 0) + 1)
+    ]

@@ -1,0 +1,111 @@
+"""Sessions in SQL: each is its user's own, numbers its observations, and goes after its time, on every database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from callers import ADA
+from recollect import Caller
+from recollect.domain.lifecycle import Decision, Observation, Session
+from recollect.store.sql.sessions import SqlSessions
+
+BOB = Caller(user="bob", team="crew", project="engine")
+ELSEWHERE = Caller(user="ada", team="crew", project="hull")
+
+
+@pytest.fixture
+def sessions(store: Any) -> SqlSessions:
+    """Return the sessions on each kind of database."""
+    return SqlSessions(store.database)
+
+
+def seen(store: Any, decision: Decision = Decision.DROPPED, **fields: Any) -> Observation:
+    """Return an observation of now."""
+    return Observation(at=store.clock(), event="tool:post", tool="Bash", decision=decision, **fields)
+
+
+def begun(sessions: SqlSessions, store: Any, name: str = "s1", caller: Caller = ADA) -> Session:
+    """Begin a session now."""
+    return sessions.begin(caller, name, "claude-code", store.clock())
+
+
+def test_a_session_goes_on_with_its_state(sessions: SqlSessions, store: Any) -> None:
+    """A session of the same name is the same one, with what was known of it; one that ended is open again."""
+    first = begun(sessions, store)
+    later = store.clock() + timedelta(hours=1)
+    changed = {"state": {"seen": ["a", "ü"]}, "last_at": later, "ended_at": later}
+    sessions.save(first.model_copy(update=changed))
+    found = sessions.find(ADA, "s1")
+    assert found is not None
+    assert (found.id, found.state, found.ended_at) == (first.id, {"seen": ["a", "ü"]}, later)
+    again = begun(sessions, store)
+    assert (again.id, again.ended_at, again.last_at) == (first.id, None, later)
+
+
+def test_observations_are_numbered_and_counted(sessions: SqlSessions, store: Any) -> None:
+    """Observations come back in order with every field, and the session counts what was kept and dropped."""
+    one = begun(sessions, store)
+    sessions.save(one, [seen(store, summary="ls", reason="a listing", draft={"content": "x"})])
+    sessions.save(one, [seen(store, Decision.KEPT, score=0.5, memory_id=7), seen(store, Decision.REFUSED)])
+    found = sessions.observations(one)
+    assert [each.number for each in found] == [1, 2, 3]
+    assert found[0] == seen(store, summary="ls", reason="a listing", draft={"content": "x"}, number=1)
+    assert (found[1].score, found[1].memory_id) == (0.5, 7)
+    known = sessions.find(ADA, "s1")
+    assert known is not None
+    assert (known.kept, known.dropped) == (1, 2)
+
+
+def test_a_decision_is_put_right(sessions: SqlSessions, store: Any) -> None:
+    """What was dropped is kept and its draft is gone, and the counts follow; deciding the same twice counts once."""
+    one = begun(sessions, store)
+    sessions.save(one, [seen(store, summary="x", draft={"content": "x"})])
+    for _ in range(2):
+        sessions.decide(one, 1, Decision.KEPT, "by you", 9)
+    (found,), known = sessions.observations(one), sessions.find(ADA, "s1")
+    assert (found.decision, found.reason, found.memory_id, found.draft, found.summary) == (
+        Decision.KEPT,
+        "by you",
+        9,
+        None,
+        "",
+    )
+    assert known is not None
+    assert (known.kept, known.dropped) == (1, 0)
+
+
+def test_a_session_is_its_users_own(sessions: SqlSessions, store: Any) -> None:
+    """Nobody else sees it, and its user sees it in its project alone; the same name elsewhere is another one."""
+    mine = begun(sessions, store)
+    for other in (BOB, ELSEWHERE):
+        assert sessions.find(other, "s1") is None
+        assert sessions.listed(other, 10, 0) == ([], 0)
+        assert begun(sessions, store, caller=other).id != mine.id
+
+
+def test_the_latest_comes_first(sessions: SqlSessions, store: Any) -> None:
+    """Sessions are listed by when they were last heard of, a page at a time; a beginning finds the latest."""
+    for number, name in enumerate(("abc-1", "abc-2", "x%_")):
+        one = begun(sessions, store, name)
+        sessions.save(one.model_copy(update={"last_at": store.clock() + timedelta(minutes=number)}))
+    page, total = sessions.listed(ADA, 2, 1)
+    assert ([one.session_id for one in page], total) == (["abc-2", "abc-1"], 3)
+    found = [sessions.find(ADA, beginning) for beginning in (None, "abc", "abc-1", "x%", "%")]
+    assert [one and one.session_id for one in found] == ["x%_", "abc-2", "abc-1", "x%_", None]
+
+
+def test_old_sessions_go_with_their_observations(sessions: SqlSessions, store: Any) -> None:
+    """What was last heard of before a time is removed, and nothing of it stays."""
+    old = begun(sessions, store, "old")
+    sessions.save(old, [seen(store, summary="ls")])
+    new = begun(sessions, store, "new", BOB)
+    sessions.save(new.model_copy(update={"last_at": store.clock() + timedelta(days=2)}))
+    assert sessions.remove_before(store.clock() + timedelta(days=1)) == 1
+    assert sessions.find(ADA, None) is None
+    assert sessions.find(BOB, None) is not None
+    assert store.rows("SELECT * FROM observation") == []
+    sessions.save(old, [seen(store)])
+    assert store.rows("SELECT * FROM observation") == []

@@ -1,0 +1,92 @@
+"""What a person sees of sessions, and how they put a decision right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from callers import ADA
+from operate import OTHER, add, do, listed
+from recollect import App, Caller
+from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Observation
+from recollect.errors import InvalidInput, NotFound
+from recollect.lifecycle.session_log import correct_observation
+
+DRAFT = {"content": "The mast is oak.", "source": "hook", "session_id": "s1"}
+
+
+def correct(app: App, caller: Caller = ADA, **fields: Any) -> Noted:
+    """Put a decision right."""
+    return correct_observation(app, CorrectObservation(**fields), caller)
+
+
+@pytest.fixture
+def memory(app: App) -> int:
+    """Return a memory that the session `s1` has made; beside it two observations were dropped."""
+    made = add(app, "The keel is iron.", source="hook")
+    session = app.sessions.begin(ADA, "s1", "claude-code", app.clock())
+    fields: dict[str, Any] = {"at": app.clock(), "event": "tool:post", "tool": "Bash"}
+    app.sessions.save(
+        session,
+        [
+            Observation(**fields, decision=Decision.KEPT, score=0.6, memory_id=made),
+            Observation(**fields, decision=Decision.DROPPED, summary="the mast", reason="below 0.30", draft=DRAFT),
+            Observation(**fields, decision=Decision.DROPPED, summary="ls", reason="a listing"),
+        ],
+    )
+    return made
+
+
+def test_a_session_is_shown_with_its_reasons(app: App, memory: int) -> None:
+    """What was kept is shown as its memory says it, what was dropped with the reason, and the latest needs no name."""
+    shown = do(app, "show_session")
+    assert [(one.summary, one.decision, one.reason) for one in shown.observations] == [
+        ("The keel is iron.", "kept", ""),
+        ("the mast", "dropped", "below 0.30"),
+        ("ls", "dropped", "a listing"),
+    ]
+    assert shown.observations[0].memory_id == str(memory)
+    (one,) = do(app, "list_sessions").sessions
+    assert (one.session_id, one.agent, one.kept, one.dropped) == ("s1", "claude-code", 1, 2)
+
+
+def test_what_was_dropped_is_kept_after_all(app: App, memory: int) -> None:
+    """The draft is remembered as a capture would have been; a second time changes nothing."""
+    first = correct(app, session_id="s1", number=2, keep=True)
+    assert (first.decision, first.reason) == ("kept", "by you")
+    assert correct(app, session_id="s1", number=2, keep=True).memory_id == first.memory_id
+    kept = do(app, "get_memory", id=first.memory_id)
+    assert (kept.content, kept.source, kept.session_id) == ("The mast is oak.", "hook", "s1")
+
+
+def test_what_was_kept_is_forgotten(app: App, memory: int) -> None:
+    """The memory is deleted for good, and nothing of its text stays in the session."""
+    correct(app, session_id="s", number=1, keep=False)
+    assert listed(app) == []
+    first = do(app, "show_session").observations[0]
+    assert (first.decision, first.summary, first.memory_id) == ("dropped", "", None)
+
+
+def test_a_memory_that_was_forgotten_elsewhere_says_so(app: App, memory: int) -> None:
+    """The session keeps no copy of what a kept memory said."""
+    do(app, "forget", id=str(memory))
+    assert do(app, "show_session").observations[0].summary == "(forgotten since)"
+
+
+def test_noise_cannot_be_kept(app: App, memory: int) -> None:
+    """An observation without a text that could be stored is refused in a sentence."""
+    with pytest.raises(InvalidInput, match="Observation 3 cannot be kept"):
+        correct(app, session_id="s1", number=3, keep=True)
+
+
+def test_others_have_no_such_session(app: App, memory: int) -> None:
+    """Another caller neither sees nor changes it."""
+    assert do(app, "list_sessions", OTHER).sessions == ()
+    with pytest.raises(NotFound, match="There is no session that is or begins with s1"):
+        do(app, "show_session", OTHER, session_id="s1")
+    with pytest.raises(NotFound, match="There is no session that is or begins with s1"):
+        correct(app, OTHER, session_id="s1", number=1, keep=False)
+    with pytest.raises(NotFound, match="no observation 9"):
+        correct(app, session_id="s1", number=9, keep=False)
+    assert listed(app) == [memory]
