@@ -140,6 +140,8 @@ APART = {
     "history": "the journal of what is gone is what it is for; it names fields, never what they say",
     "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
     "doctor": "it counts, and reads no memory out",
+    "list_sessions": "it shows the caller's own sessions and no memory",
+    "show_session": "it loads memories as `get_memory` does; that nobody else has the session is tested with it",
 }
 ON_PURPOSE = {
     ("merged", "get_memory"): "by its id it is shown, and says what it is part of",

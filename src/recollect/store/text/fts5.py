@@ -6,33 +6,24 @@ What a user typed is always quoted: it is never FTS5 syntax. Every search stays 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import numpy as np
-from sqlalchemy import BindParameter, Connection, Row, TextClause, bindparam, column, delete, select, table, text
-from Stemmer import Stemmer
+from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
 
 from recollect.domain.search import View
 from recollect.ports.search import Term
-from recollect.store.sql.dialect import any_of
-from recollect.store.sql.mapping import IDS
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
 from recollect.store.text import spelling
+from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES, LENGTHS
 from recollect.store.text.vocabulary import SqlVocabulary
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 _TRIGRAM = table("memory_trigram", column("rowid"))
 _LIMIT: BindParameter[int] = bindparam("limit")
-_LONGEST: Final = 1 << 20  # characters of a text; a longer one counts as this long
 _SIZE = text(
     """SELECT sum(memories) AS memories, sum(length) AS length FROM text_size
     WHERE namespace_id IN (SELECT value FROM json_each(:here))
@@ -54,13 +45,8 @@ _HOLDERS = text(
         WHERE memory_text MATCH asked.term AND namespace_id IN (SELECT value FROM json_each(:here))
         AND sensitivity IN (SELECT value FROM json_each(:levels))
     ) END AS holders FROM asked"""
-).bindparams(bindparam("shift", _LONGEST))
-_BY_ID = select(memory.c.id).where(any_of(memory.c.id, IDS))
+).bindparams(bindparam("shift", LONGEST))
 _UNCOUNTED = re.compile(r"(?:logi|bli|^.{0,2})$")  # where the stemmer of FTS5 goes another way than ours
-_LOOKED_AT = 20
-_LEAST_WORTH = 1e-6
-_LONGEST_STEMMED = 64  # characters
-_stemmer = Stemmer("porter")
 _EVERYTHING = memory.c.title + "\n" + memory.c.subtitle + "\n" + memory.c.content + "\n" + memory.c.keywords
 _HELD = (
     select(_TRIGRAM.c.rowid)
@@ -108,17 +94,10 @@ class SqliteText(SqlVocabulary):
             size = connection.execute(_SIZE, here).one()
             if not size.memories:
                 return {}
-            holders = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
-            ids, scores = _bm25(holders, size.memories, size.length / size.memories)
-            found: dict[int, float] = {}
-            step = max(limit, _LOOKED_AT)
-            for start in range(0, len(ids), step):
-                some = dict(zip(ids[start : start + step].tolist(), scores[start : start + step].tolist(), strict=True))
-                seen = set(run_visible(connection, _BY_ID, view, ids=some).scalars())
-                found |= {one: score for one, score in some.items() if one in seen}
-                if len(found) >= limit:
-                    break
-        return dict(islice(found.items(), limit))
+            rows = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
+            holders = (Holders(row.weight, *counted(numbers(row.holders))) for row in rows)
+            ranked = bm25(holders, size.memories, size.length / size.memories)
+            return best_visible(connection, view, ranked, limit)
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
@@ -198,31 +177,11 @@ def _index_terms(terms: Sequence[Term]) -> list[tuple[str, bool, float]]:
     """Return each distinct term with its weight: a word as the index holds it, or else a phrase in its syntax."""
     found: dict[tuple[str, bool], float] = {}
     for term in terms:
-        base = str(_stemmer.stemWord(term.text.lower())) if term.text.isascii() and term.text.isalnum() else ""
-        counted = len(term.text) <= _LONGEST_STEMMED and not _UNCOUNTED.search(base)
-        known = base if counted else quoted(term.text)
-        found[known, counted] = max(found.get((known, counted), 0.0), term.weight)
-    return [(known, counted, weight) for (known, counted), weight in found.items()]
-
-
-def _bm25(holders: Iterable[Row[Any]], memories: int, average: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the ids of what holds any term and its bm25, best first, as FTS5 has it: k1 1.2, b 0.75.
-
-    `memories` and `average` are how many texts there are, and their mean length in characters.
-    """
-    ids: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    scores: list[NDArray[np.float64]] = [np.zeros(0)]
-    for weight, held in map(tuple, holders):
-        if held:
-            places: NDArray[np.int64] = np.fromstring(str(held), np.int64, sep=",")
-            known, times = np.unique(places, return_counts=True)
-            worth = weight * max(math.log((max(memories - len(known), 0) + 0.5) / (len(known) + 0.5)), _LEAST_WORTH)
-            ids.append(known // _LONGEST)
-            scores.append(worth * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * (known % _LONGEST) / average)))
-    every, which = np.unique(np.concatenate(ids), return_inverse=True)
-    total = np.bincount(which, np.concatenate(scores), len(every)).astype(np.float64)
-    order = np.lexsort((every, -total))
-    return every[order], total[order]
+        base = stemmed(term.text)
+        is_word = bool(base) and not _UNCOUNTED.search(base)
+        known = base if is_word else quoted(term.text)
+        found[known, is_word] = max(found.get((known, is_word), 0.0), term.weight)
+    return [(known, is_word, weight) for (known, is_word), weight in found.items()]
 
 
 def quoted(phrase: str) -> str:
