@@ -16,6 +16,8 @@ from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import SqlRecords
+from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.postgres import PostgresText
 from stores import lay
 
 NAMESPACE = "project:crew/engine"
@@ -42,6 +44,11 @@ class Store:
         self.told += 1
 
     @property
+    def text(self) -> SqliteText | PostgresText:
+        """Return the text index of the database."""
+        return SqliteText(self.database) if self.sqlite else PostgresText(self.database)
+
+    @property
     def sqlite(self) -> bool:
         """Say whether the database is SQLite's."""
         return self.database.file is not None
@@ -50,6 +57,11 @@ class Store:
         """Insert one memory in a transaction of its own."""
         with self.records.writing(namespace, "ada") as transaction:
             return transaction.insert(make_entry(content, at=self.clock(), **fields))
+
+    def delete(self, memory_id: int, namespace: str = NAMESPACE) -> None:
+        """Delete one memory in a transaction of its own."""
+        with self.records.writing(namespace, "ada") as transaction:
+            assert transaction.delete(memory_id)
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of `namespaces` at the clock's time."""

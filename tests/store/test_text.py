@@ -8,119 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from callers import ADA
-from entries import make_entry
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
-from recollect.domain.enums import Scope, Sensitivity
-from recollect.operations.query.parse import parse
-from recollect.policy.text.normalization import fold
+from recollect.domain.enums import Scope
 from recollect.ports.search import Term
 
 NASTY = [
     '"',
-    '""',
-    '"""',
-    "'",
-    "NOT",
     "NOT NOT",
     "a OR b",
-    "OR",
-    "AND",
-    "NEAR(",
     "NEAR(rope mast, 2)",
-    "NEAR/3",
-    "*",
     "rope*",
-    "col:",
     "content:rope",
     "ns : ns1",
-    "ns1",
-    "{title content}: rope",
-    "- content : rope",
-    "^",
-    "^rope",
     "((((",
-    "))))",
-    "(rope",
-    'rope"',
-    '"rope mast',
     'ro"pe',
-    "rope + mast",
-    "!!! ??? ...",
-    "-- ; /* */",
-    "%",
-    "_",
-    "\\",
-    "%%%___\\\\\\",
-    "[a-z]?*",
+    "%%%___\\\\",
     "a" * 300,
-    "a.b " * 400,
-    "\ufeff\u200b",
-    "🚢🏴‍☠️",
-    "İıŞß ﬁ \ufdfa",
-    "数据库 密钥",
-    "e\u0301" * 50,
-    "\x1b[0m\x07\x1f",
 ]
-TYPED = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
-PIECES = ["rope", "mast", "NOT", "OR", "AND", "NEAR", "ns1", *'"*:^(){}+-,/\\%_ ']
-SYNTAX = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
-OURS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def ask(parts: Any, typed: str) -> set[int]:
-    """Put the text to each way of searching, as it is and taken apart, and return all that was found."""
-    view = parts.view()
-    parsed = parse(typed)
-    terms = [*parsed.words, *(one.text for one in parsed.compounds)]
-    found = set(parts.text.search([Term(typed), Term(typed, 0.5)], view, 10))
-    found |= set(parts.text.search([Term(word) for word in terms], view, 10))
-    for piece in (typed, *terms):
-        found |= set(parts.text.substring(piece, view, 10))
-        parts.text.similar(piece, view, 3)
-    parts.text.frequencies([typed, *parsed.words], view)
-    return found
-
-
-@pytest.mark.parametrize("typed", NASTY)
-def test_nasty_text_is_only_text(parts: Any, typed: str) -> None:
-    """Operators, quotes, wildcards and columns are searched for as letters, and find the memory that holds them."""
-    holder = parts.add(f"rope {typed} mast")
-    other = parts.add("entirely different sentence")
-    assert other not in ask(parts, typed)
-    if len(typed.strip()) > 2 and typed.isprintable():
-        assert parts.text.substring(typed, parts.view(), 10) == [holder]
-    words = [Term(word) for word in parse(typed).words if word.strip("_")]
-    if words and typed.isascii():
-        assert holder in parts.text.search(words, parts.view(), 10)
-
-
-@OURS
-@given(typed=st.one_of(TYPED, SYNTAX))
-def test_any_text_can_be_searched_for(parts: Any, typed: str) -> None:
-    """No text at all makes a search fail, and none finds what holds none of its letters."""
-    if not parts.records.count(parts.view()):
-        parts.add("rope mast NOT near")
-    found = ask(parts, typed)
-    assert not found or set(typed.lower()) & set("rope mast NOT near".lower())
-
-
-@OURS
-@given(content=TYPED.filter(str.strip))
-def test_any_text_can_be_stored_and_taken_back(parts: Any, content: str) -> None:
-    """Whatever is stored and deleted again, the index agrees with the memories and the vocabulary is empty after."""
-    memory_id = parts.add(f"{content} end")
-    try:
-        for word in (one for one in parse(content).words if content.isascii() and one.strip("_")):
-            assert memory_id in parts.text.search([Term(word)], parts.view(), 100)
-        assert parts.checks().keys() == set()
-    finally:
-        parts.delete(memory_id)
-    assert parts.checks().keys() == set()
-    assert parts.rows("SELECT text FROM word") == []
 
 
 @pytest.mark.parametrize("typed", NASTY)
@@ -176,90 +82,6 @@ def test_the_doctor_sees_an_index_out_of_step(parts: Any, sabotage: str) -> None
     assert parts.checks().keys() & {"text index", "vocabulary", "database"}
 
 
-def test_tenants_never_meet(parts: Any) -> None:
-    """Another namespace's words are neither found nor counted nor suggested, whatever the query."""
-    theirs = parts.add("xylophone getUserName", "user:eve")
-    mine = parts.add("marimba", "user:ada")
-    view = parts.view("user:ada")
-    for typed in ("xylophone", "xylofone", "xylo", "ns2", "getuser", "username", '"ns2"', "ns : ns1"):
-        assert theirs not in parts.text.search([Term(typed)], view, 99)
-        assert theirs not in parts.text.substring(typed, view, 99)
-        assert parts.text.similar(typed, view, 99) == []
-        assert parts.text.frequencies([typed], view) == {}
-    assert parts.text.size(view) == 1
-    assert parts.text.search([Term("marimba")], view, 9).keys() == {mine}
-    assert parts.text.search([Term("marimba")], parts.view("user:nobody"), 9) == {}
-    assert parts.text.similar("marimbo", parts.view("user:nobody"), 9) == []
-
-
-def test_a_crowd_elsewhere_hides_nothing(parts: Any) -> None:
-    """However often others use a word, the caller's own memory with it is found, and its word suggested."""
-    with parts.records.writing("user:eve", "eve") as transaction:
-        for number in range(300):
-            transaction.insert(make_entry(f"lantern lanterns lanternfish lantern{number}", chunks=0))
-    mine = parts.add("one lantern", "user:ada")
-    view = parts.view("user:ada")
-    assert set(parts.text.search([Term("lantern")], view, 1)) == {mine}
-    assert parts.text.substring("lanter", view, 1) == [mine]
-    assert [term.text for term in parts.text.similar("lantren", view, 3)] == ["lantern"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("kuberntes", "kubernetes"),
-        ("kubernettes", "kubernetes"),
-        ("kuebrnetes", "kubernetes"),
-        ("kubernetas", "kubernetes"),
-        ("kubrenetse", "kubernetes"),
-        ("mats", "mast"),
-        ("databse", "database"),
-        ("getuser", "getusername"),
-        ("implicit", "implicitly"),
-        ("datenbank", "datenbänke"),
-    ],
-)
-def test_typos_are_understood(parts: Any, typed: str, meant: str) -> None:
-    """A missing, extra, wrong or swapped letter and a part of a name lead to the stored word."""
-    parts.add("We run kubernetes at the mast; the database getUserName is implicitly datenbänke")
-    fold = {"datenbänke": "datenbanke"}
-    assert parts.text.similar(typed, parts.view(), 3)[0].text == fold.get(meant, meant)
-
-
-def test_typos_stay_within_reason(parts: Any) -> None:
-    """A word that resembles nothing gets no guess, nor does one that is too short to tell."""
-    parts.add("kubernetes mast rope database")
-    for typed in ("zzzzzz", "rop", "ro", "", "mastodon", "ropewalking", "x" * 64):
-        assert parts.text.similar(typed, parts.view(), 3) == []
-
-
-@pytest.mark.parametrize("piece", ["UserNam", "get_config", "config.yaml", "src/app", "v2.1", "100%", "a_b", "C:\\dir"])
-def test_a_piece_of_an_identifier_is_found(parts: Any, piece: str) -> None:
-    """Any stretch of at least three characters finds exactly the memories in which it stands, wildcards as letters."""
-    holder = parts.add("getUserName get_config_value src/app/config.yaml v2.1 100% a_b C:\\dir")
-    parts.add("getUserMane getXconfig 1000 aXb C:dir config-yaml")
-    for written in (piece, piece.upper(), piece.lower()):
-        assert parts.text.substring(written, parts.view(), 9) == [holder]
-    assert parts.text.substring(piece[:2], parts.view(), 9) == []
-
-
-def test_a_piece_is_found_in_every_text(parts: Any) -> None:
-    """A substring is found in title, subtitle, content and labels, but not across two of them."""
-    memory_id = parts.add("contentword", title="titleword", subtitle="subtitleword", tags=("labelword",))
-    for piece in ("ontentwor", "itlewor", "ubtitlewor", "abelwor"):
-        assert parts.text.substring(piece, parts.view(), 9) == [memory_id]
-    assert parts.text.substring("wordcontent", parts.view(), 9) == []
-
-
-def test_hidden_memories_are_not_found(parts: Any) -> None:
-    """Expired and deleted memories are found by no search."""
-    parts.add("quokka one", expires_at=parts.clock())
-    late = parts.add("quokka two")
-    parts.by_hand(f"UPDATE memory SET deleted_at = created_at WHERE id = {late}")
-    assert parts.text.search([Term("quokka")], parts.view(), 9) == {}
-    assert parts.text.substring("uokk", parts.view(), 9) == []
-
-
 def traces(folder: Path, words: list[str]) -> set[tuple[str, str]]:
     """Return each file of the store that holds the bytes of a word, or of the word in capitals."""
     files = [path for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts]
@@ -297,25 +119,3 @@ def test_an_overwritten_text_is_not_found(app: App) -> None:
         recalled = recall(app, Query(query=typed, min_score=0.0), ADA)
         assert all("quok" not in hit.memory.content for hit in recalled.hits)
         assert "zyxquokka" not in " ".join(recalled.notes)
-
-
-def test_what_is_hidden_weighs_nothing(parts: Any) -> None:
-    """Neither other namespaces nor levels above the view's change a score, and repeating a word raises it."""
-    once = parts.add("the lantern swings over a quiet deck tonight", "user:ada")
-    twice = parts.add("a lantern beside the lantern on a quiet deck", "user:ada")
-    parts.add("nothing of the kind", "user:ada")
-    view = parts.view("user:ada").model_copy(update={"sensitivities": (Sensitivity.PUBLIC,)})
-    asked = [Term("lantern"), Term("quiet", 0.5)]
-    before = parts.text.search(asked, view, 9)
-    assert before[twice] > before[once]
-    parts.add("lantern lantern lantern", "user:eve")
-    parts.add("one quiet and secret lantern", "user:ada", sensitivity=Sensitivity.SECRET)
-    assert parts.text.search(asked, view, 9) == before
-    assert len(parts.text.search(asked, parts.view("user:ada"), 9)) == 3
-
-
-@pytest.mark.parametrize("word", ["technology", "possibly", "js", "x" * 64, "x" * 65, "größe", "данные"])
-def test_words_that_the_index_stems_in_its_own_way_are_found(parts: Any, word: str) -> None:
-    """A word is found however the index's stemmer treats it."""
-    holder = parts.add(f"about {word} alone")
-    assert set(parts.text.search([Term(fold(word))], parts.view(), 9)) == {holder}

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, text
 from sqlalchemy.dialects import postgresql
 
 from recollect.store.sql.dialect import Dialect
+from recollect.store.text import postgres_schema
 
 _STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
 _MOST_SKIPPED: Final = 100_000  # ids; a file whose numbers lie further apart gets new ones
@@ -34,6 +35,7 @@ class Postgres(Dialect):
         FOR EACH ROW EXECUTE FUNCTION journal_append_only()""",
         """CREATE TRIGGER journal_no_truncate BEFORE TRUNCATE ON journal
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
+        *postgres_schema.SCHEMA,
     )
 
     insert = staticmethod(postgresql.insert)
@@ -72,6 +74,10 @@ class Postgres(Dialect):
             drawn.discard(one or 0)
         fresh = iter(self._next_ids(connection, table, kept.count(None)))
         return [next(fresh) if one is None else one for one in kept]
+
+    def text_damage(self, connection: Connection) -> str:
+        """Return the name of a text index that does not agree with the memories, or an empty string."""
+        return "posting" if connection.exec_driver_sql(postgres_schema.DIFFERS).scalar() else ""
 
     def _next_ids(self, connection: Connection, table: Table, count: int) -> list[int]:
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())

@@ -11,10 +11,11 @@ from recollect.store.sql import tables
 from recollect.store.sql.database import Database
 
 BY_DIALECT = {
-    "table": ("memory_text", "memory_trigram", "word_trigram", "text_length", "text_size"),
-    "index": ("ix_memory_namespace_id_happened_at", "ix_label_kind_folded"),
+    "table": ("memory_text", "memory_trigram", "word_trigram", "text_length", "text_size", "posting"),
+    "column": ("text_vector", "text_length"),
+    "index": ("ix_memory_namespace_id_happened_at", "ix_label_kind_folded", "ix_memory_everything", "ix_word_text_"),
 }
-"""Tables of the text index (FTS5 with its shadows) and indexes on expressions, which Alembic cannot compare."""
+"""What the text indexes add to the tables, and indexes on expressions: Alembic cannot compare them."""
 
 
 def include_object(_: Any, name: str | None, kind: str, *_rest: Any) -> bool:

@@ -1,0 +1,167 @@
+"""The text index on PostgreSQL: words by their postings, pieces by trigrams where there are any, and words alike.
+
+What a user typed is always a value or a pattern whose signs are escaped. Every search stays inside the view's
+namespaces and levels, down to the counts that bm25 takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, TextClause, bindparam, delete, literal_column, select, text
+from sqlalchemy import table as named_table
+
+from recollect.domain.search import View
+from recollect.ports.search import Term
+from recollect.store.sql.tables import memory
+from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
+from recollect.store.text import spelling
+from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
+from recollect.store.text.postgres_schema import EVERYTHING, FILLED
+from recollect.store.text.vocabulary import SqlVocabulary
+
+_MOST: Final = 300
+_LAST: Final = "\U0010ffff"
+
+_SIZE = text(
+    """SELECT sum(memories) AS memories, sum(length) AS length FROM text_size
+    WHERE namespace_id = ANY(:here) AND sensitivity = ANY(:levels)"""
+)
+# The words of each term in their order; one word may stand at several places of a phrase.
+_CUT = text(
+    """SELECT asked.place, words.lexeme FROM unnest(CAST(:terms AS text[])) WITH ORDINALITY AS asked(term, place),
+    unnest(recollect_vector(asked.term)) AS words, unnest(words.positions) AS spot ORDER BY asked.place, spot"""
+)
+_WORDS = text(
+    """SELECT term, string_agg(times::text, ',') AS times,
+    string_agg((CAST(memory_id AS bigint) * :shift + least(length, :shift - 1))::text, ',') AS places FROM posting
+    WHERE namespace_id = ANY(:here) AND sensitivity = ANY(:levels) AND term = ANY(:terms) GROUP BY term"""
+).bindparams(bindparam("shift", LONGEST))
+_PHRASE = text(
+    """SELECT string_agg((CAST(id AS bigint) * :shift + least(text_length, :shift - 1))::text, ',') FROM memory
+    WHERE text_vector @@ phraseto_tsquery('recollect', recollect_words(:phrase)) AND id IN (
+        SELECT memory_id FROM posting WHERE namespace_id = ANY(:here) AND sensitivity = ANY(:levels)
+        AND term = ANY(:words) GROUP BY memory_id HAVING count(*) = cardinality(:words))"""
+).bindparams(bindparam("shift", LONGEST))
+_HELD = (
+    select(memory.c.id)
+    .where(literal_column(f"({EVERYTHING})").ilike(bindparam("like"), escape="\\"))
+    .where(memory.c.namespace_id == text("ANY(:here)"))
+    .limit(bindparam("limit"))
+)
+_SPELT = text(
+    """SELECT text, sum(uses) AS uses FROM word
+    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND text = ANY(:spellings) GROUP BY text"""
+)
+_STARTING = text(
+    """SELECT word.text, sum(word.uses) AS uses FROM unnest(CAST(:heads AS text[])) AS head(start)
+    CROSS JOIN LATERAL (SELECT text, uses FROM word
+        WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels)
+        AND text ~>~ head.start AND text ~<~ (head.start || :last)
+        AND length(text) BETWEEN :shortest AND :longest) AS word
+    GROUP BY word.text ORDER BY length(word.text), word.text LIMIT :most"""
+).bindparams(bindparam("last", _LAST), bindparam("most", _MOST))
+_HOLDING = text(
+    """SELECT text, sum(uses) AS uses FROM word
+    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND text LIKE :like ESCAPE '\\'
+    AND length(text) BETWEEN :shortest AND :longest GROUP BY text ORDER BY length(text), text LIMIT :most"""
+).bindparams(bindparam("most", _MOST))
+
+
+class PostgresText(SqlVocabulary):
+    """The `Text` port over PostgreSQL."""
+
+    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
+        with self._database.reading() as connection:
+            values = values_of(connection, view)
+            here = {"here": list(values["here"]), "levels": values["levels"]}
+            size = connection.execute(_SIZE, here).one()
+            if not size.memories:
+                return {}
+            held = _holders(connection, terms, here)
+            ranked = bm25(held, int(size.memories), float(size.length) / float(size.memories))
+            return best_visible(connection, view, ranked, limit)
+
+    def substring(self, piece: str, view: View, limit: int) -> list[int]:
+        """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
+        if len(piece) < 3:
+            return []
+        with self._database.reading() as connection:
+            return list(run_visible(connection, _HELD, view, like=_pattern(piece), limit=limit).scalars())
+
+    def similar(self, word: str, view: View, limit: int) -> list[Term]:
+        """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
+        with self._database.reading() as connection:
+            ids = list(namespace_ids(connection, view.namespaces).values())
+            stored = _StoredWords(connection, ids, [str(level) for level in view.sensitivities])
+            return spelling.similar(stored, word, limit) if ids and stored.levels else []
+
+    def purge_deleted(self) -> None:
+        """Do nothing: what is deleted is in no index, and its rows go when PostgreSQL vacuums."""
+
+    def _rebuild_index(self, connection: Connection) -> None:
+        for name in ("posting", "text_size"):
+            connection.execute(delete(named_table(name)))
+        for statement in FILLED:
+            connection.execute(text(statement))
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredWords:
+    """The `StoredWords` of some namespaces and levels."""
+
+    connection: Connection
+    numbers: list[int]
+    levels: list[str]
+
+    def among(self, spellings: Iterable[str]) -> dict[str, int]:
+        """Find the stored words that are one of these."""
+        return self._found(_SPELT, spellings=list(spellings))
+
+    def starting(self, heads: Iterable[str], shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that begin with one of `heads` and go on, the shortest first."""
+        return self._found(_STARTING, heads=list(heads), shortest=shortest, longest=longest)
+
+    def containing(self, piece: str, shortest: int, longest: int) -> dict[str, int]:
+        """Find stored words that `piece` stands in, the shortest first."""
+        return self._found(_HOLDING, like=_pattern(piece), shortest=shortest, longest=longest)
+
+    def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
+        rows = self.connection.execute(query, values | {"numbers": self.numbers, "levels": self.levels})
+        return {row.text: int(row.uses) for row in rows}
+
+
+def _holders(connection: Connection, terms: Sequence[Term], here: dict[str, Any]) -> list[Holders]:
+    """Return what holds each distinct term. A term of several words is a phrase, and counts once a memory."""
+    weights: dict[tuple[str, ...], float] = {}
+    typed: dict[tuple[str, ...], str] = {}
+    for term, words in _cut(connection, terms):
+        weights[words] = max(weights.get(words, 0.0), term.weight)
+        typed.setdefault(words, term.text)
+    single = [words[0] for words in weights if len(words) == 1]
+    found = [
+        Holders(weights[row.term,], numbers(row.places), numbers(row.times))
+        for row in connection.execute(_WORDS, here | {"terms": single})
+    ]
+    for words in (one for one in weights if len(one) > 1):
+        asked = here | {"phrase": typed[words], "words": list(dict.fromkeys(words))}
+        places = numbers(connection.execute(_PHRASE, asked).scalar())
+        found.append(Holders(weights[words], places, places * 0 + 1))
+    return found
+
+
+def _cut(connection: Connection, terms: Sequence[Term]) -> list[tuple[Term, tuple[str, ...]]]:
+    """Return each term with its words as the index holds them; one without words is left out."""
+    words: dict[int, list[str]] = {}
+    for place, lexeme in connection.execute(_CUT, {"terms": [term.text for term in terms]}):
+        words.setdefault(place, []).append(lexeme)
+    return [(term, tuple(words[place])) for place, term in enumerate(terms, 1) if place in words]
+
+
+def _pattern(piece: str) -> str:
+    """Return a pattern for what holds `piece`, in which no sign means anything else."""
+    return "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"
