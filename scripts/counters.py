@@ -78,8 +78,8 @@ def retired(source: Source) -> Found:
 def habits(source: Source, ports: set[str]) -> Found:
     for node, *_ in walk(source.tree):
         names = {getattr(node, "attr", "")} | {getattr(name, "name", "") for name in getattr(node, "names", ())}
-        if names & {"environ", "environb", "getenv", "getenvb"} and source.path != PACKAGE + "environment.py":
-            yield source.path, node.lineno, "only environment.py reads the environment."
+        if names & {"environ", "environb", "getenv", "getenvb"} and source.path != PACKAGE + "process.py":
+            yield source.path, node.lineno, "only process.py reads the environment."
         if called(node) == "hasattr":
             yield source.path, node.lineno, "hasattr asks what a port should promise."
         if called(node) == "isinstance" and (asked := mentioned(*node.args[1:]) & ports):

@@ -6,8 +6,8 @@ Everything here is loaded on first use, so that `import recollect` costs nothing
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
 if TYPE_CHECKING:
     from recollect.domain.enums import Scope as Scope
     from recollect.domain.requests import ByConcept as ByConcept

@@ -137,6 +137,12 @@ def variable(name: str) -> str:
     return f"{PREFIX}{name.upper()}"
 
 
+def variables_of(settings: Settings) -> dict[str, str]:
+    """Return the variables that make the settings which were given, but for the project, which each folder has."""
+    given = sorted(settings.model_fields_set - {"project"})
+    return {variable(name): _text(getattr(settings, name)) for name in given}
+
+
 def unknown_variables() -> list[str]:
     """Return the names in the environment that look like settings of ours and are none."""
     known = {variable(name) for name in Settings.model_fields}
@@ -147,6 +153,10 @@ def others_folder(name: str) -> Path | None:
     """Return the folder that another program's variable names, None where it names none."""
     text = named(name).strip()
     return Path(text) if Path(text).is_absolute() else None
+
+
+def _text(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}

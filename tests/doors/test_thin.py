@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from command_line import Ended
 from recollect import App, Settings
-from recollect.doors import cli, entry, operations
+from recollect.doors import cli, dispatch, entry, operations
 from recollect.doors.daemon import commands
 from recollect.errors import StoreUnusable
 
@@ -47,15 +47,15 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands that are handed to the daemon are those that only run operations; some of them start it."""
     operations_of = {"forget", "remember", "rescan", "show"} | set(cli.COMMANDS)
-    assert operations_of == entry.IN_DAEMON
-    assert set(get_command(cli.cli).commands) >= entry.IN_DAEMON  # type: ignore[attr-defined]
+    assert operations_of == dispatch.IN_DAEMON
+    assert set(get_command(cli.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
     started = {name for name, (operation, _) in cli.COMMANDS.items() if operation in cli._NEED_MODEL}
-    assert started | {"remember"} == entry.NEED_MODEL
+    assert started | {"remember"} == dispatch.NEED_MODEL
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:
     """The text printed at once is up to date; `recollect --in-process --help` with 80 columns makes it."""
-    assert typed("--help", COLUMNS="80").out == entry.HELP.read_text(encoding="utf-8")
+    assert typed("--help", COLUMNS="80").out == dispatch.HELP.read_text(encoding="utf-8")
 
 
 def test_commands_print_what_they_print_alone(
@@ -151,7 +151,7 @@ def test_only_what_only_runs_operations_is_handed_on(
     thin = type("Thin", (), {"run": staticmethod(lambda *_, **__: asked.append("daemon") or 5)})
     whole = type("Whole", (), {"main": staticmethod(lambda: asked.append("here") or 6)})
     modules = {"recollect.doors.thin": thin, "recollect.doors.cli": whole}
-    monkeypatch.setattr(entry, "import_module", modules.__getitem__)
+    monkeypatch.setattr(dispatch, "import_module", modules.__getitem__)
     monkeypatch.delenv("RECOLLECT_DAEMON", raising=False)
     monkeypatch.setattr(entry, "argv", ["recollect", *words])
     with pytest.raises(SystemExit) as ended:

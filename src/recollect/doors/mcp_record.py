@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.doors.daemon.runtime import read_private
+from recollect.doors.daemon.private_file import read_private
 
 PATTERN: Final = "mcp-*.json"
 HANDSHAKE: Final = "handshake"
@@ -30,7 +30,7 @@ def file_in(home: Path) -> Path:
 def read(file: Path) -> dict[str, Any]:
     """Return what was written down; nothing where the file is absent, damaged, or may be another user's."""
     try:
-        found = json.loads(read_private(file) or b"{}")
+        found = json.loads(read_private(str(file)) or b"{}")
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -209,6 +209,7 @@ def status(body: dict[str, Any]) -> None:
             "memory": f"{body['memory_bytes'] / 1e6:.0f} MB",
             "model": body["model"],
             "vector index": body["vector_index"],
+            "hooks": f"{body.get('events_waiting', 0)} events wait, {body.get('events_lost', 0)} were lost",
             "requests": f"{body['requests']}, the last one {body['idle_seconds']:.0f} s ago",
         }
     )

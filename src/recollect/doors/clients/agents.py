@@ -26,10 +26,22 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class HookForm:
+    """How an agent's hooks are written: `timeout` is in the agent's own unit, `version` 0 where the file has none."""
+
+    events: tuple[str, ...]
+    timeout: int
+    grouped: bool = True
+    version: int = 0
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """The files of an agent at one level, as `agents.toml` writes paths."""
 
     config: str
+    hooks: str = ""
     instructions: tuple[str, ...] = ()
     new: str = ""
     head: str = ""
@@ -47,6 +59,7 @@ class Agent:
     servers: tuple[str, ...]
     places: dict[Level, Place]
     programs: tuple[str, ...]
+    hooks: HookForm | None = None
     format: str = "json"
     entry: dict[str, Any] = field(default_factory=dict)
     folder: str = ""
@@ -54,6 +67,11 @@ class Agent:
     def config(self, level: Level, root: Path) -> Path:
         """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
         return self._path(self.places[level].config, root)
+
+    def hook_file(self, level: Level, root: Path) -> Path | None:
+        """Return the file in which the agent's hooks stand; None where it has no hooks."""
+        file = self.places[level].hooks
+        return self._path(file, root) if file and self.hooks else None
 
     def instructions(self, level: Level, root: Path) -> Path | None:
         """Return the instruction file that the agent reads, or would read; None where it reads no file."""
@@ -97,10 +115,14 @@ def agent_named(name: str) -> Agent:
 def _agent(name: str, found: dict[str, Any]) -> Agent:
     folders = found.pop("folder", {})
     places = {level: _place(found.pop(level)) for level in Level}
+    hooks = HookForm(**_frozen(found.pop("hooks"))) if "hooks" in found else None
     lists: dict[str, Any] = {one: tuple(found.pop(one)) for one in ("servers", "programs")}
-    return Agent(name=name, places=places, folder=folders.get(sys.platform, folders.get("linux", "")), **lists, **found)
+    return Agent(name=name, places=places, hooks=hooks, folder=folders.get(sys.platform, folders.get("linux", "")), **lists, **found)
 
 
 def _place(found: dict[str, Any]) -> Place:
-    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
-    return Place(**fields)
+    return Place(**_frozen(found))
+
+
+def _frozen(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}

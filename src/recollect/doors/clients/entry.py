@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.errors import InvalidInput
-from recollect.settings import Settings, variable
+from recollect.settings import Settings, variables_of
 
 NAME: Final = "recollect"
 _ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
@@ -32,8 +32,7 @@ def new_entry(settings: Settings, extra: Mapping[str, Any]) -> Entry:
 
     A client that is started from a desktop knows nothing of the shell's variables, so they stand in the entry.
     """
-    given = sorted(settings.model_fields_set - {"project"})
-    variables = {variable(name): _text(getattr(settings, name)) for name in given}
+    variables = variables_of(settings)
     entry = {**extra, "command": str(this_program()), "args": ["mcp"]}
     return entry | {"env": variables} if variables else entry
 
@@ -72,7 +71,3 @@ def name_in(servers: object) -> str:
     found = servers if isinstance(servers, dict) else {}
     ours = (name for name, one in found.items() if isinstance(one, dict) and Path(command_of(one)).stem == NAME)
     return NAME if NAME in found else next(ours, NAME)
-
-
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)

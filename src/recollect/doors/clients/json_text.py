@@ -1,4 +1,4 @@
-"""Edits one entry in JSON with comments, and leaves every other character of the text as it is.
+"""Edits one entry, or one element of a list, in JSON with comments, and leaves every other character of the text as it is.
 
 Comments and trailing commas become spaces in a copy of the same length. The standard library reads that copy and tells
 where each value begins and ends.
@@ -16,6 +16,12 @@ _LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _SINGLE: Final = re.compile(r'\[\n\s*("(?:\\.|[^"\\])*")\n\s*\]')  # a list of one text fits its line
 _INDENT: Final = re.compile(r"\n([ \t]+)\S")
+
+
+class _Element(NamedTuple):
+    start: int
+    end: int
+    comma: int | None
 
 
 class _Member(NamedTuple):
@@ -78,6 +84,75 @@ def drop(text: str, path: Sequence[str], name: str) -> str:
     while cut and len(_members(plain, starts[cut])) == 1 and _only(text, plain, starts[cut]):
         cut -= 1
     return _without(text, plain, starts[cut], names[cut])
+
+
+def append(text: str, path: Sequence[str], name: str, value: object) -> str:
+    """Return the text with `value` as the last of the list `name` in the object at `path`, made where it is not there.
+
+    Raises `ValueError` where the text cannot be read or something else stands in the way.
+    """
+    found = _elements(text, path, name)
+    if not found:
+        return put(text, path, name, [value])
+    last, unit, newline = found[-1], _unit(text), _newline(text)
+    at = last.end if last.comma is None else last.comma + 1
+    comma = "," if last.comma is None else ""
+    begin = text.rfind("\n", 0, last.start) + 1
+    if text[begin : last.start].strip():  # the list stands on one line
+        return f"{text[:at]}{comma} {json.dumps(value, ensure_ascii=False)}{text[at:]}"
+    item = text[begin : last.start] + _render(value, unit, len(path) + 2, newline)
+    return f"{text[:at]}{comma}{newline}{item}{text[at:]}"
+
+
+def replace_element(text: str, path: Sequence[str], name: str, index: int, value: object) -> str:
+    """Return the text with `value` in the place of an element of a list; raise `ValueError` where there is no list."""
+    one = _existing(text, path, name)[index]
+    return text[: one.start] + _render(value, _unit(text), len(path) + 2, _newline(text)) + text[one.end :]
+
+
+def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
+    """Return the text without an element of a list, and without the list where it held nothing else.
+
+    Raises `ValueError` where there is no list.
+    """
+    found = _existing(text, path, name)
+    if len(found) == 1:
+        return drop(text, path, name)
+    one = found[index]
+    begin, stop = _whole_lines(text, one.start, one.end if one.comma is None else one.comma + 1)
+    if one.comma is None:  # the comma before it would be left over
+        comma = found[index - 1].comma or 0
+        return text[:comma] + text[comma + 1 : begin] + text[stop:]
+    return text[:begin] + text[stop:]
+
+
+def _existing(text: str, path: Sequence[str], name: str) -> list[_Element]:
+    if not (found := _elements(text, path, name)):
+        raise ValueError(f"there is no `{name}`")
+    return found
+
+
+def _elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
+    """Return the elements of a list, none where it is empty or not there; raise `ValueError` for something else."""
+    parse(text)
+    plain, bare = _plain(text), _without_comments(text)
+    if not plain.strip():
+        return []
+    start = plain.index("{")
+    for key in (*path, name):
+        member = _named(plain, start, key) if plain[start] == "{" else None
+        if member is None:
+            return []
+        start = member.value
+    if plain[start] != "[":
+        raise ValueError(f"`{name}` is no list")
+    decoder, found, at = json.JSONDecoder(), list[_Element](), _skip(plain, start + 1)
+    while plain[at] != "]":
+        _, end = decoder.raw_decode(plain, at)
+        comma = after if bare[after := _skip(bare, end)] == "," else None
+        found.append(_Element(at, end, comma))
+        at = _skip(plain, end if comma is None else comma + 1)
+    return found
 
 
 def _only(text: str, plain: str, start: int) -> bool:

@@ -69,6 +69,7 @@ def serve(
         ready()
         anyio.run(_serve, server, listeners, daemon, settings)
         _unpublish(settings.folder, published)
+        daemon.finish()
         timer = threading.Timer(_CLOSE_TIMEOUT, _force_exit)
         timer.daemon = True
         timer.start()

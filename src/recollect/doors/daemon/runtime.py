@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.doors.daemon.private_file import read_private
 from recollect.errors import DaemonUnreachable
 
 NAME = "daemon.json"
@@ -50,7 +50,7 @@ def read(folder: Path) -> Runtime | None:
     """Return the runtime file's content if valid; raise `DaemonUnreachable` when other users could read its token."""
     path = folder / NAME
     try:
-        content = read_private(path)
+        content = read_private(str(path))
     except PermissionError as error:
         if error.errno is not None:
             raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
@@ -61,18 +61,6 @@ def read(folder: Path) -> Runtime | None:
     except OSError as error:
         raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
     return None if content is None else _parsed(content)
-
-
-def read_private(path: Path) -> bytes | None:
-    """Return a file's content, None without one; raise a bare `PermissionError` where other users may touch it."""
-    try:
-        with path.open("rb") as file:
-            about, content = os.fstat(file.fileno()), file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if os.name == "posix" and (about.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or about.st_uid != os.getuid()):
-        raise PermissionError
-    return content
 
 
 def write_private(path: Path, text: str) -> None:

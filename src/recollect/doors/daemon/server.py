@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,8 +22,9 @@ from starlette.types import ASGIApp
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon import commands, mcp_messages
+from recollect.doors.daemon import commands, hook_events, mcp_messages
 from recollect.doors.daemon.auth import Activity, TokenAuth, error_response, to_recollect_error
+from recollect.doors.daemon.hook_queue import HookQueue
 from recollect.doors.daemon.mcp_http import McpOverHttp
 from recollect.doors.daemon.mcp_messages import McpMessages
 from recollect.doors.daemon.reindex_job import ReindexJob
@@ -33,9 +35,12 @@ from recollect.errors import InvalidInput, ModelMismatch, RecollectError
 from recollect.ports.app import App
 from recollect.settings import Settings
 
+log = logging.getLogger(__name__)
+
 _WORKERS = 64
+_FINISH = 30.0  # seconds for the events that wait when the daemon stops
 _AT_ONCE = ("ping", "status", "stop", "progress")
-_IN_THREAD = ("tool", "operation", "command", "reindex")
+_IN_THREAD = ("tool", "operation", "command", "hook", "reindex")
 
 
 class Daemon:
@@ -50,6 +55,7 @@ class Daemon:
         self._mcp = McpOverHttp(app)
         self._messages = McpMessages(self._call_tool)
         self._reindex_job = ReindexJob(app, self._end)
+        self._hooks = HookQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def application(self) -> ASGIApp:
@@ -87,13 +93,20 @@ class Daemon:
 
     def command(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run the command line of a client that imports nothing, and return what it prints."""
-        request_id = str(body["request_id"])
+        return commands.run(body, self._serving(str(body["request_id"])))
+
+    def hook(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Answer a prompt of a coding agent's session; take its other events to work them off later."""
+        return hook_events.take(body, self._serving(""), self._app.clock().isoformat(), self._hooks)
+
+    def _serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
+        """Return what makes, of a client's settings, what runs operations for that client."""
 
         def serving(settings: Settings) -> Callable[..., Any]:
             app = self._app_for({"model": settings.model, "on_secret": settings.on_secret})
             return lambda name, **fields: perform(app, name, fields, settings.caller, request_id)
 
-        return commands.run(body, serving)
+        return serving
 
     def reindex(self, body: dict[str, Any]) -> dict[str, Any]:
         """Start to update the indexes or to move the store to another model; answer once the model is loaded."""
@@ -114,6 +127,8 @@ class Daemon:
             "idle_seconds": round(self.activity.idle_before, 1),
             "model": "ready" if self._app.embedder.ready else self._app.embedder.failure or "loading",
             "vector_index": self._app.vectors.state,
+            "events_waiting": self._hooks.waiting,
+            "events_lost": self._hooks.lost,
         }
 
     def stop(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -124,8 +139,13 @@ class Daemon:
 
     @property
     def idle_seconds(self) -> float:
-        """Return the seconds without a request or a running reindex."""
-        return 0.0 if self._reindex_job.running else self.activity.idle_seconds
+        """Return the seconds without a request, an event that waits, or a running reindex."""
+        return 0.0 if self._reindex_job.running or self._hooks.waiting else self.activity.idle_seconds
+
+    def finish(self) -> None:
+        """Work off the events that were taken."""
+        if not self._hooks.finish(_FINISH):
+            log.warning("%d events of sessions were lost, as the daemon had to end", self._hooks.waiting)
 
     def close(self) -> None:
         """Stop the reindex, if one is running."""

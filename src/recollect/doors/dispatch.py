@@ -1,0 +1,81 @@
+"""Where a command runs: here with the standard library what needs no more, else in the daemon or the command line.
+
+Of what the daemon does anyway, it runs the command too, and this process only prints: importing the command line would
+take several times as long as the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from sys import stdout
+from typing import Final, NamedTuple
+
+from recollect import __version__, environment
+
+_WITH_VALUE: Final = ("home", "user", "team", "project")
+HELP: Final = Path(__file__).with_name("help.txt")
+"""What `recollect --in-process --help` prints into a pipe; a test holds it to that."""
+NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
+"""The commands for which the daemon is started, which keeps the model loaded."""
+IN_DAEMON: Final = NEED_MODEL | frozenset(
+    ("by-concept", "by-file", "fact", "facts", "forget", "list", "purge", "rescan", "show", "stats", "timeline")
+)
+"""The commands that only run operations: a daemon that is running runs them."""
+
+
+class _Typed(NamedTuple):
+    """A command line: the settings before the command, the command, and the words after it."""
+
+    given: dict[str, str]
+    command: str
+    rest: list[str]
+
+
+def run(words: list[str]) -> int | None:
+    """Run what was typed, here or in the daemon, and return its exit code."""
+    if words == ["--version"]:
+        stdout.write(f"recollect {__version__}\n")
+        return 0
+    if words == ["--help"]:
+        stdout.write(HELP.read_text(encoding="utf-8"))
+        return 0
+    typed = _split(words)
+    code: int | None = None
+    if typed is not None and typed.command == "hook" and "--help" not in typed.rest:
+        import_module("recollect.doors.hook").main(typed.rest, typed.given)
+    if typed is not None and environment.daemon_wanted():
+        home = environment.home(typed.given.get("home", ""))
+        if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
+            import_module("recollect.doors.pipe").serve(typed.given, home, sets)
+            return 0
+        if typed.command in IN_DAEMON and "--help" not in typed.rest:
+            thin = import_module("recollect.doors.thin")
+            code = thin.run(words, typed.given, home, start=typed.command in NEED_MODEL)
+    return import_module("recollect.doors.cli").main() if code is None else code
+
+
+def _split(words: Sequence[str]) -> _Typed | None:
+    """Take the settings that stand before a command; None where anything else does."""
+    given: dict[str, str] = {}
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        name, equals, value = rest.pop(0).removeprefix("--").partition("=")
+        if name not in _WITH_VALUE or not (equals or rest):
+            return None
+        given[name] = value if equals else rest.pop(0)
+    return _Typed(given, rest[0], rest[1:]) if rest else None
+
+
+def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the toolsets that the words after `mcp` ask for; None where they say anything else."""
+    names, rest = [], list(words)
+    while rest:
+        option, equals, value = rest.pop(0).partition("=")
+        if option != "--toolset" or not (equals or rest):
+            return None
+        names.append(value if equals else rest.pop(0))
+    known = import_module("recollect.doors.toolset_names")
+    wanted = tuple(dict.fromkeys(names)) or known.DEFAULT
+    return wanted if set(wanted) <= set(known.SETS) else None

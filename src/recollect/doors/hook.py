@@ -1,0 +1,254 @@
+"""`recollect hook EVENT`: hands an event of a coding agent's session to the daemon, and a prompt's memories back.
+
+The agent waits for it, so it imports little, takes about a second at most, and ends well whatever happens: a hook that
+fails may stop the agent's work. It says nothing rather than something wrong, sends nothing anywhere but to the daemon,
+and writes nothing to disk.
+"""
+
+from __future__ import annotations
+
+import _socket  # `socket` takes longer to import than all that follows
+import json
+import os
+import signal
+import sys
+import time
+from importlib import import_module
+
+from recollect import process
+from recollect.doors import hook_contracts, hook_texts
+from recollect.doors.daemon.private_file import read_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
+
+PATH = "/hook"
+"""Where the daemon takes events."""
+LIMIT = 1.0
+"""Seconds from the start until nobody waits for the daemon any more."""
+_END = 1.3  # seconds until the process ends whatever it does
+_LARGEST = 2**25  # bytes of a payload; one that is larger is read to its end and dropped
+_LARGEST_ANSWER = 2**22  # bytes
+_PAUSE = 0.05
+_PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
+"""Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
+_TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
+_RUNTIME, _LOCK, _OWNER = "daemon.json", "owner.lock", "owner.json"
+_OWN_TOOL = "recollect"
+
+
+class Absent(Exception):
+    """No daemon that could take the event is running."""
+
+
+def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
+    """Read the agent's payload on standard input, pass it on, write the answer, and end the process with 0."""
+    try:
+        deadline = time.monotonic() + LIMIT
+        if os.name == "posix":
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+            signal.setitimer(signal.ITIMER_REAL, _END)
+            said = answer(words, _read(), given, deadline)
+            if said:
+                _write(said.encode())
+    except BaseException:  # noqa: BLE001, S110 - whatever goes wrong, the agent's work goes on
+        pass
+    os._exit(0)  # not even taking the interpreter down may fail, or take time
+
+
+def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
+    """Return what the agent is told, empty where nothing is; `given` are settings that stood before the command."""
+    event, agent = _asked(words)
+    told = process.variables()
+    said = json.loads(payload) if payload else None
+    if not isinstance(said, dict) or not process.daemon_wanted(told):
+        return ""
+    heard = hook_contracts.understood(event, agent, said)
+    fields = _fields(heard) if heard else None
+    if heard is None or fields is None:
+        return ""
+    body = {
+        "event": heard.event,
+        "fields": fields | {"agent": heard.agent},
+        "given": dict(given),
+        "variables": told,
+        "folder": _folder(said),
+        "user": process.user(),
+    }
+    found = _tell(process.home(given.get("home", ""), told), body, given, deadline)
+    text = found.get("text")
+    reply = hook_contracts.injection(heard, text) if isinstance(text, str) else None
+    return json.dumps(reply) if reply else ""
+
+
+def _asked(words: Sequence[str]) -> tuple[str, str]:
+    """Return the event and the agent that the command names."""
+    event, agent, rest = "", "", list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--agent" and rest:
+            agent = rest.pop(0)
+        elif word.startswith("--agent="):
+            agent = word.removeprefix("--agent=")
+        elif not word.startswith("-"):
+            event = event or word
+    return event, agent
+
+
+def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
+    """Return the fields of our event, cut and cleaned; None for an event without its session or what it is about."""
+    found = heard.fields
+    if not isinstance(found["session_id"], str) or not found["session_id"].strip():
+        return None
+    fields: dict[str, Any] = {"session_id": hook_texts.cut(found["session_id"], 200)}
+    for name in ("source", "reason"):
+        if isinstance(found.get(name), str):
+            fields[name] = hook_texts.cut(found[name], 60)
+    if heard.event == hook_contracts.PROMPT:
+        prompt = found["prompt"]
+        return fields | {"prompt": hook_texts.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
+    if heard.event == hook_contracts.TOOL:
+        tool = found.get("tool")
+        if not isinstance(tool, str) or not tool.strip() or _OWN_TOOL in tool:  # what was recalled is known already
+            return None
+        fields["tool"] = hook_texts.cut(tool, 100)
+        fields["input"] = hook_texts.arguments(found.get("input"))
+        fields["output"] = hook_texts.cut(hook_texts.text_of(found.get("output")))
+        fields["failed"] = found.get("failed") is True
+        return fields if fields["output"] or fields["input"] else None
+    return fields
+
+
+def _folder(payload: Mapping[str, Any]) -> str:
+    """Return the session's folder, else that of this process."""
+    folder = hook_contracts.folder_of(payload)
+    if folder.startswith("/"):
+        return hook_texts.cut(folder, 2_000)
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib takes long to import
+    except OSError:  # it is gone
+        return "/"
+
+
+def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
+    """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one."""
+    content, started = json.dumps(body).encode(), False
+    while time.monotonic() < deadline:
+        try:
+            return _posted(_address(home), content, deadline)
+        except Absent:
+            if not started:
+                _start(given)
+                started = True
+                deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
+        time.sleep(_PAUSE)
+    return {}
+
+
+def _address(home: str) -> dict[str, Any]:
+    """Return what the runtime file says; raise `Absent` where none is that may be trusted."""
+    try:
+        content = read_private(f"{home}/{_RUNTIME}")
+        found = json.loads(content) if content else None
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("token"), str):
+        raise Absent
+    if not (isinstance(found.get("socket"), str) and found["socket"]) and not _owns(home, found.get("pid")):
+        raise Absent
+    return found
+
+
+def _owns(home: str, pid: object) -> bool:
+    """Say whether a process owns the store; without, another program may have its port by now."""
+    try:
+        handle = os.open(f"{home}/{_LOCK}", os.O_RDWR)
+        try:
+            fcntl = import_module("fcntl")
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return isinstance(pid, int) and json.loads(read_private(f"{home}/{_OWNER}") or b"{}").get("pid") == pid
+        finally:
+            os.close(handle)
+    except (OSError, ValueError, AttributeError):
+        pass
+    return False
+
+
+def _posted(found: dict[str, Any], content: bytes, deadline: float) -> dict[str, Any]:
+    """Send one request and return its answer; raise `Absent` where nobody takes it, else whatever goes wrong."""
+    unix = bool(found["socket"])
+    link = _socket.socket(_socket.AF_UNIX if unix else _socket.AF_INET, _socket.SOCK_STREAM)
+    try:
+        link.settimeout(_left(deadline))
+        try:
+            link.connect(found["socket"] if unix else ("127.0.0.1", found["port"]))
+        except (ConnectionRefusedError, FileNotFoundError):
+            raise Absent from None
+        head = (
+            f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+        )
+        link.sendall(head.encode("latin-1") + content)
+        return _parsed(_received(link, deadline))
+    finally:
+        link.close()
+
+
+def _received(link: _socket.socket, deadline: float) -> bytes:
+    """Return all that comes until the connection ends."""
+    parts, size = [], 0
+    while size < _LARGEST_ANSWER:
+        link.settimeout(_left(deadline))
+        part = link.recv(65_536)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _parsed(response: bytes) -> dict[str, Any]:
+    """Return the object in a response; raise `Absent` for one of a daemon that cannot take events."""
+    head, _, content = response.partition(b"\r\n\r\n")
+    status = int(head.split(b" ", 2)[1])
+    if status in _TOO_OLD:
+        raise Absent
+    found = json.loads(content) if status == 200 else None
+    return found if isinstance(found, dict) else {}
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _start(given: Mapping[str, str]) -> None:
+    """Start the daemon by a process of its own, which outlives this one."""
+    subprocess = import_module("subprocess")
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "recollect.doors.daemon.prepare", json.dumps(dict(given))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _read() -> bytes | None:
+    """Read standard input to its end; return None where it is larger than any payload."""
+    parts, size = [], 0
+    while part := os.read(0, 2**20):
+        size += len(part)
+        if size <= _LARGEST:
+            parts.append(part)
+    return b"".join(parts) if size <= _LARGEST else None
+
+
+def _write(content: bytes) -> None:
+    while content:
+        content = content[os.write(1, content) :]

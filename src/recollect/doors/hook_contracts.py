@@ -1,0 +1,220 @@
+"""What each coding agent's hooks say, as one table: its events, the fields of ours they fill, and how it is answered.
+
+By the agents' published references: Claude Code (code.claude.com/docs/en/hooks), Codex (developers.openai.com/codex/hooks
+and the JSON schemas in its repository), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference).
+Imports nothing, as each hook waits for it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    Keys = tuple[str, ...]
+
+START, PROMPT, TOOL, CHECKPOINT, END = (
+    "session:start",
+    "prompt:submit",
+    "tool:post",
+    "session:checkpoint",
+    "session:end",
+)
+OURS = (START, PROMPT, TOOL, CHECKPOINT, END)
+"""Our events, which all others become."""
+DEFAULT = "claude-code"
+"""Whose contract holds where nothing tells: others have taken over its form."""
+
+
+class Rule:
+    """How one event of an agent becomes one of ours.
+
+    `fields` names, for each field of ours, the keys of the agent's payload, the first that is there counting; `fixed`
+    holds fields that are the same each time, and `within` the fields that stand together in one of ours.
+    """
+
+    __slots__ = ("event", "fields", "fixed", "within")
+
+    def __init__(
+        self,
+        event: str,
+        fields: Mapping[str, Keys] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        within: Mapping[str, Keys] | None = None,
+    ) -> None:
+        self.event = event
+        self.fields = fields or {}
+        self.fixed = fixed or {}
+        self.within = within or {}
+
+
+class Contract:
+    """An agent's events; what tells its payloads from those of others; its names of tools; where it takes context.
+
+    `injects` is the event whose answer may add context to a prompt, empty where the reference knows none.
+    """
+
+    __slots__ = ("injects", "mark", "rules", "tools")
+
+    def __init__(self, rules: Mapping[str, Rule], mark: str = "", tools: Mapping[str, str] | None = None) -> None:
+        self.rules = rules
+        self.mark = mark
+        self.tools = tools or {}
+        self.injects = ""
+
+    def injecting(self, event: str) -> Contract:
+        """Name the event whose answer adds context to the prompt."""
+        self.injects = event
+        return self
+
+    def event_for(self, ours: str) -> str:
+        """Return the agent's first event that becomes one of ours, an empty text where it has none."""
+        return next((name for name, rule in self.rules.items() if rule.event == ours), "")
+
+
+SESSION = ("session_id", "conversation_id", "thread_id")
+"""The keys under which a payload says its session."""
+FOLDER = ("cwd", "workspace_roots", "working_directory")
+"""The keys under which a payload says its folder."""
+
+_USED = {"tool": ("tool_name",), "input": ("tool_input",)}
+_ASSISTANT = {"tool": "Assistant"}
+_STARTED = Rule(START, {"source": ("source",)})
+_ENDED = Rule(END, {"reason": ("reason",)})
+_PROMPTED = Rule(PROMPT, {"prompt": ("prompt",)})
+_ANSWERED = Rule(TOOL, _USED | {"output": ("tool_response",)})
+_STOPPED = Rule(TOOL, {"output": ("last_assistant_message",)}, _ASSISTANT)
+_COMPACTING = Rule(CHECKPOINT)
+
+CONTRACTS: dict[str, Contract] = {
+    "claude-code": Contract(
+        {
+            "SessionStart": _STARTED,
+            "UserPromptSubmit": _PROMPTED,
+            "PostToolUse": _ANSWERED,
+            "PostToolUseFailure": Rule(TOOL, _USED | {"output": ("error",)}, {"failed": True}),
+            "Stop": _STOPPED,
+            "PreCompact": _COMPACTING,
+            "SessionEnd": _ENDED,
+        },
+        tools={"Agent": "Task"},
+    ).injecting("UserPromptSubmit"),
+    "codex": Contract(  # a tool that fails raises no event there
+        {
+            "SessionStart": _STARTED,
+            "UserPromptSubmit": _PROMPTED,
+            "PostToolUse": _ANSWERED,
+            "Stop": _STOPPED,
+            "PreCompact": _COMPACTING,
+            "SessionEnd": _ENDED,
+        },
+        mark="turn_id",
+    ).injecting("UserPromptSubmit"),
+    "cursor": Contract(  # the answer to `beforeSubmitPrompt` has no field for context
+        {
+            "sessionStart": _STARTED,
+            "beforeSubmitPrompt": _PROMPTED,
+            "postToolUse": Rule(TOOL, _USED | {"output": ("tool_output",)}),
+            "postToolUseFailure": Rule(TOOL, _USED | {"output": ("error_message",)}, {"failed": True}),
+            "afterAgentResponse": Rule(TOOL, {"output": ("text",)}, _ASSISTANT),
+            "preCompact": _COMPACTING,
+            "sessionEnd": _ENDED,
+            "afterShellExecution": Rule(TOOL, {"output": ("output",)}, {"tool": "Bash"}, {"command": ("command",)}),
+            "afterFileEdit": Rule(TOOL, {}, {"tool": "Edit"}, {"file_path": ("file_path",), "edits": ("edits",)}),
+            "afterMCPExecution": Rule(TOOL, _USED | {"output": ("result_json",)}),
+        },
+        mark="cursor_version",
+        tools={"Shell": "Bash", "MCP:memory": "recollect"},
+    ),
+    "gemini-cli": Contract(
+        {
+            "SessionStart": _STARTED,
+            "BeforeAgent": _PROMPTED,
+            "AfterTool": _ANSWERED,
+            "AfterAgent": Rule(TOOL, {"output": ("prompt_response",)}, _ASSISTANT),
+            "PreCompress": _COMPACTING,
+            "SessionEnd": _ENDED,
+        },
+        tools={
+            "run_shell_command": "Bash",
+            "read_file": "Read",
+            "read_many_files": "Read",
+            "write_file": "Write",
+            "replace": "Edit",
+            "glob": "Glob",
+            "list_directory": "LS",
+            "search_file_content": "Grep",
+            "grep_search": "Grep",
+            "web_fetch": "WebFetch",
+            "google_web_search": "WebSearch",
+        },
+    ).injecting("BeforeAgent"),
+}
+
+
+class Heard:
+    """A payload that was understood: who sent it, its own name for the event, our event, and its fields."""
+
+    __slots__ = ("agent", "event", "fields", "name")
+
+    def __init__(self, agent: str, name: str, event: str, fields: dict[str, Any]) -> None:
+        self.agent = agent
+        self.name = name
+        self.event = event
+        self.fields = fields
+
+
+def understood(event: str, agent: str, payload: Mapping[str, Any]) -> Heard | None:
+    """Return what a payload says in our terms, None where it is of no event that matters.
+
+    The payload's own name of the event counts more than `event`, which is one of ours or of the agent's.
+    """
+    said = payload.get("hook_event_name")
+    name = said if isinstance(said, str) and said else event
+    who = agent or _sender(name, payload)
+    contract = CONTRACTS.get(who)
+    if contract is None or _foreign(who, payload):
+        return None
+    name = contract.event_for(name) if name in OURS else name
+    rule = contract.rules.get(name)
+    if rule is None:
+        return None
+    fields = {field: _first(payload, keys) for field, keys in rule.fields.items()} | dict(rule.fixed)
+    if rule.within:
+        fields["input"] = {field: _first(payload, keys) for field, keys in rule.within.items()}
+    if isinstance(fields.get("tool"), str):
+        fields["tool"] = contract.tools.get(fields["tool"], fields["tool"])
+    return Heard(who, name, rule.event, fields | {"session_id": _first(payload, SESSION)})
+
+
+def injection(heard: Heard, text: str) -> dict[str, Any] | None:
+    """Return the answer that adds a text to the prompt, None where the agent's contract has no place for it."""
+    contract = CONTRACTS[heard.agent]
+    if not text or heard.name != contract.injects:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": heard.name, "additionalContext": text}}
+
+
+def folder_of(payload: Mapping[str, Any]) -> str:
+    """Return the folder that a payload names, an empty text without one."""
+    found = _first(payload, FOLDER)
+    if isinstance(found, list):
+        found = found[0] if found else ""
+    return found if isinstance(found, str) else ""
+
+
+def _first(payload: Mapping[str, Any], keys: Keys) -> Any:
+    return next((payload[key] for key in keys if payload.get(key) is not None), None)
+
+
+def _sender(name: str, payload: Mapping[str, Any]) -> str:
+    """Return whose payload it is where the command does not say."""
+    marked = (who for who, one in CONTRACTS.items() if one.mark and one.mark in payload)
+    known = (who for who, one in CONTRACTS.items() if name in one.rules)
+    return next(marked, next(known, DEFAULT))
+
+
+def _foreign(agent: str, payload: Mapping[str, Any]) -> bool:
+    """Say whether Cursor runs the hooks of another agent, as it does with Claude Code's: its own report the same."""
+    return agent != "cursor" and CONTRACTS["cursor"].mark in payload

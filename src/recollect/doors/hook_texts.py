@@ -1,0 +1,100 @@
+"""Makes the text of what a tool answered, in whichever form an agent hands it on, and cuts what is too long."""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST = 200_000
+"""Characters of a prompt or an output that are sent; of longer ones the middle is left out."""
+_LONGEST_INPUT = 20_000  # characters of one text that a tool was given
+_MOST_INPUT = 200_000  # characters of all that a tool was given, as JSON
+_DEEPEST = 8
+_MOST_ITEMS = 500
+_TEXTS = (
+    "stdout",
+    "stderr",
+    "output",
+    "content",
+    "text",
+    "llmContent",
+    "result",
+    "error",
+    "message",
+    "file",
+    "filenames",
+)
+"""The keys under which the tools of the agents put what they wrote, in the order in which it is read."""
+_LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blob"))
+"""What repeats a whole file, or is no text."""
+
+
+def text_of(found: Any, depth: int = 0) -> str:
+    """Return what a tool's answer says as one text: of a text, of JSON in a text, of an object or of a list of parts."""
+    if isinstance(found, str):
+        return _unpacked(found, depth)
+    if found is None or depth > _DEEPEST:
+        return ""
+    if isinstance(found, list):
+        return "\n".join(filter(None, (text_of(one, depth + 1) for one in found[:_MOST_ITEMS])))
+    if isinstance(found, dict):
+        named = [text_of(found[key], depth + 1) for key in _TEXTS if found.get(key) is not None]
+        if named:
+            return "\n".join(filter(None, named))
+        rest = {key: one for key, one in found.items() if key not in _LEFT_OUT}
+        return json.dumps(given(rest), ensure_ascii=False) if rest else ""
+    return json.dumps(found)
+
+
+def given(found: Any, depth: int = 0) -> Any:
+    """Return what a tool was given with each text cut, and what lies too deep left out."""
+    if isinstance(found, str):
+        return cut(found, _LONGEST_INPUT)
+    if isinstance(found, dict):
+        if depth > _DEEPEST:
+            return {}
+        pairs = list(found.items())[:_MOST_ITEMS]
+        return {cut(str(key), 200): given(one, depth + 1) for key, one in pairs if key not in _LEFT_OUT}
+    if isinstance(found, list):
+        return [given(one, depth + 1) for one in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
+    return found
+
+
+def arguments(found: Any) -> dict[str, Any]:
+    """Return what a tool was given as an object, also where an agent hands it on as JSON in a text."""
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except ValueError:
+            return {"input": cut(found, _LONGEST_INPUT)} if found.strip() else {}
+    if not isinstance(found, dict):
+        return {}
+    taken: dict[str, Any] = given(found)
+    if len(json.dumps(taken)) <= _MOST_INPUT:
+        return taken
+    return {key: cut(one, 2_000) for key, one in taken.items() if isinstance(one, str)}
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Return a text that can be stored: no lone surrogates, no zero bytes, and of one too long both ends."""
+    if len(text) > longest:
+        half = longest // 2
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+    return text.encode("utf-8", "replace").decode().replace("\0", "")
+
+
+def _unpacked(text: str, depth: int) -> str:
+    """Return what JSON in a text says, else the text."""
+    if depth == 0 and text[:1] in ("{", "[") and len(text) < 4 * LONGEST:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return text
+        if isinstance(found, dict) and any(key in found for key in _TEXTS):
+            return text_of(found, 1)
+        if isinstance(found, list) and found and all(isinstance(one, dict) and "text" in one for one in found):
+            return text_of(found, 1)
+    return text
