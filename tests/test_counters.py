@@ -72,7 +72,7 @@ BAD = {
 GOOD = {
     "a file and a function at their limits": ("R__a", "def f():\n" + "    x = 1\n" * 49 + "x = 1\n" * 350),
     "a README at its limit": ("README.md", "line\n" * 250),
-    "the one room reading the environment": ("R__environment", "import os\nx = os.environ['X']\n"),
+    "the one room reading the environment": ("R__process", "import os\nx = os.environ['X']\n"),
     "isinstance on a noun": ("R__a", "x = isinstance(y, Chunk)\n"),
     "an except with a name": ("R__a", BLIND.format("except (OSError, ValueError):")),
     "a suppress with a name": ("R__a", "with suppress(OSError):\n    go()\n"),

@@ -15,6 +15,7 @@ from recollect.doors.clients import passage
 from recollect.doors.clients.agents import Agent, Level, agent_named, agents
 from recollect.doors.clients.entry import new_entry
 from recollect.doors.clients.files import backup_of
+from recollect.doors.clients.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.clients.installation import Change, apply, plan_install, plan_uninstall, snippet
 from recollect.doors.clients.registrations import found_agents, project_folder
 from recollect.doors.options import Json
@@ -28,6 +29,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 Name = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of: {', '.join(agents())}.")]
 AtLevel = Annotated[Level, typer.Option("--level", help="For all your projects, or for this one, where others see it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the files without asking.")]
+NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave out the hooks that report the agent's sessions.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 
@@ -38,25 +40,28 @@ def install(
     level: AtLevel = Level.USER,
     yes: Yes = False,
     dry_run: DryRun = False,
+    no_hooks: NoHooks = False,
     print_only: Annotated[
-        bool, typer.Option("--print", help="Only print the entry and the passage, for any agent; change nothing.")
+        bool, typer.Option("--print", help="Only print entry, passage and hooks, for any agent; change nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Register Recollect with an agent: its MCP entry, and a passage on memory in its instruction file.
+    """Register Recollect with an agent: MCP entry, passage in its instruction file, and hooks where it has any.
 
     Shows the changes first, keeps a backup beside each file, and does nothing the second time.
     """
     root = project_folder()
     if print_only:
         known = agent_named(agent) if agent in agents() else None
-        _print(known, level, root, new_entry(ctx.obj, known.entry if known else {}), as_json)
+        commands = hook_commands(known, ctx.obj) if known and not no_hooks else {}
+        _print(known, level, root, new_entry(ctx.obj, known.entry if known else {}), commands, as_json)
         return
     if not agent:
         here = ", ".join(one.name for one in found_agents(root)) or "none"
         raise InvalidInput("agent", f"Missing agent: Name one of {', '.join(agents())}. Found here: {here}.")
     known = agent_named(agent)
-    changes = plan_install(known, level, root, new_entry(ctx.obj, known.entry))
+    commands = {} if no_hooks else hook_commands(known, ctx.obj)
+    changes = plan_install(known, level, root, new_entry(ctx.obj, known.entry), commands)
     written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
     _show(known, level, changes, as_json, sentences, written=written)
@@ -88,6 +93,18 @@ def uninstall(
     _show(known, level, changes, as_json, sentences, written=written)
 
 
+@cli.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def hook(
+    event: Annotated[str, typer.Argument(help="Event, as the agent calls it, or one of ours.")] = "",
+    agent: Annotated[str, typer.Option(help="Agent whose event it is. Default: the one that its JSON tells of.")] = "",
+) -> None:
+    """Take an event of a coding agent's session, as JSON on standard input. It never fails; `install` sets it up.
+
+    Our events: session:start, prompt:submit, tool:post, session:checkpoint, session:end.
+    """
+    del event, agent  # a command with a daemon never comes here, and without one nobody takes events
+
+
 def carry_out(
     changes: Sequence[Change], root: Path, level: Level, *, yes: bool, dry_run: bool = False, as_json: bool = False
 ) -> bool:
@@ -116,13 +133,16 @@ def interactive() -> bool:
 
 def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str]:
     """Return the sentences on an agent that is registered now."""
-    entry, *passages = changes
+    entry, passages = changes[0], [one for one in changes if one.what == "passage"]
     place = "this project" if level is Level.PROJECT else "all projects"
     before = "Nothing to do: " if all(one.kind == "unchanged" for one in changes) else ""
     read = f", and told about memory in {_short(passages[0].file)}" if passages else ""
     sentences = [f"{before}{agent.title} is registered for {place} in {_short(entry.file)}{read}."]
     if advice := agent.places[level].advice:
         sentences.append(advice)
+    if reporting := [one for one in changes if "hooks" in one.what]:
+        sentences.append(f"Its hooks in {_short(reporting[0].file)} report its sessions; `--no-hooks` leaves them out.")
+        sentences.extend([agent.hooks.advice] if agent.hooks and agent.hooks.advice else [])
     if not before:
         if backups := [
             _short(backup_of(one.file)) for one in changes if one.kind == "changed" and one.keep is not None
@@ -156,12 +176,17 @@ def _show_diff(changes: Sequence[Change]) -> None:
             out.print(Text(visible(line), style=_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def _print(agent: Agent | None, level: Level, root: Path, entry: dict[str, Any], as_json: bool) -> None:
+def _print(
+    agent: Agent | None, level: Level, root: Path, entry: dict[str, Any], commands: Commands, as_json: bool
+) -> None:
     """Print what an agent needs to be told; for one that is not known, in the form that most clients read."""
     text = snippet(agent, entry)
     file = str(agent.config(level, root)) if agent else "the client's MCP configuration"
     reads = agent.instructions(level, root) if agent else None
     body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": passage.BLOCK}
     where = str(reads or "the file or setting with the agent's instructions")
-    sentences = (f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{passage.BLOCK.rstrip()}")
-    exit_codes.show(body, as_json, *sentences)
+    sentences = [f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{passage.BLOCK}"]
+    if agent and agent.hooks and commands:
+        body |= {"hook_file": str(agent.hook_file(level, root)), "hooks": with_hooks("", agent.hooks, commands)}
+        sentences += [f"Into {body['hook_file']}:", f"\n{body['hooks']}"]
+    exit_codes.show(body, as_json, *sentences[:-1], sentences[-1].rstrip())

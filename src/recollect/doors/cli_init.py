@@ -14,6 +14,7 @@ from recollect.doors import cli_clients, exit_codes
 from recollect.doors.cli_clients import AtLevel, carry_out, installed
 from recollect.doors.clients.agents import Agent, Level, agent_named
 from recollect.doors.clients.entry import new_entry
+from recollect.doors.clients.hooks import hook_commands
 from recollect.doors.clients.installation import plan_install
 from recollect.doors.clients.registrations import found_agents, project_folder, registrations
 from recollect.doors.operations import opened
@@ -112,7 +113,7 @@ def _install(
 def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
     """Install for one agent once somebody has agreed; files that cannot be edited keep no other from its turn."""
     try:
-        changes = plan_install(agent, level, root, new_entry(settings, agent.entry))
+        changes = plan_install(agent, level, root, new_entry(settings, agent.entry), hook_commands(agent, settings))
         _tell(as_json, f"{agent.title}:")
         carry_out(changes, root, level, yes=yes, as_json=as_json)
     except typer.Abort:

@@ -1,7 +1,7 @@
 """What each coding agent's hooks say, as one table: its events, the fields of ours they fill, and how it is answered.
 
-By the agents' published references: Claude Code (code.claude.com/docs/en/hooks), Codex (developers.openai.com/codex/hooks
-and the JSON schemas in its repository), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference).
+By the agents' published references: Claude Code (code.claude.com/docs/en/hooks), Codex (its JSON schemas, and
+developers.openai.com/codex/hooks), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference).
 Imports nothing, as each hook waits for it.
 """
 

@@ -33,7 +33,7 @@ _LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blo
 
 
 def text_of(found: Any, depth: int = 0) -> str:
-    """Return what a tool's answer says as one text: of a text, of JSON in a text, of an object or of a list of parts."""
+    """Return as one text what a tool answered: a text, JSON in a text, an object, or a list of parts."""
     if isinstance(found, str):
         return _unpacked(found, depth)
     if found is None or depth > _DEEPEST:

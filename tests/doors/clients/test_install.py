@@ -109,7 +109,7 @@ def test_the_command_says_what_it_did(typing: Typed, home: Path) -> None:
     assert "Backups: ~/.claude.json.recollect-backup." in first
     assert typing("install", "claude-code").out.startswith("Nothing to do: Claude Code is registered")
     body = typing("uninstall", "claude-code", "--yes", "--json").json
-    assert [one["change"] for one in body["changes"]] == ["changed", "deleted"]
+    assert [one["change"] for one in body["changes"]] == ["changed", "deleted", "deleted"]
     assert contents(home) == {".claude.json": b"{}"}
     assert typing("uninstall", "claude-code").out.startswith("Nothing to do: Claude Code is not registered")
 
@@ -247,8 +247,8 @@ def test_folders_of_variables(typing: Typed, tmp_path: Path) -> None:
     """Where an agent's own variable names its folder, that is the one."""
     typing("install", "codex", "--yes", CODEX_HOME=str(tmp_path / "codex"))
     typing("install", "claude-code", "--yes", CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
-    assert set(contents(tmp_path / "codex")) == {"config.toml", "AGENTS.md"}
-    assert set(contents(tmp_path / "claude")) == {".claude.json", "CLAUDE.md"}
+    assert set(contents(tmp_path / "codex")) == {"config.toml", "AGENTS.md", "hooks.json"}
+    assert set(contents(tmp_path / "claude")) == {".claude.json", "CLAUDE.md", "settings.json"}
 
 
 def test_print_is_for_any_agent(typing: Typed, home: Path) -> None:

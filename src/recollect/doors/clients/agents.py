@@ -117,7 +117,14 @@ def _agent(name: str, found: dict[str, Any]) -> Agent:
     places = {level: _place(found.pop(level)) for level in Level}
     hooks = HookForm(**_frozen(found.pop("hooks"))) if "hooks" in found else None
     lists: dict[str, Any] = {one: tuple(found.pop(one)) for one in ("servers", "programs")}
-    return Agent(name=name, places=places, hooks=hooks, folder=folders.get(sys.platform, folders.get("linux", "")), **lists, **found)
+    return Agent(
+        name=name,
+        places=places,
+        hooks=hooks,
+        folder=folders.get(sys.platform, folders.get("linux", "")),
+        **lists,
+        **found,
+    )
 
 
 def _place(found: dict[str, Any]) -> Place:

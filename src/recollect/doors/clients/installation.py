@@ -11,17 +11,21 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from recollect.doors.clients import files, json_text, passage, toml_text
+from recollect.doors.clients import files, hooks, json_text, passage, toml_text
 from recollect.doors.clients.agents import Agent, Level, agents
 from recollect.doors.clients.entry import NAME, Entry, merged, name_in
 from recollect.errors import InvalidInput, RecollectError
 
 FORMATS: Final[dict[str, ModuleType]] = {"json": json_text, "toml": toml_text}
+
+_ENTRY: Final = "entry"
+_PASSAGE: Final = "passage"
+_HOOKS: Final = "hooks"
 
 Edit = Callable[[str], str]
 Again = Callable[[str], Edit | None]
@@ -56,29 +60,86 @@ class Change:
         return "\n".join(difflib.unified_diff(old, new, *names, n=2, lineterm=""))
 
 
-def plan_install(agent: Agent, level: Level, root: Path, entry: Entry) -> list[Change]:
-    """Return what registers Recollect with an agent; raise `InvalidInput` for a file that cannot be edited."""
-    config = _real(agent.config(level, root), root)
-    changes = [_change(config, "entry", lambda text: _with_entry(agent, text, entry), partial(_entry_edit, agent))]
-    if (found := agent.instructions(level, root)) is not None:
-        head = agent.places[level].head
-        add = partial(passage.put, block=passage.BLOCK, head=head)
-        changes.append(_change(_real(found, root), "passage", add, partial(_passage_edit, head)))
-    return changes
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One thing of ours in a file: how it comes in, how it goes out, and what puts it into another text."""
+
+    what: str
+    add: Edit
+    remove: Edit
+    again: Again
+
+
+def plan_install(
+    agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands | None = None
+) -> list[Change]:
+    """Return what registers Recollect with an agent, with hooks of these `commands`; without any, its hooks go.
+
+    Raises `InvalidInput` for a file that cannot be edited.
+    """
+    changes = []
+    for file, parts in _parts(agent, level, root, entry, commands or {}).items():
+        wanted = [one for one in parts if one.what != _HOOKS or commands]
+        if wanted:
+            taken = [one.remove if one not in wanted else one.add for one in parts]
+            changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
+        elif files.read(file) is not None:
+            changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
+    return [one for one in changes if one.what != _HOOKS or commands or one.kind != "unchanged"]
 
 
 def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change], list[str]]:
     """Return what takes Recollect out again, and who else needs the passage, which therefore stays."""
-    config = _real(agent.config(level, root), root)
-    changes = [_undone(config, "entry", partial(_without_entry, agent), partial(_entry_edit, agent))]
     found = agent.instructions(level, root)
-    if found is None:
-        return changes, []
-    others = [one.title for one in agents().values() if one is not agent and _needs(one, level, root, found)]
-    if not others:
-        head = agent.places[level].head
-        changes.append(_undone(_real(found, root), "passage", passage.drop, partial(_passage_edit, head)))
+    others = [one.title for one in agents().values() if found and one is not agent and _needs(one, level, root, found)]
+    changes = []
+    for file, parts in _parts(agent, level, root, {}, {}).items():
+        if not (others and parts[0].what == _PASSAGE):
+            removing = _one_after_another([_where_there(one) for one in parts])
+            changes.append(_undone(file, _named_together(parts), removing, _all_again(parts)))
     return changes, others
+
+
+def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands) -> dict[Path, list[_Part]]:
+    """Return what is ours in each file of an agent, the file of its MCP servers first."""
+    adding = partial(_with_entry, agent, entry=entry)
+    parts = {
+        _real(agent.config(level, root), root): [
+            _Part(_ENTRY, adding, partial(_without_entry, agent), partial(_entry_edit, agent))
+        ]
+    }
+    if (reads := agent.instructions(level, root)) is not None:
+        head = agent.places[level].head
+        add = partial(passage.put, block=passage.BLOCK, head=head)
+        parts[_real(reads, root)] = [_Part(_PASSAGE, add, passage.drop, partial(_passage_edit, head))]
+    if (file := agent.hook_file(level, root)) is not None and (form := agent.hooks) is not None:
+        putting = partial(hooks.with_hooks, form=form, commands=commands)
+        removing, again = partial(hooks.without_hooks, form=form), partial(hooks.same_hooks, form=form)
+        parts.setdefault(_real(file, root), []).append(_Part(_HOOKS, putting, removing, again))
+    return parts
+
+
+def _named_together(parts: Sequence[_Part]) -> str:
+    return " and ".join(one.what for one in parts)
+
+
+def _one_after_another(edits: Sequence[Edit]) -> Edit:
+    return lambda text: reduce(lambda so_far, edit: edit(so_far), edits, text)
+
+
+def _where_there(part: _Part) -> Edit:
+    """Return the removal of a part from a text that has it."""
+    return lambda text: part.remove(text) if part.again(text) is not None else text
+
+
+def _all_again(parts: Sequence[_Part]) -> Again:
+    """Return what puts into another text all that a text has of ours."""
+
+    def again(text: str) -> Edit | None:
+        edits = [edit for one in parts if (edit := one.again(text)) is not None]
+        return _one_after_another(edits) if edits else None
+
+    return again
 
 
 def apply(changes: Sequence[Change], root: Path, level: Level) -> None:

@@ -1,4 +1,4 @@
-"""Edits one entry, or one element of a list, in JSON with comments, and leaves every other character of the text as it is.
+"""Edits one entry, or one element of a list, in JSON with comments, and leaves every other character as it is.
 
 Comments and trailing commas become spaces in a copy of the same length. The standard library reads that copy and tells
 where each value begins and ends.

@@ -15,6 +15,7 @@ from recollect.domain.results import Check
 from recollect.doors.clients import files
 from recollect.doors.clients.agents import Agent, Level, agents
 from recollect.doors.clients.entry import by_address, command_of, name_in
+from recollect.doors.clients.hooks import found_hooks, program_of
 from recollect.doors.clients.installation import FORMATS, found_entry
 from recollect.errors import InvalidInput
 from recollect.projects import checkout_of
@@ -33,6 +34,17 @@ class Registration:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HooksFound:
+    """Our hooks in a file of an agent: the commands by event, or why the file cannot be read."""
+
+    agent: Agent
+    level: Level
+    file: Path
+    commands: dict[str, list[str]]
+    problem: str = ""
+
+
 def project_folder() -> Path:
     """Return the root of the checkout around the working folder, else that folder."""
     try:
@@ -47,6 +59,11 @@ def registrations(root: Path) -> list[Registration]:
     return [found for agent in agents().values() for level in Level for found in _of(agent, level, root)]
 
 
+def reporting(root: Path) -> list[HooksFound]:
+    """Return every file with hooks of ours that the known agents have, for all projects and for this one."""
+    return [found for agent in agents().values() for level in Level for found in _hooks_of(agent, level, root)]
+
+
 def found_agents(root: Path) -> list[Agent]:
     """Return the agents that are used on this machine or in this project."""
     return [one for one in agents().values() if any(one.present(level, root) for level in Level)]
@@ -57,6 +74,7 @@ def checks(root: Path) -> list[Check]:
     known = registrations(root)
     lacking = [one.name for one in found_agents(root) if one not in [entry.agent for entry in known]]
     lines = [_check(one) for one in known]
+    lines += [_check_hooks(one) for one in reporting(root)]
     if lacking or not lines:
         advice = f"; `recollect install {lacking[0] if lacking else 'AGENT'}` registers one"
         seen = f"not registered: {', '.join(lacking)}" if lacking else "none is registered"
@@ -95,6 +113,19 @@ def _of(agent: Agent, level: Level, root: Path) -> Iterator[Registration]:
         yield Registration(agent, level, file, {}, f"{file} is damaged: {error}")
 
 
+def _hooks_of(agent: Agent, level: Level, root: Path) -> Iterator[HooksFound]:
+    file = agent.hook_file(level, root)
+    if file is None:
+        return
+    try:
+        commands = found_hooks((files.read(file) or b"").decode("utf-8-sig"))
+        if commands:
+            yield HooksFound(agent, level, file, commands)
+    except ValueError as error:
+        if file != agent.config(level, root):  # of that one the entry's line tells already
+            yield HooksFound(agent, level, file, {}, f"the hooks in {file} cannot be read: {error}")
+
+
 def _own_of_project(agent: Agent, projects: Any, file: Path, root: Path) -> Iterator[Registration]:
     """Yield the entry that a user's own file has for this project alone."""
     servers: Any = projects.get(str(root)) if isinstance(projects, dict) else None
@@ -105,9 +136,28 @@ def _own_of_project(agent: Agent, projects: Any, file: Path, root: Path) -> Iter
         yield Registration(agent, "user, this project", file, entry)
 
 
+def _check_hooks(one: HooksFound) -> Check:
+    name, again = f"{one.agent.name} hooks", _again(one.agent, one.level)
+    if one.problem:
+        return Check(name, False, one.problem, "Mend that file.")
+    where = f"{one.level} level, {one.file}"
+    programs = sorted({program_of(command) for commands in one.commands.values() for command in commands})
+    if gone := [program for program in programs if shutil.which(program) is None]:
+        return Check(name, False, f"hooks ({where}), but {gone[0]} is not there", f"Run {again}.")
+    wanted = one.agent.hooks.events if one.agent.hooks else ()
+    if lacking := [event for event in wanted if event not in one.commands]:
+        return Check(name, False, f"hooks ({where}), but none for {', '.join(lacking)}", f"Run {again}.")
+    return Check(name, True, f"hooks ({where}): {', '.join(programs)}, {len(one.commands)} events")
+
+
+def _again(agent: Agent, level: str) -> str:
+    """Return the command that writes what an agent needs."""
+    return f"`recollect install {agent.name}{' --level project' if level == Level.PROJECT else ''}`"
+
+
 def _check(one: Registration) -> Check:
     name, where = one.agent.name, f"{one.level} level, {one.file}"
-    again = f"`recollect install {name}{' --level project' if one.level is Level.PROJECT else ''}`"
+    again = _again(one.agent, one.level)
     if one.problem:
         return Check(name, False, one.problem, f"Mend that file, then run {again}.")
     if address := by_address(one.entry):

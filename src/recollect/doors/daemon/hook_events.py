@@ -1,4 +1,4 @@
-"""What the daemon does with an event of a coding agent's session: a prompt is answered, everything else waits its turn."""
+"""What the daemon does with an event of a session: a prompt is answered, everything else waits its turn."""
 
 from __future__ import annotations
 
