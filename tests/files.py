@@ -52,3 +52,9 @@ def export_file(
 ) -> None:
     """Write an export to a file."""
     save(path, WRITERS[format](export(app, request, caller)))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder but those of git, each by its path there."""
+    found = (one for one in folder.rglob("*") if one.is_file() and ".git" not in one.parts)
+    return {str(one.relative_to(folder)): one.read_bytes() for one in found}

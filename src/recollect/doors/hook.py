@@ -169,11 +169,12 @@ def _owns(home: str, pid: object) -> bool:
             fcntl = import_module("fcntl")
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return isinstance(pid, int) and json.loads(read_private(f"{home}/{_OWNER}") or b"{}").get("pid") == pid
+            with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123
+                return bool(json.load(file)["pid"] == pid)
         finally:
             os.close(handle)
-    except (OSError, ValueError, AttributeError):
-        pass
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
     return False
 
 

@@ -136,6 +136,7 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompress": _COMPACTING,
             "SessionEnd": _ENDED,
         },
+        mark="timestamp",
         tools={
             "run_shell_command": "Bash",
             "read_file": "Read",

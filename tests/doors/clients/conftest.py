@@ -34,3 +34,11 @@ def typing(home: Path, checkout: Path, tmp_path: Path) -> Callable[..., Ended]:
 
 def _typed(environment: dict[str, str], folder: Path, *arguments: str, stdin: bytes = b"", **changes: str) -> Ended:
     return call(arguments, environment | changes, folder, stdin)
+
+
+@pytest.fixture
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process take the temporary home for its own."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))

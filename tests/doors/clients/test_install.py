@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from files import contents
 from recollect.doors import cli_clients
 from recollect.doors.clients import files, passage
 from recollect.doors.clients.agents import Agent, Level, agents
@@ -23,20 +24,6 @@ BEFORE = {
     "json": '// mine\n{\n  // look\n  "theme": "dark",\n  "SERVERS": {\n    "hub": { "command": "x" }, //\n  },\n}\n',
     "toml": '# mine\nmodel = "o3" # big\n\n[SERVERS.hub]\ncommand = "npx"\n# the end',
 }
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder but those of git and the store."""
-    found = (one for one in folder.rglob("*") if one.is_file() and ".git" not in one.parts)
-    return {str(one.relative_to(folder)): one.read_bytes() for one in found}
-
-
-@pytest.fixture
-def at_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process take the temporary home for its own."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(home))
 
 
 def put_in(agent: Agent, level: Level, root: Path) -> list[Change]:

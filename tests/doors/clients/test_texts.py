@@ -78,6 +78,41 @@ def test_any_place_among_others(seed: int) -> None:
     assert json_text.parse(put)["s"] == expected["s"] | {"recollect": ENTRY}
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_elements_of_a_list_come_and_go(seed: int) -> None:
+    """Wherever an element is put, changed or dropped among comments and commas, all others stay what they are."""
+    chance = random.Random(seed)
+    gaps = itertools.cycle(chance.sample(["\n    ", " ", "", " // one, [\n ", "/* ] } , */", "\r\n\t"], 5))
+    elements: list[Any] = chance.sample([1, "a, ]", {"x": [1, {}]}, [[]], None, {}], chance.randint(0, 4))
+    comma = chance.choice(["", ","]) if elements else ""
+    inner = ",".join(f"{next(gaps)}{json.dumps(one)}{next(gaps)}" for one in elements)
+    text = f'{{{next(gaps)}"s": {{"l":{next(gaps)}[{inner}{comma}{next(gaps)}], "other": 1}}}}'
+    added = json_text.append(text, ["s"], "l", ENTRY)
+    assert json_text.parse(added) == {"s": {"l": [*elements, ENTRY], "other": 1}}
+    index = chance.randrange(len(elements) + 1)
+    changed = json_text.replace_element(added, ["s"], "l", index, "new")
+    expected = [*elements, ENTRY]
+    expected[index] = "new"
+    assert json_text.parse(changed)["s"]["l"] == expected
+    dropped = json_text.drop_element(changed, ["s"], "l", index)
+    del expected[index]
+    assert json_text.parse(dropped) == {"s": ({"l": expected} if expected else {}) | {"other": 1}}
+
+
+def test_a_list_is_made_and_goes_with_its_last_element() -> None:
+    """Where there is no list yet one is made, in a file that is empty too; it goes with what alone it held."""
+    for text in ("", "{}", '{"hooks": {"other": [1]}}', '{"hooks": {"Stop": []}}'):
+        added = json_text.append(text, ["hooks"], "Stop", ENTRY)
+        assert json_text.parse(added)["hooks"]["Stop"] == [ENTRY]
+        left = json_text.parse(json_text.drop_element(added, ["hooks"], "Stop", 0))
+        assert left == ({"hooks": {"other": [1]}} if "other" in text else {})
+    for text in ('{"hooks": {"Stop": {}}}', '{"hooks": []}'):
+        with pytest.raises(ValueError, match="is no"):
+            json_text.append(text, ["hooks"], "Stop", ENTRY)
+    with pytest.raises(ValueError, match="there is no"):
+        json_text.drop_element("{}", ["hooks"], "Stop", 0)
+
+
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '{"mcpServers": []}', '{"mcpServers": {}, "mcpServers": {}}', '{"a": 1,, "b": 2}', '"a', "[" * 100_000],

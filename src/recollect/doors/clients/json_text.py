@@ -94,14 +94,16 @@ def append(text: str, path: Sequence[str], name: str, value: object) -> str:
     found = _elements(text, path, name)
     if not found:
         return put(text, path, name, [value])
-    last, unit, newline = found[-1], _unit(text), _newline(text)
+    last, plain, newline = found[-1], _plain(text), _newline(text)
     at = last.end if last.comma is None else last.comma + 1
     comma = "," if last.comma is None else ""
     begin = text.rfind("\n", 0, last.start) + 1
     if text[begin : last.start].strip():  # the list stands on one line
         return f"{text[:at]}{comma} {json.dumps(value, ensure_ascii=False)}{text[at:]}"
-    item = text[begin : last.start] + _render(value, unit, len(path) + 2, newline)
-    return f"{text[:at]}{comma}{newline}{item}{text[at:]}"
+    line = text.find(newline, at)
+    end = line if line >= 0 and not plain[at:line].strip() else at  # a comment stays with what it is on
+    item = text[begin : last.start] + _render(value, _unit(text), len(path) + 2, newline)
+    return f"{text[:at]}{comma}{text[at:end]}{newline}{item}{text[end:]}"
 
 
 def replace_element(text: str, path: Sequence[str], name: str, index: int, value: object) -> str:
@@ -122,6 +124,8 @@ def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
     begin, stop = _whole_lines(text, one.start, one.end if one.comma is None else one.comma + 1)
     if one.comma is None:  # the comma before it would be left over
         comma = found[index - 1].comma or 0
+        if not text[comma + 1 : one.start].strip(" "):
+            return text[:comma] + text[one.end :]
         return text[:comma] + text[comma + 1 : begin] + text[stop:]
     return text[:begin] + text[stop:]
 

@@ -71,7 +71,7 @@ class HookQueue:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - the next event is worked on whatever became of this one
-                log.warning("an event of a session was lost: %s", to_recollect_error(error))
+                log.warning("an event of a session was lost: %s", type(to_recollect_error(error)).__name__)
                 with self._changed:
                     self.lost += 1
             with self._changed:

@@ -1,0 +1,342 @@
+"""`recollect hook`: hands events to the daemon, answers in the agent's words, and is silent and well in any trouble."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from payloads import payload
+from stand_in import TOKEN, http, publish, standing_in
+
+from command_line import EXECUTABLE
+from recollect import process
+from recollect.doors import hook
+
+Run = Callable[..., str]
+PROMPT = payload("claude-code", "UserPromptSubmit", {"prompt": "When do we ship?"})
+USED = payload(
+    "claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "x"}, "tool_response": "y"}
+)
+INJECTED = http({"text": "<memory-context>"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the data folder of a store."""
+    (tmp_path / "h").mkdir()
+    return tmp_path / "h"
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Return the starts of a daemon that were asked for; none happens."""
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr(hook, "_start", lambda given: asked.append(dict(given)))
+    return asked
+
+
+@pytest.fixture
+def run(home: Path, started: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that takes a payload as the command does, in this process."""
+    for name in ("RECOLLECT_DAEMON", "RECOLLECT_TEAM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RECOLLECT_HOME", str(home))
+
+    def running(said: Any, *words: str, seconds: float = 5.0, **given: str) -> str:
+        content = said if isinstance(said, bytes) else json.dumps(said).encode()
+        return hook.answer(words or ("UserPromptSubmit",), content, given, time.monotonic() + seconds)
+
+    return running
+
+
+@pytest.fixture
+def typed(home: Path) -> Iterator[Callable[..., tuple[int, bytes, bytes]]]:
+    """Return a function that runs the real command, which can start no daemon in a home without a model."""
+    environment = {"HOME": str(home), "RECOLLECT_HOME": str(home), "PATH": "/usr/bin:/bin", "RECOLLECT_USER": "ada"}
+    inherited = {name: os.environ[name] for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE") if name in os.environ}
+
+    def typing(said: bytes, *words: str, **options: Any) -> tuple[int, bytes, bytes]:
+        done = subprocess.run(
+            [EXECUTABLE, *(words or ("hook", "UserPromptSubmit", "--agent", "claude-code"))],
+            input=said,
+            capture_output=True,
+            env=environment | inherited,
+            cwd=home,
+            check=False,
+            **options,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return typing
+
+
+def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The daemon gets event, fields, caller and folder with its token; its text goes to the agent as context."""
+    monkeypatch.setenv("RECOLLECT_TEAM", "crew")
+    with standing_in(home, lambda _: INJECTED) as taken:
+        answer = run(PROMPT, "UserPromptSubmit", "--agent", "claude-code", user="ada")
+    assert json.loads(answer) == {
+        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "<memory-context>"}
+    }
+    [body] = taken
+    assert body["headers"]["Authorization"] == f"Bearer {TOKEN}"
+    assert body["event"] == "prompt:submit"
+    assert body["fields"] == {"session_id": "abc123", "prompt": "When do we ship?", "agent": "claude-code"}
+    assert body["folder"] == "/work/engine"
+    assert body["variables"] == {"RECOLLECT_HOME": str(home), "RECOLLECT_TEAM": "crew"}
+    assert body["given"] == {"user": "ada"}
+    assert body["user"] == process.user()
+
+
+def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home: Path) -> None:
+    """As an agent runs it: the answer on standard output, nothing on standard error, and 0; settings may come first."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        ended = [
+            typed(json.dumps(PROMPT).encode()),
+            typed(json.dumps(PROMPT).encode(), "--team", "crew", "hook", "prompt:submit", "--agent=codex"),
+        ]
+    assert [(code, err) for code, _, err in ended] == [(0, b""), (0, b"")]
+    assert all(json.loads(out)["hookSpecificOutput"]["additionalContext"] == "<memory-context>" for _, out, _ in ended)
+    assert [one["given"] for one in taken] == [{}, {"team": "crew"}]
+
+
+@pytest.mark.parametrize("name", ["SessionStart", "PostToolUse", "PreCompact", "SessionEnd", "Stop"])
+def test_other_events_say_nothing(run: Run, home: Path, name: str) -> None:
+    """What is not a prompt is handed over and printed nothing of, whatever the daemon answers."""
+    more = {"tool_name": "Bash", "tool_response": "y", "last_assistant_message": "Done."}
+    with standing_in(home, lambda _: INJECTED) as taken:
+        assert run(payload("claude-code", name, more)) == ""
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"garbage",
+        b"HTTP/1.1",
+        b"HTTP/1.1 999 \r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\n\r\nnot JSON",
+        b"HTTP/1.1 200 OK\r\n\r\n[1]",
+        b'HTTP/1.1 200 OK\r\n\r\n{"text": 7}',
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 200_000,
+        b"\xff\xfe" * 1_000,
+        http({"text": "wrong"}, "500 Internal Server Error"),
+        http({"error": "InvalidInput", "message": "no"}, "422 Unprocessable Entity"),
+        http({}),
+    ],
+    ids=range(12),
+)
+def test_a_daemon_that_answers_garbage(typed: Callable[..., Any], home: Path, answer: bytes) -> None:
+    """Whatever comes back, the command ends with 0 and says nothing."""
+    with standing_in(home, lambda _: answer):
+        assert typed(json.dumps(PROMPT).encode()) == (0, b"", b"")
+
+
+def test_a_daemon_that_hangs(run: Run, home: Path) -> None:
+    """A daemon that takes the event and does not answer is given up at the deadline."""
+
+    def hang(_: dict[str, Any]) -> bytes:
+        time.sleep(0.6)
+        return INJECTED
+
+    with standing_in(home, hang), pytest.raises(TimeoutError):
+        run(PROMPT, seconds=0.2)
+
+
+def test_the_process_ends_beside_a_daemon_that_hangs(typed: Callable[..., Any], home: Path) -> None:
+    """The whole command ends by itself, with 0 and in silence, and starts no other daemon."""
+
+    def hang(_: dict[str, Any]) -> bytes:
+        time.sleep(2)
+        return INJECTED
+
+    with standing_in(home, hang) as taken:
+        assert typed(json.dumps(PROMPT).encode()) == (0, b"", b"")
+    assert len(taken) == 1
+
+
+def test_standard_input_that_does_not_end() -> None:
+    """An agent that never closes standard input keeps the process no longer than its limit."""
+    with subprocess.Popen([EXECUTABLE, "hook", "UserPromptSubmit"], stdin=subprocess.PIPE) as hanging:
+        assert hanging.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"\x00\xff\xfe\x80 binary",
+        b"\xed\xa0\x80",
+        b'{"session_id": "s", "hook_event_name": ["a"], "prompt": {}}',
+        b'{"session_id": 7, "hook_event_name": "UserPromptSubmit", "prompt": "x"}',
+        b'{"session_id": "s", "hook_event_name": "UserPromptSubmit"}',
+        b'{"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": ["x"]}',
+        b'{"session_id": "s", "hook_event_name": "Nonsense", "prompt": "x"}',
+        b'{"a":' * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"session_id": "s", "prompt": 1' + b"0" * 5_000 + b"}",
+    ],
+    ids=range(15),
+)
+def test_hostile_input_is_met_with_silence(typed: Callable[..., Any], home: Path, said: bytes) -> None:
+    """No JSON, the wrong types, deep nesting: 0, not a word, and the daemon hears nothing."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        assert typed(said) == (0, b"", b"")
+    assert taken == []
+
+
+def test_huge_input_is_read_to_its_end_and_dropped(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than any payload has is not kept, and whoever writes it meets no closed pipe."""
+    monkeypatch.setattr(hook, "_LARGEST", 1_000)
+    reading, writing = os.pipe()
+    monkeypatch.setattr(os, "read", lambda _, size, read=os.read: read(reading, size))
+    os.write(writing, b"x" * 5_000)
+    os.close(writing)
+    assert hook._read() is None
+    assert os.read(0, 1) == b""
+
+
+def test_surrogates_reach_the_daemon_as_question_marks(run: Run, home: Path) -> None:
+    """A prompt with half a character is answered like any other."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        assert run(rb'{"session_id": "s\ud800", "hook_event_name": "UserPromptSubmit", "prompt": "a \udfff b"}')
+    assert taken[0]["fields"] | {"agent": ""} == {"session_id": "s?", "prompt": "a ? b", "agent": ""}
+
+
+def test_without_a_daemon_one_is_started(run: Run, home: Path, started: list[dict[str, str]]) -> None:
+    """The first event starts it at once and does not wait; others wait a moment, and find the one that comes up."""
+    assert run(payload("claude-code", "SessionStart", {"source": "startup"})) == ""
+    assert run(USED, team="crew") == ""
+    assert run(PROMPT, seconds=0.2) == ""
+    assert started == [{}, {"team": "crew"}, {}]
+
+
+def test_a_daemon_that_comes_up_meanwhile_answers(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompt that waits for the start is answered."""
+    asked: list[int] = []
+    with standing_in(home, lambda _: INJECTED):
+        (home / "daemon.json").rename(home / "later.json")
+
+        def start(_: object) -> None:
+            asked.append(1)
+            (home / "later.json").rename(home / "daemon.json")
+
+        monkeypatch.setattr(hook, "_start", start)
+        assert "<memory-context>" in run(PROMPT)
+    assert asked == [1]
+
+
+def test_a_runtime_file_of_before(run: Run, home: Path, started: list[dict[str, str]]) -> None:
+    """Where nobody listens any more, or another has the token, the daemon is started and nothing goes elsewhere."""
+    publish(home, home / "gone")
+    assert run(PROMPT, seconds=0.2) == ""
+    publish(home, home / "daemon.json")  # no socket
+    assert run(USED, seconds=0.2) == ""
+    assert len(started) == 2
+    for status in ("401 Unauthorized", "404 Not Found"):
+        (home / "s").unlink(missing_ok=True)
+        with standing_in(home, lambda _, status=status: http({}, status)):  # type: ignore[misc]
+            assert run(USED, seconds=0.2) == ""
+    assert len(started) == 4
+
+
+def test_a_port_counts_only_while_its_daemon_owns_the_store(
+    run: Run, home: Path, started: list[dict[str, str]]
+) -> None:
+    """Another program may listen by now at the port of a daemon that has ended: it hears nothing."""
+    publish(home, home / "s", socket="", port=9, pid=os.getpid())
+    assert run(PROMPT, seconds=0.2) == ""
+    assert started == [{}]
+    assert not hook._owns(str(home), os.getpid())
+    program = (
+        "import sys; from pathlib import Path; from recollect.store import store_lock\n"
+        "owner = store_lock.own(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program, str(home)], **pipes) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "mine\n"
+        assert hook._owns(str(home), owner.pid)
+        assert not hook._owns(str(home), owner.pid + 1)
+        owner.communicate("")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620])
+def test_a_runtime_file_that_others_may_touch(run: Run, home: Path, started: list[dict[str, str]], mode: int) -> None:
+    """Somebody else may have written its token and address: nothing is sent there."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        (home / "daemon.json").chmod(mode)
+        assert run(PROMPT, seconds=0.2) == ""
+    assert taken == []
+
+
+def test_a_runtime_file_of_another_user(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that belongs to somebody else is not trusted."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        monkeypatch.setattr(os, "getuid", lambda: 12_345)
+        assert run(PROMPT, seconds=0.2) == ""
+    assert taken == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"token": 7, "socket": "s"}', b'{"token": "t", "socket": 1}'])
+def test_a_damaged_runtime_file(run: Run, home: Path, started: list[dict[str, str]], content: bytes) -> None:
+    """A runtime file that says nothing is as good as none."""
+    (home / "daemon.json").write_bytes(content)
+    (home / "daemon.json").chmod(0o600)
+    assert run(USED, seconds=0.2) == ""
+    assert started == [{}]
+
+
+def test_without_a_shared_daemon_nothing_happens(run: Run, started: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the settings want no daemon, nobody is asked and none is started."""
+    monkeypatch.setenv("RECOLLECT_DAEMON", "off")
+    assert run(PROMPT) == ""
+    assert started == []
+
+
+def test_nothing_is_written_to_disk(typed: Callable[..., Any], home: Path) -> None:
+    """Neither a log nor a cache is left of what was said."""
+    with standing_in(home, lambda _: INJECTED):
+        typed(json.dumps(PROMPT).encode())
+        typed(json.dumps(USED).encode())
+    assert sorted(one.name for one in home.iterdir()) == ["daemon.json", "s"]
+
+
+def test_an_output_that_cannot_be_written(typed: Callable[..., Any], home: Path) -> None:
+    """On a full disk, and with standard output closed, the command ends with 0 too."""
+    with standing_in(home, lambda _: INJECTED), Path("/dev/full").open("wb") as full:
+        command = [EXECUTABLE, "hook", "UserPromptSubmit"]
+        environment = {**os.environ, "RECOLLECT_HOME": str(home), "RECOLLECT_DAEMON": "1"}
+        said = json.dumps(PROMPT).encode()
+        done = subprocess.run(command, input=said, stdout=full, stderr=subprocess.PIPE, env=environment, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        closed = ["sh", "-c", f"exec {EXECUTABLE} hook UserPromptSubmit >&-"]
+        done = subprocess.run(closed, input=said, stderr=subprocess.PIPE, env=environment, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "words", [("hook",), ("hook", "--nonsense"), ("hook", "a", "b", "--agent"), ("--user", "a", "hook")]
+)
+def test_any_words_end_well(typed: Callable[..., Any], words: tuple[str, ...]) -> None:
+    """A command line that nobody means stops no agent's work either."""
+    assert typed(b"{}", *words) == (0, b"", b"")
+
+
+def test_its_help_says_what_it_is(typed: Callable[..., Any]) -> None:
+    """`--help` is answered by the whole command line, with our events."""
+    code, out, _ = typed(b"", "hook", "--help")
+    assert code == 0
+    assert b"session:checkpoint" in out

@@ -1,0 +1,173 @@
+"""What coding agents report becomes our events, and our answers are in their words; as their references show both."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from payloads import BASE, CASES, payload
+
+from recollect.doors import hook, hook_contracts, hook_texts
+from recollect.doors.clients.agents import agents
+from recollect.doors.daemon.hook_events import OPERATIONS
+from recollect.doors.operations import BY_NAME
+
+INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["hookSpecificOutput"],
+    "properties": {
+        "hookSpecificOutput": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["hookEventName", "additionalContext"],
+            "properties": {"hookEventName": {"type": "string"}, "additionalContext": {"type": "string"}},
+        }
+    },
+}
+
+
+def heard(event: str, agent: str, said: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return our event and its fields but for the session's id."""
+    found = hook_contracts.understood(event, agent, said)
+    fields = hook._fields(found) if found else None
+    return None if found is None or fields is None else (found.event, fields)
+
+
+@pytest.mark.parametrize(("agent", "name", "fields", "event", "ours"), CASES, ids=[f"{a}-{n}" for a, n, *_ in CASES])
+def test_a_payload_becomes_our_event(
+    agent: str, name: str, fields: dict[str, Any], event: str, ours: dict[str, Any]
+) -> None:
+    """Each event of each reference is one of ours, with its fields, which the operation of the event takes."""
+    said = payload(agent, name, fields)
+    session = said.get("session_id") or said["conversation_id"]
+    assert heard("", agent, said) == (event, {"session_id": session} | ours)
+    assert hook_contracts.folder_of(said) == "/work/engine"
+    request = BY_NAME[OPERATIONS[event]].request(**ours, session_id=session, agent=agent)
+    assert request.model_dump()["session_id"] == session
+
+
+@pytest.mark.parametrize(("agent", "name", "fields", "event", "ours"), CASES, ids=[f"{a}-{n}" for a, n, *_ in CASES])
+def test_the_sender_is_known_by_its_payload(
+    agent: str, name: str, fields: dict[str, Any], event: str, ours: dict[str, Any]
+) -> None:
+    """Where the command names no agent, the payload tells; Codex only with a turn, as it writes Claude Code's form."""
+    found = hook_contracts.understood("", "", payload(agent, name, fields))
+    assert found is not None
+    assert found.agent == agent
+    assert found.event == event
+
+
+def test_every_event_has_its_operation() -> None:
+    """Each of our events is an operation of the table, and each agent's table speaks of our events alone."""
+    assert set(OPERATIONS) == set(hook_contracts.OURS)
+    assert set(OPERATIONS.values()) <= set(BY_NAME)
+    assert {rule.event for one in hook_contracts.CONTRACTS.values() for rule in one.rules.values()} == set(OPERATIONS)
+
+
+def test_what_is_installed_is_understood() -> None:
+    """The hooks that are written are events of the agent's contract, and report all of our events."""
+    with_hooks = {name: one.hooks for name, one in agents().items() if one.hooks}
+    assert set(with_hooks) == set(hook_contracts.CONTRACTS)
+    for name, form in with_hooks.items():
+        rules = hook_contracts.CONTRACTS[name].rules
+        assert {rules[event].event for event in form.events} == set(hook_contracts.OURS)
+
+
+def test_the_payloads_name_counts_more_than_the_commands() -> None:
+    """Our names and the agent's are taken; what the payload says wins; an unknown event is none."""
+    said = payload("claude-code", "SessionEnd", {"reason": "logout"})
+    assert heard("session:start", "claude-code", said) == ("session:end", {"session_id": "abc123", "reason": "logout"})
+    unnamed = {"session_id": "s", "prompt": "Go"}
+    for name in ("prompt:submit", "UserPromptSubmit"):
+        assert heard(name, "", unnamed) == ("prompt:submit", unnamed)
+    assert heard("prompt:submit", "gemini-cli", unnamed) == ("prompt:submit", unnamed)
+    for name, agent in (("Notification", ""), ("", ""), ("PostToolUse", "emacs"), ("SubagentStart", "claude-code")):
+        assert heard(name, agent, unnamed) is None
+
+
+@pytest.mark.parametrize("agent", BASE)
+def test_an_injection_is_in_the_agents_words(agent: str) -> None:
+    """The context stands where the reference has it; Cursor, without a place for it, and other events get nothing."""
+    contract = hook_contracts.CONTRACTS[agent]
+    name = contract.event_for(hook_contracts.PROMPT)
+    found = hook_contracts.understood("", agent, payload(agent, name, {"prompt": "Go"}))
+    assert found is not None
+    answer = hook_contracts.injection(found, "<memory-context>")
+    assert (answer is None) is (agent == "cursor")
+    if answer is not None:
+        jsonschema.validate(answer, INJECTION)
+        assert answer["hookSpecificOutput"] == {"hookEventName": name, "additionalContext": "<memory-context>"}
+    assert hook_contracts.injection(found, "") is None
+    ended = hook_contracts.understood("session:end", agent, BASE[agent] | {"session_id": "s"})
+    assert ended is not None
+    assert hook_contracts.injection(ended, "text") is None
+
+
+def test_cursor_running_the_hooks_of_claude_code_reports_nothing_twice() -> None:
+    """Cursor may run Claude Code's hooks too; its own report the same session."""
+    said = payload("cursor", "beforeSubmitPrompt", {"prompt": "Go"})
+    assert heard("UserPromptSubmit", "claude-code", said) is None
+    assert heard("beforeSubmitPrompt", "cursor", said) is not None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tool_name": "mcp__recollect__memory", "tool_response": "3 memories found."},
+        {"tool_name": "mcp__plugin_recollect_recollect__memory", "tool_response": "3 memories found."},
+        {"tool_name": "", "tool_response": "x"},
+        {"tool_name": 7, "tool_response": "x"},
+        {"tool_name": "Bash"},
+        {"tool_name": "Bash", "tool_input": "", "tool_response": {"stdout": "", "stderr": ""}},
+        {"tool_name": "Bash", "tool_response": "x", "session_id": ["a"]},
+        {"tool_name": "Bash", "tool_response": "x", "session_id": "  "},
+    ],
+)
+def test_what_says_nothing_is_not_reported(fields: dict[str, Any]) -> None:
+    """Our own tool, a tool without a name, one that said nothing, and an event of no session are left out."""
+    assert heard("PostToolUse", "claude-code", payload("claude-code", "PostToolUse", fields)) is None
+
+
+def test_a_stop_without_a_message_is_not_reported() -> None:
+    """Where the agent does not hand on what it said last, there is nothing to report."""
+    assert heard("", "claude-code", payload("claude-code", "Stop", {"stop_hook_active": True})) is None
+
+
+def test_long_texts_keep_their_ends() -> None:
+    """Of what is too long head and tail are sent, and how much is missing is said."""
+    text = "a" * 150_000 + "b" * 150_000
+    sent = hook_texts.cut(text)
+    assert len(sent) < hook_texts.LONGEST + 100
+    assert sent.startswith("aaa")
+    assert sent.endswith("bbb")
+    assert "[100000 characters are left out]" in sent
+    said = {"tool_name": "Write", "tool_input": {"content": text, "deep": {"list": [text] * 3}}, "tool_response": text}
+    found = heard("", "", payload("claude-code", "PostToolUse", said))
+    assert found is not None
+    assert len(json.dumps(found[1])) < 500_000
+
+
+def test_what_cannot_be_stored_is_replaced() -> None:
+    """Lone surrogates become question marks and zero bytes go, in texts and in names."""
+    said = {"tool_name": "Bash", "tool_input": {"\ud800": "a\0b"}, "tool_response": "\udcff x \0"}
+    found = heard("", "", payload("claude-code", "PostToolUse", said))
+    assert found is not None
+    assert found[1]["input"] == {"?": "ab"}
+    assert found[1]["output"] == "? x "
+
+
+def test_deep_and_wide_values_end() -> None:
+    """A value that is nested deeply, or has very many items, is cut instead of followed."""
+    deep: Any = "the end"
+    for _ in range(500):
+        deep = {"content": [deep]}
+    assert hook_texts.text_of(deep) == ""
+    assert "the end" not in json.dumps(hook_texts.given(deep))
+    wide = hook_texts.arguments({str(number): "x" * 1_000 for number in range(5_000)})
+    assert len(json.dumps(wide)) < 2_000_000
+    assert hook_texts.arguments('["not an object"]') == {}
+    assert hook_texts.arguments("free text") == {"input": "free text"}
+    assert hook_texts.text_of(True) == "true"
