@@ -32,6 +32,8 @@ from recollect.ports.app import App
 from recollect.ports.search import Term
 
 out = Console(highlight=False)
+HOOKS = 40
+"""How often each hook is run."""
 COMMAND = str(Path(sys.executable).with_name("recollect"))
 SUBJECTS = (
     "the billing service|the mobile client|our search index|the login page|the nightly export|the data lake".split("|")
@@ -225,9 +227,32 @@ def starts(settings: Settings, found: dict[str, Any]) -> None:
     found["recollect recall (daemon warm)"] = spread(
         timed(lambda _: run(COMMAND, "recall", "session tokens"), range(10))
     )
+    hooks(environment, found)
     anyio.run(clients, environment, found)
     first, sdk = found["spawn to initialize answered"]["p50_ms"], found["python -c 'import mcp'"]["p50_ms"]
     found["initialize / import mcp"] = {"ratio": round(first / sdk, 2)}
+
+
+def hooks(environment: dict[str, str], found: dict[str, Any]) -> None:
+    """Measure the hooks of a coding agent as whole processes beside an empty Python, all in turns."""
+    session = {"session_id": "bench", "cwd": "/", "hook_event_name": ""}
+    said = {
+        "prompt:submit": session | {"prompt": "Which service caches the session tokens, and why does it?"},
+        "tool:post": session | {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": "2 passed"},
+    }
+    commands: dict[str, tuple[list[str], bytes]] = {"python -c pass, in turns": ([sys.executable, "-c", "pass"], b"")}
+    for event, payload in said.items():
+        commands[f"recollect hook {event}"] = ([COMMAND, "hook", event], json.dumps(payload).encode())
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(HOOKS):
+        for name, (command, content) in commands.items():
+            run = lambda _, c=command, i=content: subprocess.run(c, input=i, env=environment, capture_output=True)  # noqa: E731
+            taken[name] += timed(run, [None])
+    found.update({name: spread(one) for name, one in taken.items()})
+    prompt, bare = (
+        statistics.median(taken[name]) for name in ("recollect hook prompt:submit", "python -c pass, in turns")
+    )
+    found["hook prompt:submit / pass"] = {"ratio": round(prompt / bare, 2)}
 
 
 async def clients(environment: dict[str, str], found: dict[str, Any]) -> None:

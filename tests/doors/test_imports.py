@@ -62,6 +62,14 @@ def test_the_pipe_loads_only_the_standard_library(environment: dict[str, str]) -
     assert loaded - bare - sys.stdlib_module_names == {"recollect"}
 
 
+def test_a_hook_loads_a_handful_of_modules(environment: dict[str, str]) -> None:
+    """A coding agent waits for each hook: what takes long in the standard library is not imported either."""
+    program = "import sys\nfrom recollect.doors import entry, hook\n"
+    loaded = loaded_by(program, environment) - loaded_by("", environment)
+    assert loaded - sys.stdlib_module_names == {"recollect"}
+    assert not loaded & {"asyncio", "dataclasses", "getpass", "http", "inspect", "pathlib", "socket", "ssl", "typing"}
+
+
 def test_the_requests_load_only_pydantic(environment: dict[str, str]) -> None:
     """The nouns can be used without any of the heavy libraries."""
     loaded = loaded_by("from recollect import Draft, Query, Caller, Settings\nDraft(content='x')", environment)

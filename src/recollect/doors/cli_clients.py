@@ -189,4 +189,7 @@ def _print(
     if agent and agent.hooks and commands:
         body |= {"hook_file": str(agent.hook_file(level, root)), "hooks": with_hooks("", agent.hooks, commands)}
         sentences += [f"Into {body['hook_file']}:", f"\n{body['hooks']}"]
+    if agent and agent.plugin_folder:
+        body["plugin"] = str(agent.plugin_folder)
+        sentences.append(f"Or all of it as a plugin: `{agent.programs[0]} --plugin-dir {body['plugin']}`")
     exit_codes.show(body, as_json, *sentences[:-1], sentences[-1].rstrip())

@@ -60,6 +60,7 @@ class Agent:
     places: dict[Level, Place]
     programs: tuple[str, ...]
     hooks: HookForm | None = None
+    plugin: str = ""
     format: str = "json"
     entry: dict[str, Any] = field(default_factory=dict)
     folder: str = ""
@@ -67,6 +68,11 @@ class Agent:
     def config(self, level: Level, root: Path) -> Path:
         """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
         return self._path(self.places[level].config, root)
+
+    @property
+    def plugin_folder(self) -> Path | None:
+        """Return the folder that the agent can load instead of an installation; None where it takes none."""
+        return Path(__file__).with_name(self.plugin) if self.plugin else None
 
     def hook_file(self, level: Level, root: Path) -> Path | None:
         """Return the file in which the agent's hooks stand; None where it has no hooks."""

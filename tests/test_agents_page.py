@@ -1,0 +1,63 @@
+"""docs/agents.md tells the truth: its commands are run, and its table is that of the contracts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.doors.clients.agents import Level, agents
+from recollect.doors.hook_contracts import CONTRACTS, OURS, PROMPT
+from recollect.doors.hook_texts import LONGEST
+
+PAGE = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+TITLES = {one.title: name for name, one in agents().items()}
+
+
+def rows() -> dict[str, dict[str, str]]:
+    """Return the table: what each row says of each agent."""
+    lines = [line.strip("| \n").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
+    head, *table = lines
+    return {row[0].strip("`"): dict(zip((TITLES[one] for one in head[1:]), row[1:], strict=True)) for row in table}
+
+
+def test_the_table_is_that_of_the_contracts() -> None:
+    """Each event, each file and where memories come before a prompt stand there for each agent, and nothing else."""
+    told = rows()
+    assert set(told) == {*OURS, "memories before a prompt", "file for all projects", "file of one project"}
+    for name, contract in CONTRACTS.items():
+        agent = agents()[name]
+        assert agent.hooks is not None
+        for event in OURS:
+            names = [one for one in agent.hooks.events if contract.rules[one].event == event]
+            assert told[event][name] == ", ".join(f"`{one}`" for one in names)
+        assert told["memories before a prompt"][name] == ("yes" if contract.injects else "no")
+        assert contract.injects in ("", contract.event_for(PROMPT))
+        user = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", agent.places[Level.USER].hooks)
+        assert told["file for all projects"][name] == f"`{user}`"
+        assert told["file of one project"][name] == f"`{agent.places[Level.PROJECT].hooks}`"
+
+
+def test_its_figures_are_those_of_the_code() -> None:
+    """How much of a text is sent is what the page says."""
+    assert f"more than {LONGEST:,} characters" in PAGE
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_its_commands_run(block: str, environment: dict[str, str], tmp_path: Path) -> None:
+    """Each block ends well in a home of its own, and leaves no daemon."""
+    (tmp_path / "user").mkdir()
+    ours = environment | {"HOME": str(tmp_path / "user"), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    ours.pop("CLAUDE_CONFIG_DIR", None)
+    try:
+        done = subprocess.run(
+            ["sh", "-e", "-c", block], env=ours, cwd=tmp_path / "user", capture_output=True, text=True, check=False
+        )
+    finally:
+        subprocess.run(["recollect", "stop"], env=ours, check=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
