@@ -113,7 +113,9 @@ class Played:
 
 
 class Player(Protocol):
-    """A way to hand events to a store."""
+    """A way to hand events to a store; `took` are the milliseconds of the last event until the agent could go on."""
+
+    took: float
 
     def send(self, event: Event, session: str, folder: str) -> Injected:
         """Hand over an event, wait until it is worked off, and return what a prompt got."""
@@ -129,7 +131,7 @@ class InStore:
     """Runs the operations of the events in this process."""
 
     def __init__(self, app: App, settings: Settings) -> None:
-        self._app, self._caller = app, settings.caller
+        self._app, self._caller, self.took = app, settings.caller, 0.0
 
     def send(self, event: Event, session: str, folder: str) -> Injected:
         fields: dict[str, Any] = {"session_id": session, "agent": AGENT, "folder": folder, "at": event.at.isoformat()}
@@ -139,7 +141,9 @@ class InStore:
             fields["prompt"] = event.prompt
         else:
             fields |= {name: event.input[name] for name in ("source", "reason") if name in event.input}
+        start = time.perf_counter()
         answer = self.perform(_OPERATIONS[event.event], **fields)
+        self.took = (time.perf_counter() - start) * 1e3
         if event.event != "prompt:submit":
             return Injected()
         return Injected(answer.text, tuple(int(one) for one in answer.memory_ids))
@@ -155,7 +159,7 @@ class ThroughHooks:
     """Runs `recollect hook` for each event, as Claude Code does, against the daemon of the store."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings, self.took = settings, 0.0
         self._link = recollect.connect(settings)
         ours = {f"RECOLLECT_{name.upper()}": str(one) for name, one in settings.model_dump(exclude_none=True).items()}
         self._environment = {name: one for name, one in os.environ.items() if not name.startswith("RECOLLECT_")} | ours
@@ -167,9 +171,11 @@ class ThroughHooks:
         name, payload = _payload(event)
         payload |= {"session_id": session, "cwd": folder, "hook_event_name": name, "timestamp": event.at.isoformat()}
         command = [str(Path(sys.executable).with_name("recollect")), "hook", name, "--agent", AGENT]
+        start = time.perf_counter()
         done = subprocess.run(
             command, input=json.dumps(payload), env=self._environment, capture_output=True, text=True, check=True
         )
+        self.took = (time.perf_counter() - start) * 1e3
         while self._status()["events_waiting"]:
             time.sleep(_PAUSE)
         new = self._newly_injected(session)
@@ -259,9 +265,8 @@ class _Watch:
         self._topics: dict[str, tuple[str, ...]] = {}
 
     def send(self, event: Event, session: str, folder: str) -> Injected:
-        start = time.perf_counter()
         found = self._player.send(event, session, folder)
-        self._played.milliseconds.setdefault(event.event, []).append((time.perf_counter() - start) * 1e3)
+        self._played.milliseconds.setdefault(event.event, []).append(self._player.took)
         shown = self._player.perform("show_session", session_id=session)
         new = [one for one in shown.observations if one.number > self._observed.get(session, 0)]
         self._observed[session] = max((one.number for one in shown.observations), default=0)

@@ -37,6 +37,7 @@ _PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
 _RUNTIME, _LOCK, _OWNER = "daemon.json", "owner.lock", "owner.json"
 _OWN_TOOL = "recollect"
+_TIME, _LONGEST_TIME = "timestamp", 64
 
 
 class Absent(Exception):
@@ -71,7 +72,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         return ""
     body = {
         "event": heard.event,
-        "fields": fields | {"agent": heard.agent},
+        "fields": fields | {"agent": heard.agent} | _time(said),
         "given": dict(given),
         "variables": told,
         "folder": _folder(said),
@@ -119,6 +120,12 @@ def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
         fields["failed"] = found.get("failed") is True
         return fields if fields["output"] or fields["input"] else None
     return fields
+
+
+def _time(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the time that a payload says, as the daemon will check it; agents that say none give an empty answer."""
+    said = payload.get(_TIME)
+    return {"at": said} if isinstance(said, str) and said.isascii() and len(said) <= _LONGEST_TIME else {}
 
 
 def _folder(payload: Mapping[str, Any]) -> str:

@@ -95,6 +95,16 @@ def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypa
     assert body["user"] == process.user()
 
 
+@pytest.mark.parametrize(
+    ("said", "passed"), [("2026-11-22T10:00:00Z", "2026-11-22T10:00:00Z"), ("x" * 65, None), ("ä", None), (7, None)]
+)
+def test_the_time_of_a_payload_is_passed_on(run: Run, home: Path, said: object, passed: str | None) -> None:
+    """An agent may say when an event happened; what cannot be a time stays behind."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        run(PROMPT | {"timestamp": said}, "UserPromptSubmit", "--agent", "claude-code")
+    assert taken[0]["fields"].get("at") == passed
+
+
 def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home: Path) -> None:
     """As an agent runs it: the answer on standard output, nothing on standard error, and 0; settings may come first."""
     with standing_in(home, lambda _: INJECTED) as taken:

@@ -101,11 +101,18 @@ def test_a_prompt_is_answered_at_once(take: Callable[..., Any], tmp_path: Path) 
 
 @pytest.mark.parametrize("event", ["session:start", "tool:post", "session:checkpoint", "session:end"])
 def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> None:
-    """The agent hears that they were taken; their operation runs afterwards, with the time at which they came."""
-    answer, [(name, fields, _)], _ = take(event, fields={"session_id": "s", "at": "2026-11-22T10:00:00+00:00"})
+    """The agent hears that they were taken; their operation runs afterwards, with the time that they say."""
+    answer, [(name, fields, _)], _ = take(event, fields={"session_id": "s", "at": "2020-11-22T10:00:00Z"})
     assert answer == {"taken": True}
     assert name == event.replace(":", "_")
-    assert fields["at"] == "2026-11-22T10:00:00+00:00"
+    assert fields["at"] == "2020-11-22T10:00:00Z"
+
+
+@pytest.mark.parametrize("said", ["9020-11-22T10:00:00Z", "2020-11-22T10:00:00", "yesterday", "", None, 5])
+def test_a_time_that_is_none_or_to_come_is_now(take: Callable[..., Any], app: App, said: object) -> None:
+    """An event whose time cannot be right happened when it came; it is not lost."""
+    _, [(_, fields, _)], _ = take("tool:post", fields={"session_id": "s", "at": said})
+    assert fields["at"] == app.clock().isoformat()
 
 
 def test_events_of_nobody_are_refused(take: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,13 +31,13 @@ def take(body: dict[str, Any], serving: Callable[[Settings], Perform], now: str,
     """Answer a prompt with the `text` to put before it; put any other event into the queue, and say whether it fitted.
 
     `serving` returns what runs operations under the settings that the client's variables and folder make; `now` is the
-    time of an event that says none. Raises `InvalidInput` for an unknown event.
+    time of an event that says none, or one that is still to come. Raises `InvalidInput` for an unknown event.
     """
     event = body["event"]
     if event not in OPERATIONS:
         raise InvalidInput("event", f"Unknown event: Must be one of {', '.join(OPERATIONS)}")
     folder = str(body["folder"])
-    fields = {"folder": folder, "at": now} | dict(body["fields"])
+    fields = {"folder": folder} | dict(body["fields"]) | {"at": _time(body["fields"].get("at"), now)}
     told = environment.Surroundings(dict(body["variables"]), Path(folder), str(body["user"]))
     with environment.surrounded(told):
         perform = serving(Settings(**dict(body["given"])))
@@ -44,3 +45,12 @@ def take(body: dict[str, Any], serving: Callable[[Settings], Perform], now: str,
         return {"text": perform(OPERATIONS[event], **fields).text}
     size = sum(len(str(one)) for one in fields.values())
     return {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
+
+
+def _time(said: object, now: str) -> str:
+    """Return the time that an event says where it is one with a zone and has come, else `now`."""
+    try:
+        found = datetime.fromisoformat(said) if isinstance(said, str) else None
+        return said if isinstance(said, str) and found and found <= datetime.fromisoformat(now) else now
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return now
