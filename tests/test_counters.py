@@ -85,6 +85,7 @@ GOOD = {
     "a print at a door": ("R__doors__a", "print(1)\n"),
     "another object's print": ("R__a", "console.print(1)\n"),
     "a name that says what it is": ("R__a", "class Database:\n    pass\n"),
+    "a recorded output": ("tests__sessions__a.jsonl", "bring" + "ing up nodes\n"),
     "a test that asserts": ("tests__test_a", GOOD_TEST.format("assert x")),
     "a test that expects an error": ("tests__test_a", GOOD_TEST.format("with pytest.raises(OSError): go()")),
     "a test whose helper asserts": ("tests__test_a", GOOD_TEST.format("assert_same(x, y)")),
