@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from memories import NOW, a_memory
 
-from recollect.domain.enums import Concept, Observation, Sensitivity
+from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.results import Memory
-from recollect.policy.compression import clusters, summary
+from recollect.policy.compression import clusters, summary, topic
 from recollect.policy.condense import kept_fields
 from recollect.policy.text.topics import jaccard, topic_words
 
@@ -43,6 +43,14 @@ def test_three_about_the_same_are_a_cluster() -> None:
     """What is about something else stays out, and so do two that are alike."""
     assert grouped(remembered(*CACHE, *MAST)) == [[1, 2, 3]]
     assert grouped(remembered(*CACHE[:2], *MAST)) == []
+
+
+def test_what_is_near_in_meaning_is_about_the_same() -> None:
+    """Pairs that the caller knows to be near join groups as like words do, in any order, and unknown ids join none."""
+    others = remembered("Redis expires.", "A login is slow.", "The mast is oak.", "Sails are mended.")
+    assert [[one.id for one in group] for group in clusters(others, LATER, near=[(1, 2), (3, 2), (4, 9)])] == [
+        [1, 2, 3]
+    ]
 
 
 def test_a_chain_of_likeness_is_one_cluster() -> None:
@@ -90,7 +98,7 @@ def test_the_summary_says_what_is_central() -> None:
     first = first.model_copy(update={"content": f"It rained all day. {CACHE[0]} Lunch was late."})
     assert summary([first, *others]).split("\n") == [
         "What 4 memories about login said from 2026-03-01 to 2026-03-01:",
-        *(f"- {text}" for text in CACHE),
+        *(f"- 2026-03-01: {text}" for text in CACHE),
     ]
 
 
@@ -109,4 +117,20 @@ def test_the_summary_keeps_what_the_members_have() -> None:
         "files_modified": ("y.py",),
         "importance": 0.9,
         "sensitivity": Sensitivity.PRIVATE,
+        "fact_type": FactType.GENERAL,
+        "project": None,
     }
+
+
+def test_the_summary_is_of_the_kind_that_all_members_are() -> None:
+    """Several decisions make a decision; where the members differ, the summary is of no kind and no project."""
+    one, other = a_memory(fact_type=FactType.DECISION, project="a"), a_memory(fact_type=FactType.DECISION, project="b")
+    assert kept_fields([one, other])["fact_type"] is FactType.DECISION
+    assert "project" not in kept_fields([one, other])
+    assert "fact_type" not in kept_fields([one, a_memory()])
+
+
+def test_a_cluster_is_named_by_what_its_members_share() -> None:
+    """The words that at least half of them have, the most frequent first, as they are spelt first."""
+    assert topic(remembered(*CACHE)) == "cache, expires, session"
+    assert topic(remembered(*MAST)) == ""

@@ -11,10 +11,21 @@ from pydantic.dataclasses import dataclass
 
 from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer
+from recollect.domain.enums import Source
 from recollect.domain.fields import Request, refuse_unstorable
 
 MAX_OUTPUT: Final = 1_000_000
 """Characters of an output that are taken; a door cuts what is longer."""
+
+CAPTURED: Final = (Source.HOOK, Source.EXTRACTION, Source.COMPRESSION)
+"""How memories come in that the pipeline makes by itself."""
+
+
+class Fading(StrEnum):
+    """Which memories of a project fade, are compressed and may go while nobody uses them."""
+
+    CAPTURED = "captured"
+    ALL = "all"
 
 
 class LifecycleSettings(BaseModel):
@@ -30,10 +41,19 @@ class LifecycleSettings(BaseModel):
     consolidation_decay_rate: float = Field(
         0.02, ge=0, le=1, description="Importance that a captured memory loses in a day without use."
     )
+    consolidate: Fading = Field(
+        Fading.CAPTURED,
+        description="What fades and is compressed: `captured` by the pipeline, or `all`; a project cannot change this.",
+    )
     modules_off: str = Field(
         "",
         description="Modules that do not run, with commas between: `boundaries`, `temporal`, `compression` and so on.",
     )
+
+    @property
+    def fading(self) -> tuple[Source, ...]:
+        """Return how memories came in that fade while nobody uses them."""
+        return tuple(Source) if self.consolidate is Fading.ALL else CAPTURED
 
     @property
     def off(self) -> frozenset[str]:

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 _OWN: Final = "recollect.toml"
 _PYPROJECT: Final = "pyproject.toml"
+_NOT_ITS_OWN: Final = frozenset({"consolidate"})  # would let a repository hide what people stored
+_ALLOWED: Final = LifecycleSettings.model_fields.keys() - _NOT_ITS_OWN
 _LARGEST: Final = 1_000_000  # bytes of a file that is read
 
 
@@ -30,7 +32,7 @@ def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
     if not folder or not path.is_absolute():
         return defaults
     for table in _tables(path):
-        known = {name: value for name, value in table.items() if name in LifecycleSettings.model_fields}
+        known = {name: value for name, value in table.items() if name in _ALLOWED}
         if known:
             return _changed(defaults, known, path)
     return defaults

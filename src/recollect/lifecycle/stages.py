@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from recollect.domain.lifecycle import LifecycleSettings, SessionEvent
+from recollect.domain.lifecycle import EndSession, LifecycleSettings, SessionEvent
 from recollect.domain.requests import Caller
-from recollect.lifecycle.capabilities import BOUNDARIES, MEMORABILITY, STORE, TEMPORAL, MemoryStore, Registry
+from recollect.lifecycle import compress, consolidate
+from recollect.lifecycle.capabilities import (
+    BOUNDARIES,
+    COMPRESSION,
+    CONSOLIDATION,
+    MEMORABILITY,
+    STORE,
+    TEMPORAL,
+    MemoryStore,
+    Registry,
+)
 from recollect.lifecycle.context import Context
 from recollect.policy.boundaries import observed
 from recollect.policy.memorability import memorability
@@ -26,7 +37,10 @@ class Stage:
     run: Callable[[Context[Any]], object]
 
 
-STAGES: Final[tuple[Stage, ...]] = ()
+STAGES: Final[tuple[Stage, ...]] = (
+    Stage("consolidation", EndSession, 200, consolidate.at_session_end),
+    Stage("compression", EndSession, 300, compress.at_session_end),
+)
 
 
 def running(settings: LifecycleSettings, stages: Iterable[Stage] = STAGES) -> list[Stage]:
@@ -41,5 +55,7 @@ def capabilities(app: App, caller: Caller, settings: LifecycleSettings) -> Regis
         MEMORABILITY.name: memorability,
         BOUNDARIES.name: observed,
         TEMPORAL.name: balanced,
+        CONSOLIDATION.name: partial(consolidate.consolidate, app, caller, settings),
+        COMPRESSION.name: partial(compress.compress, app, caller, settings),
     }
     return Registry({name: one for name, one in provided.items() if name.partition(".")[2] not in settings.off})

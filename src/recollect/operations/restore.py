@@ -19,6 +19,7 @@ from recollect.operations.prepare_write import (
     same_text_note,
 )
 from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.policy.consolidation import importance_before
 from recollect.policy.reconcile import expired, lapsed
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
@@ -30,8 +31,9 @@ def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: st
     """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
 
     Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
-    gets the same term again. The text passes today's gate first. An id that is unknown, or deleted for good, is an
-    outcome, not an error. A `request_id` seen before gives its first answer again.
+    gets the same term again, and what faded the importance that it had before. The text passes today's gate first. An
+    id that is unknown, or deleted for good, is an outcome, not an error. A `request_id` seen before gives its first
+    answer again.
     """
     memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
@@ -48,6 +50,7 @@ def _restore(
     """Bring back the memory with this namespace and id in one transaction."""
     namespace, memory_id = place
     levels = allowed_levels(request)
+    faded_from = importance_before(app.records.history(memory_id, [namespace], levels))
     with (
         journal_refusals(app, namespace, caller, levels[-1]),
         app.records.writing(namespace, caller.user, levels) as transaction,
@@ -58,6 +61,8 @@ def _restore(
         if old is None:
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
+        if faded_from is not None:
+            draft = draft.model_copy(update={"importance": faded_from})
         back = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
         notes += _undo_merge(app, transaction, old, caller, made)

@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
-from recollect.domain.enums import Observation, Order, Source
-from recollect.domain.requests import Caller, Draft, Summarize
+from recollect.domain.enums import Order
+from recollect.domain.requests import Caller, Summarize
 from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
-from recollect.errors import SecretFound
-from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
+from recollect.operations.summaries import write_summary
 from recollect.operations.visibility import load_page
-from recollect.policy.condense import MOST, condensed, kept_fields, may_condense
+from recollect.policy.condense import MOST, condensed, may_condense
 from recollect.ports.app import App
 
 _PAGE = 500
@@ -55,27 +54,6 @@ def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
 def _summarize(
     app: App, request: Summarize, category: str | None, some: Sequence[Memory], caller: Caller
 ) -> int | None:
-    """Write one summary in place of the originals; write none where one changed meanwhile or the gate refuses."""
-    namespace = caller.namespace(request.scope)
-    draft = Draft(
-        content=condensed(category, some),
-        title=f"Summary of {len(some)} memories" + (f" about {category}" if category else ""),
-        scope=request.scope,
-        type=Observation.COMPRESSED_SUMMARY,
-        category=category,
-        source=Source.COMPRESSION,
-        **kept_fields(some),
-    )
-    try:
-        one = prepare(app, clear_or_journal(app, draft, namespace, caller))
-    except SecretFound:
-        return None
-    with app.records.writing(namespace, caller.user) as transaction:
-        if any(transaction.by_id(memory.id) != memory for memory in some):
-            return None
-        new = transaction.insert(entry_for(app, one, None, caller.user))
-        for memory in some:
-            transaction.supersede(memory.id, by=new)
-        if evict_surplus(app, transaction, new):
-            app.run_later(app.text.purge_deleted)
-    return new
+    """Write one summary in place of the originals."""
+    title = f"Summary of {len(some)} memories" + (f" about {category}" if category else "")
+    return write_summary(app, request.scope, condensed(category, some), title, category, some, caller)

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import stem
-from recollect.policy.text.topics import jaccard, topic_words
+from recollect.policy.text.topics import jaccard, spellings, topic_words
 
 OUTPUTS: Final = 5
 """Outputs in the sliding window."""
@@ -70,7 +70,5 @@ def _counts(text: str) -> Counter[str]:
 
 def _keywords(text: str, counts: Counter[str]) -> tuple[str, ...]:
     """Return the most frequent topic words of a text as it spells them first; parts of names as their stems."""
-    spelt: dict[str, str] = {}
-    for word in _WORD.findall(fold(text)):
-        spelt.setdefault(stem(word), word)
+    spelt = spellings([text])
     return tuple(spelt.get(word, word) for word, _ in counts.most_common(_KEYWORDS))

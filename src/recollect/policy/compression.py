@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final
 
 from recollect.domain.results import Memory
-from recollect.policy.condense import MOST, beginning, condensed, may_condense
+from recollect.policy.condense import MOST, beginning, condensed, day, may_condense
 from recollect.policy.text.layers import sentences, shortened
-from recollect.policy.text.topics import jaccard, topic_words
+from recollect.policy.text.topics import jaccard, spellings, topic_words
 
 FEWEST: Final = 3
 """Memories that make a cluster."""
@@ -23,29 +24,51 @@ ALIKE: Final = 0.3
 """Jaccard similarity of topic words from which on two memories are about the same."""
 
 _SENTENCES: Final = 30  # of one memory that are compared
+_TOPIC: Final = 4  # words that name what a cluster is about
 _LONGEST: Final = 300  # characters of a sentence in a summary
 
 
-def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
+def clusters(
+    memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE, near: Iterable[tuple[int, int]] = ()
+) -> list[list[Memory]]:
     """Return the groups of three or more old memories that are about the same, the oldest first in each.
 
-    A memory joins a group when it is like any one of its members (single linkage). Groups never mix namespaces or
-    levels of sensitivity, and have at most 40 members.
+    A memory joins a group when it is like any one of its members (single linkage): by its words, or as `near`, pairs of
+    ids, says. Groups never mix namespaces or levels of sensitivity, and have at most 40 members.
     """
     groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
         if _is_ripe(memory, now - min_age):
             groups[memory.namespace, memory.sensitivity].append(memory)
-    linked = (group for members in groups.values() for group in _linked(members))
+    others: dict[int, list[int]] = defaultdict(list)
+    for one, other in near:
+        others[one].append(other)
+        others[other].append(one)
+    linked = (group for members in groups.values() for group in _linked(members, others))
     parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
     return [part for part in parts if len(part) >= FEWEST]
 
 
 def summary(members: Sequence[Memory]) -> str:
-    """Return one text of a cluster: for each member the sentence that is nearest to what the others say."""
+    """Return one text of a cluster: for each member its day, and the sentence that is nearest to what the others say.
+
+    A later line may put an earlier one right, so whoever reads them must see which is later. What several say has the
+    last of their days.
+    """
     words = {one.id: topic_words(one.content) for one in members}
+    said = {one.id: _central(one, words) for one in members}
+    days = {said[one.id]: day(one) for one in members}
     categories = {one.category for one in members}
-    return condensed(categories.pop() if len(categories) == 1 else None, members, lambda one: _central(one, words))
+    category = categories.pop() if len(categories) == 1 else None
+    return condensed(category, members, lambda one: f"{days[said[one.id]]}: {said[one.id]}")
+
+
+def topic(members: Sequence[Memory]) -> str:
+    """Return the words that most members of a cluster have in common, spelt as they first are; at most four."""
+    spelt = spellings(one.content for one in members)
+    counts = Counter(word for one in members for word in topic_words(one.content))
+    shared = [word for word, count in counts.items() if 2 * count >= len(members) and count > 1]
+    return ", ".join(spelt.get(one, one) for one in sorted(shared, key=lambda one: (-counts[one], one))[:_TOPIC])
 
 
 def _is_ripe(memory: Memory, before: datetime) -> bool:
@@ -53,15 +76,19 @@ def _is_ripe(memory: Memory, before: datetime) -> bool:
     return may_condense(memory) and memory.updated_at < before and all(one is None for one in hidden)
 
 
-def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
+def _linked(memories: Sequence[Memory], near: Mapping[int, Sequence[int]]) -> list[list[Memory]]:
     """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
+    places = {one.id: place for place, one in enumerate(memories)}
     words = [topic_words(one.content) for one in memories]
     group_of = list(range(len(memories)))
     holders: dict[str, list[int]] = defaultdict(list)
     for place, ours in enumerate(words):
-        shared = Counter(other for word in ours for other in holders[word])
+        shared = Counter(chain.from_iterable(holders[word] for word in ours))
         like = {group_of[one] for one, n in shared.items() if n / (len(ours) + len(words[one]) - n) >= ALIKE}
-        group_of = [place if group in like else group for group in group_of]
+        near_by = (places.get(one, place) for one in near.get(memories[place].id, ()))
+        like |= {group_of[one] for one in near_by if one < place}
+        if like:
+            group_of = [place if group in like else group for group in group_of]
         for word in ours:
             holders[word].append(place)
     found: dict[int, list[Memory]] = defaultdict(list)

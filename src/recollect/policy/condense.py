@@ -35,7 +35,7 @@ def condensed(category: str | None, memories: Sequence[Memory], said: Callable[[
 
     The same line is not said twice.
     """
-    first, last = min(_day(one) for one in memories), max(_day(one) for one in memories)
+    first, last = min(day(one) for one in memories), max(day(one) for one in memories)
     about = f" about {category}" if category else ""
     heading = f"What {len(memories)} memories{about} said from {first} to {last}:"
     lines = dict.fromkeys(f"- {said(one)}" for one in memories)
@@ -45,18 +45,24 @@ def condensed(category: str | None, memories: Sequence[Memory], said: Callable[[
 def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
     """Return what a summary keeps of its memories: every label and file, the highest importance, the mean trust.
 
-    It is as sensitive as the most sensitive of them.
+    It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
     """
     most = {"tags": _MOST_TAGS, "concepts": None, "files_read": _MOST_FILES, "files_modified": _MOST_FILES}
     lists = {
         name: tuple(dict.fromkeys(v for one in memories for v in getattr(one, name)))[:n] for name, n in most.items()
     }
-    return lists | {
-        "importance": max(one.importance for one in memories),
-        "trust": sum(one.trust for one in memories) / len(memories),
-        "sensitivity": strictest(*(one.sensitivity for one in memories)),
-    }
+    alike = {name: {getattr(one, name) for one in memories} for name in ("fact_type", "project")}
+    return (
+        lists
+        | {name: values.pop() for name, values in alike.items() if len(values) == 1}
+        | {
+            "importance": max(one.importance for one in memories),
+            "trust": sum(one.trust for one in memories) / len(memories),
+            "sensitivity": strictest(*(one.sensitivity for one in memories)),
+        }
+    )
 
 
-def _day(one: Memory) -> str:
+def day(one: Memory) -> str:
+    """Return the day on which what a memory says happened or was stored."""
     return (one.observed_at or one.created_at).date().isoformat()

@@ -80,6 +80,9 @@ class Vectors(Protocol):
     def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
         """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
 
+    def alike(self, ids: Sequence[int], least: float) -> set[tuple[int, int]]:
+        """Return the pairs of memories, the lower id first, of which two chunks have a cosine of at least `least`."""
+
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where (character offsets) the best chunk of each memory lies in its content."""
 

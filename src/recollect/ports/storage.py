@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from recollect.domain.enums import Order, Retention, Sensitivity
+from recollect.domain.enums import FactType, Observation, Order, Retention, Sensitivity, Source
 from recollect.domain.requests import Draft, FactQuery, StoreFact
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory, Outcome, Stats
 from recollect.domain.search import RankingRow, View
@@ -73,6 +73,33 @@ class FactEntry:
     valid_from: datetime
     at: datetime
     author: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a memory is consolidated: until when its days are counted, and how many of its accesses."""
+
+    at: datetime
+    accesses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgingMemory:
+    """What consolidation knows of a memory; `accesses` counts every use, `mark` is None before the first time.
+
+    One that is `replaced` gave way to another, which is in sight.
+    """
+
+    id: int
+    fact_type: FactType
+    type: Observation | None
+    sensitivity: Sensitivity
+    importance: float
+    updated_at: datetime
+    last_accessed_at: datetime | None
+    accesses: int
+    replaced: bool
+    mark: Mark | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +172,14 @@ class Writing(Protocol):
     def supersede(self, memory_id: int, by: int) -> None:
         """Mark a memory as replaced by another: no recall shows it, its history does."""
 
-    def hide(self, memory_id: int) -> bool:
-        """Delete a memory softly: its row stays, no index holds it; say whether there was one in sight."""
+    def hide(self, memory_id: int, action: str = "delete") -> bool:
+        """Delete a memory softly, journalled as `action`: its row stays, no index holds it; say whether it was seen."""
+
+    def aging(self, ids: Collection[int]) -> list[AgingMemory]:
+        """Return what consolidation knows of these memories, as far as they are in sight, in the order of their ids."""
+
+    def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
+        """Write another importance and mark of memories, journalled with both; their `updated_at` stays."""
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
         """Remove a memory and what was merged into it for good, journalled as `action`; say whether it was there."""
@@ -221,6 +254,11 @@ class Records(Protocol):
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, see one state until the block ends."""
+
+    def aging(
+        self, namespace: str, sources: Collection[Source], levels: Sequence[Sensitivity] = ...
+    ) -> list[AgingMemory]:
+        """Return what consolidation knows of the memories in sight that came in one of these ways, by their ids."""
 
     def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = ...) -> None:
         """Journal that the gate refused a write of a level: the field and the kinds of secret, never a value."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, insert, update
+from sqlalchemy import ColumnElement, Connection, Table, insert, select, update
 
-from recollect.domain.enums import Sensitivity, strictest
+from recollect.domain.enums import Observation, Sensitivity, strictest
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
@@ -18,7 +18,7 @@ from recollect.store import journal
 from recollect.store.sql import mapping
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.facts import PARTS, compared, holds_after, known, same_parts
-from recollect.store.sql.tables import QUARANTINED, fact, namespace
+from recollect.store.sql.tables import QUARANTINED, fact, memory, namespace
 from recollect.store.sql.visibility import namespace_ids
 
 _HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, which go on to twice that
@@ -142,6 +142,19 @@ class FactWriting(Transaction):
         self._connection.execute(fact.delete().where(fact.c.id == fact_id))
         self._journal("delete", (None, old.sensitivity, {"fact": fact_id}))
         return True
+
+    def _pass_facts(self, memory_id: int, to: int) -> None:
+        """Let the facts of a memory belong to the summary that replaced it; another memory does not say them."""
+        summary = select(memory.c.sensitivity).where(
+            memory.c.id == to, memory.c.type == str(Observation.COMPRESSED_SUMMARY)
+        )
+        level = self._connection.execute(summary).scalar()
+        ids = select(fact.c.id, fact.c.sensitivity).where(fact.c.memory_id == memory_id)
+        found = self._connection.execute(ids).all() if level is not None else []
+        if level is not None and found:
+            self._connection.execute(update(fact).where(fact.c.memory_id == memory_id).values(memory_id=to))
+            lines = ((to, strictest(one.sensitivity, level), {"fact": one.id, "of": memory_id}) for one in found)
+            self._journal("update", *lines)
 
     def _facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
         query = mapping.FACTS.where(fact.c.namespace_id == self._known_id, *conditions)

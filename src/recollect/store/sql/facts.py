@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.fields import fold_part
@@ -88,7 +88,9 @@ def _asked(query: FactQuery, view: View) -> list[ColumnElement[bool]]:
     if query.memory_id is not None:
         known = query.memory_id.isascii() and query.memory_id.isdecimal() and len(query.memory_id) < 11
         number = int(query.memory_id) if known else 0
-        conditions.append(fact.c.memory_id == (number if number < 2**31 else 0))  # PostgreSQL refuses larger ones
+        number = number if number < 2**31 else 0  # PostgreSQL refuses larger ones
+        members = select(memory.c.id).where(memory.c.superseded_by == number, condensed())
+        conditions.append(or_(fact.c.memory_id == number, fact.c.memory_id.in_(members)))
     at = query.as_of or view.now
     if query.as_of is not None or not query.history:
         conditions += [fact.c.valid_from <= at, holds_after(at)]

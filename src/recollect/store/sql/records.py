@@ -27,12 +27,13 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import Sensitivity
+from recollect.domain.enums import Observation, Sensitivity
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, outcomes, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql.consolidation import SqlConsolidation
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import Dialect, Listed, any_of
 from recollect.store.sql.facts import SqlFacts
@@ -103,7 +104,7 @@ def _counting(dialect: Dialect) -> Executable:
 
 
 @dataclass(eq=False)
-class SqlRecords(SqlListQueries, SqlFacts):
+class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
     """The `Records` port; `clock` dates what is written, `written` is called after each commit that left work.
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
@@ -313,9 +314,13 @@ class SqlRecords(SqlListQueries, SqlFacts):
             insert_all(connection, tables.speaker, values)
 
     def replace_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
-        """Note anew what each memory names, in short steps so that writers get by."""
+        """Note anew what each memory names, in short steps so that writers get by.
+
+        A summary goes on naming what its members name.
+        """
+        other = func.coalesce(memory.c.type, "") != str(Observation.COMPRESSED_SUMMARY)
         with self._database.reading() as connection:
-            ids = connection.execute(select(memory.c.id).order_by(memory.c.id)).scalars().all()
+            ids = connection.execute(select(memory.c.id).where(other).order_by(memory.c.id)).scalars().all()
         for batch in in_batches(ids):
             with self._database.exclusive() as connection:
                 mine = select(memory.c.id, memory.c.content).where(memory.c.id.in_(batch))

@@ -17,6 +17,7 @@ from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.errors import NotFound
 from recollect.ports.storage import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, outcomes
+from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting, origin
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import QUARANTINED, held, label, memory, outbox, request_outcome, usage, vector
@@ -25,11 +26,13 @@ from recollect.store.sql.visibility import alive, of_levels, shown, visible
 _FEW_PREFIXES = 20  # above that reading all keys of a namespace is quicker than asking for each
 _LINKED_LATER = 0  # stands for a memory of the same file, until it is known which id it has here
 _COUNTED = tuple(one.name for one in usage.c if one.name != "memory_id")
+_BY_RULE = frozenset({"evict", "purge"})
+"""How memories are removed that nobody wants gone: a summary of them keeps their facts."""
 _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
 """The fields that an entry sets whatever was given."""
 
 
-class SqlWriting(FactWriting):
+class SqlWriting(FactWriting, ConsolidationWriting):
     """The `Writing` port over one open transaction."""
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
@@ -134,14 +137,14 @@ class SqlWriting(FactWriting):
         """Mark a memory as replaced by another: no recall shows it, its history does."""
         self._replace(self._is(memory_id), by)
 
-    def hide(self, memory_id: int) -> bool:
+    def hide(self, memory_id: int, action: str = "delete") -> bool:
         """Delete the memory softly: its row stays, no index holds it. Say whether there was one in sight."""
         row = self._row(memory_id, shown())
         if row is None:
             return False
         self._connection.execute(update(memory).where(self._is(memory_id)).values(deleted_at=self._now))
         self._leave_indexes(memory_id, row.sensitivity)
-        self._journal("delete", (memory_id, row.sensitivity, {"soft": True}))
+        self._journal(action, (memory_id, row.sensitivity, {"soft": True}))
         return True
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
@@ -160,6 +163,8 @@ class SqlWriting(FactWriting):
         columns = (memory.c.speaker, memory.c.superseded_by, memory.c.sensitivity)
         row = self._connection.execute(select(*columns).where(mine, memory.c.id == memory_id)).one()
         self._leave_indexes(memory_id, row.sensitivity)
+        if action in _BY_RULE and row.superseded_by is not None:
+            self._pass_facts(memory_id, row.superseded_by)
         self._connection.execute(delete(memory).where(mine, memory.c.id == memory_id))
         self._count(row.sensitivity, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)

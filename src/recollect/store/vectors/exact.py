@@ -83,13 +83,27 @@ class SqlVectors:
 
     def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
         """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
-        stacked: dict[int, Matrix] = {}
+        stacked = self._stacked(ids)
+        return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
+
+    def alike(self, ids: Sequence[int], least: float) -> set[tuple[int, int]]:
+        """Return the pairs of memories, the lower id first, of which two chunks have a cosine of at least `least`."""
+        stacked = self._stacked(ids)
+        if not stacked:
+            return set()
+        owners = np.repeat(list(stacked), [len(some) for some in stacked.values()])
+        whole = np.concatenate(list(stacked.values()))
+        found = (owners[places].tolist() for places in np.nonzero(whole @ whole.T >= least))
+        return {(one, two) for one, two in zip(*found, strict=True) if one < two}
+
+    def _stacked(self, ids: Sequence[int]) -> dict[int, Matrix]:
+        """Return the vectors of each memory that has any of our model's size."""
         with self._readable(), self._database.reading() as connection:
             found = vectors_of(connection, ids if self._serves() else ())
             size = max((len(vector) for some in found.values() for vector in some), default=0)
             whole = {one: [vector for vector in some if len(vector) == size] for one, some in found.items()}
-            stacked = {one: np.stack(some) for one, some in whole.items() if some}
-        return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
+            return {one: np.stack(some) for one, some in whole.items() if some}
+        return {}
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""

@@ -1,0 +1,83 @@
+"""Consolidation at the end of a session: what is used gains importance, what is unused fades and goes at last.
+
+It concerns the public memories of the project that the pipeline itself made; with the setting `consolidate = all` also
+what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.domain.enums import Scope
+from recollect.domain.lifecycle import EndSession, LifecycleSettings
+from recollect.domain.requests import Caller
+from recollect.lifecycle.capabilities import CONSOLIDATION
+from recollect.lifecycle.context import Context
+from recollect.policy.consolidation import Consolidated, consolidated
+from recollect.ports.app import App
+from recollect.ports.storage import AgingMemory
+
+_BATCH: Final = 100
+"""Memories of one transaction: other writers get by between two of them."""
+
+_EVICTED: Final = 10
+"""Memories that one transaction hides: taking a memory's words out of the vocabulary takes 15 ms."""
+
+_MOST_EVICTED: Final = 100
+"""Memories that one session's end hides; the next end goes on."""
+
+_EVICT: Final = "evict"
+
+
+@dataclass(frozen=True, slots=True)
+class Faded:
+    """How many memories were looked at, got another importance, and were hidden."""
+
+    looked_at: int
+    changed: int
+    hidden: int
+
+
+def at_session_end(context: Context[EndSession]) -> None:
+    """Consolidate the memories of the session's project, where the capability is there."""
+    consolidate_all = context.capabilities.get(CONSOLIDATION)
+    if consolidate_all is not None:
+        consolidate_all()
+
+
+def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
+    """Bring the importance of a project's memories up to now; one that runs at the same time adds nothing twice.
+
+    What is to change is found without a lock and looked at again in the transaction that changes it.
+    """
+    namespace, decay = caller.namespace(Scope.PROJECT), settings.consolidation_decay_rate
+    known = app.records.aging(namespace, settings.fading)
+    due = _due(app, known, decay)
+    changed = hidden = 0
+    for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
+        with app.records.writing(namespace, caller.user) as transaction:
+            found = _due(app, transaction.aging(batch), decay)
+            transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
+            changed += len(found)
+    going = [one.id for one, done in due if done.evicted][:_MOST_EVICTED]
+    for batch in _batches(going, _EVICTED):
+        with app.records.writing(namespace, caller.user) as transaction:
+            found = _due(app, transaction.aging(batch), decay)
+            hidden += sum(transaction.hide(one.id, _EVICT) for one, done in found if done.evicted)
+    if hidden:
+        app.run_later(app.vectors.sync)
+        app.run_later(app.text.purge_deleted)
+    return Faded(len(known), changed, hidden)
+
+
+def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    return (ids[start : start + size] for start in range(0, len(ids), size))
+
+
+def _due(app: App, memories: Sequence[AgingMemory], decay: float) -> list[tuple[AgingMemory, Consolidated]]:
+    """Return what is to be written of these memories."""
+    now = app.clock()
+    both = ((one, consolidated(one, now, decay)) for one in memories)
+    return [(one, done) for one, done in both if not done.slight]

@@ -1,0 +1,84 @@
+"""What consolidation reads and writes: importance, use and marks of memories, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, bindparam, exists, func, or_, select, update
+
+from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.ports.storage import AgingMemory, Mark
+from recollect.store.sql.database import Database
+from recollect.store.sql.fact_writing import Transaction
+from recollect.store.sql.statements import select_in
+from recollect.store.sql.tables import consolidation, memory, usage
+from recollect.store.sql.visibility import inside, of_levels, shown
+
+_summary = memory.alias("compressed")
+_gone = exists().where(
+    _summary.c.id == memory.c.superseded_by,
+    _summary.c.type == str(Observation.COMPRESSED_SUMMARY),
+    _summary.c.deleted_at.is_not(None),
+)
+_AGING: Select[Any] = (
+    select(
+        *(memory.c[name] for name in ("id", "fact_type", "type", "sensitivity", "importance", "updated_at")),
+        usage.c.last_accessed_at,
+        (func.coalesce(usage.c.accessed_count, 0) + func.coalesce(usage.c.recalled_count, 0)).label("accesses"),
+        or_(memory.c.superseded_by.is_(None), _gone.correlate(memory)).label("current"),
+        consolidation.c.at,
+        consolidation.c.accesses.label("counted"),
+    )
+    .select_from(memory)
+    .outerjoin(usage, usage.c.memory_id == memory.c.id)
+    .outerjoin(consolidation, consolidation.c.memory_id == memory.c.id)
+    .where(shown())
+    .order_by(memory.c.id)
+)
+_WEIGH = update(memory).where(memory.c.id == bindparam("this")).values(importance=bindparam("new"))
+
+
+class SqlConsolidation:
+    """The part of the `Records` port that reads what consolidation looks at."""
+
+    _database: Database
+
+    def aging(
+        self, namespace: str, sources: Collection[Source], levels: Sequence[Sensitivity] = (Sensitivity.PUBLIC,)
+    ) -> list[AgingMemory]:
+        """Return the memories in sight that came into the namespace in one of these ways, by their ids."""
+        with self._database.reading() as connection:
+            came = memory.c.source.in_([str(one) for one in sources])
+            here = inside(connection, [namespace]) & of_levels(memory.c.sensitivity, levels)
+            return [_aging(row) for row in connection.execute(_AGING.where(came, here))]
+
+
+class ConsolidationWriting(Transaction):
+    """The part of the `Writing` port that writes importance and marks."""
+
+    def aging(self, ids: Collection[int]) -> list[AgingMemory]:
+        """Return those of these memories that are in sight, in the order of their ids."""
+        here = (memory.c.namespace_id == self._known_id) & of_levels(memory.c.sensitivity, self._levels)
+        return [_aging(row) for row in select_in(self._connection, _AGING.where(here), memory.c.id, sorted(ids))]
+
+    def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
+        """Write another importance and mark of memories; their `updated_at` stays, or fading would make them new."""
+        if not changes:
+            return
+        self._connection.execute(_WEIGH, [{"this": one.id, "new": importance} for one, importance, _ in changes])
+        put = self._dialect.insert(consolidation)
+        marks = {name: put.excluded[name] for name in ("at", "accesses")}
+        rows = [{"memory_id": one.id, "at": mark.at, "accesses": mark.accesses} for one, _, mark in changes]
+        self._connection.execute(put.on_conflict_do_update(index_elements=["memory_id"], set_=marks), rows)
+        lines = (
+            (one.id, one.sensitivity, {"fields": ["importance"], "importance": [one.importance, importance]})
+            for one, importance, _ in changes
+        )
+        self._journal("consolidate", *lines)
+
+
+def _aging(row: Row[Any]) -> AgingMemory:
+    values = dict(row._mapping)
+    at, counted, current = (values.pop(name) for name in ("at", "counted", "current"))
+    return AgingMemory(**values, replaced=not current, mark=None if at is None else Mark(at, counted))

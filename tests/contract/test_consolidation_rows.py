@@ -1,0 +1,87 @@
+"""Importance, use and marks of many memories at once, on every database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.ports.storage import Mark
+
+HERE = "project:crew/engine"
+HOOK = (Source.HOOK,)
+
+
+def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
+    """By source, namespace and level; what is hidden or merged is left out, and each says how it was used."""
+    one = store.add("a", source="hook", importance=0.7, type=Observation.BUGFIX)
+    store.add("b", source="tool")
+    store.add("c", source="hook", sensitivity="private")
+    store.add("d", "team:crew", source="hook")
+    hidden, new = store.add("e", source="hook"), store.add("f", source="hook")
+    for accessed in (True, False, False):
+        store.records.touch([one], store.clock(), accessed=accessed)
+    with store.records.writing(HERE, "ada") as transaction:
+        transaction.hide(hidden, "evict")
+        transaction.supersede(new, by=one)
+    first, second = store.records.aging(HERE, HOOK)
+    assert (first.id, first.type, first.importance, first.accesses, first.replaced, first.mark) == (
+        *(one, Observation.BUGFIX, 0.7, 3, False, None),
+    )
+    assert first.last_accessed_at == store.clock()
+    assert (second.id, second.replaced, second.sensitivity) == (new, True, Sensitivity.PUBLIC)
+    assert store.rows("SELECT action FROM journal ORDER BY id DESC LIMIT 2") == [("update",), ("evict",)]
+
+
+def test_importance_and_marks_are_written(store: Any) -> None:
+    """Again and again, with a line in the journal each time; the date of the memory stays, and that of others too."""
+    ids = [store.add(text, source="hook") for text in "abc"]
+    before = [store.one(each).updated_at for each in ids]
+    for round_ in (1, 2):
+        store.clock.pass_days(1)
+        with store.records.writing(HERE, "ada") as transaction:
+            found = transaction.aging(ids[:2])
+            transaction.consolidate([(each, each.importance / 2, Mark(store.clock(), round_)) for each in found])
+    assert [each.importance for each in store.records.aging(HERE, HOOK)] == [0.125, 0.125, 0.5]
+    assert [each.mark for each in store.records.aging(HERE, HOOK)] == [Mark(store.clock(), 2)] * 2 + [None]
+    assert [store.one(each).updated_at for each in ids] == before
+    lines = store.records.history(ids[0], [HERE])
+    assert [each.changes.get("importance") for each in lines] == [None, [0.5, 0.25], [0.25, 0.125]]
+
+
+def test_another_namespace_is_not_changed(store: Any) -> None:
+    """A transaction finds nothing of another namespace or level."""
+    there, secret = store.add("a", "team:crew", source="hook"), store.add("b", source="hook", sensitivity="secret")
+    with store.records.writing(HERE, "ada") as transaction:
+        assert transaction.aging([there, secret]) == []
+        transaction.consolidate([])
+
+
+def test_a_member_is_replaced_until_its_summary_is_hidden(store: Any) -> None:
+    """What gave way to a hidden summary stands for itself again; what gave way to a hidden memory does not."""
+    kinds = {"compressed_summary": False, "decision": True}
+    for kind, replaced in kinds.items():
+        member, whole = store.add(f"a {kind}", source="hook"), store.add(f"b {kind}", source="hook", type=kind)
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.supersede(member, by=whole)
+            assert transaction.aging([member])[0].replaced
+            transaction.hide(whole)
+            assert transaction.aging([member])[0].replaced is replaced
+
+
+def test_facts_of_an_evicted_member_pass_to_its_summary(store: Any) -> None:
+    """Only by a rule, and only to a summary: what is forgotten takes its facts along."""
+    for action, kept in (("evict", 1), ("purge", 1), ("delete", 0)):
+        member = store.add(f"m {action}", source="hook")
+        summary = store.add(f"s {action}", source="hook", type="compressed_summary")
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.supersede(member, by=summary)
+        store.by_hand(
+            "INSERT INTO fact (namespace_id, subject, predicate, object, subject_folded, predicate_folded, object_hash,"
+            " confidence, memory_id, valid_from, sensitivity, author, created_at, updated_at) SELECT namespace_id, 'a',"
+            " 'b', 'c', 'a', 'b', 'd', 1, id, created_at, 'public', 'ada', created_at, created_at FROM memory"
+            " WHERE id = :id",
+            id=member,
+        )
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.delete(member, action)
+        assert store.rows(f"SELECT count(*) FROM fact WHERE memory_id = {summary}") == [(kept,)]

@@ -1,0 +1,202 @@
+"""Consolidation at the end of a session: captured memories fade and go, whoever ends how many sessions."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from callers import ADA
+from operate import OTHER, actions, add, do, ill, listed, rows, shown
+from recollect import App, Settings
+from recollect.domain.lifecycle import EndSession, LifecycleSettings
+from recollect.lifecycle import consolidate as module
+from recollect.lifecycle.capabilities import CONSOLIDATION
+from recollect.lifecycle.consolidate import Faded, consolidate
+from recollect.lifecycle.pipeline import passed
+from recollect.lifecycle.stages import STAGES, capabilities
+
+if TYPE_CHECKING:
+    from conftest import Clock
+
+CAPTURED = LifecycleSettings()
+ALL = LifecycleSettings(consolidate="all")
+
+
+def captured(app: App, content: str = "The staging database is reset at night.", **fields: Any) -> int:
+    """Remember something as the pipeline does."""
+    return add(app, content, **{"source": "hook"} | fields)
+
+
+def end(app: App, name: str = "s1", **fields: Any) -> None:
+    """End a session."""
+    do(app, "session_end", session_id=name, **fields)
+
+
+def worth(app: App, memory_id: int) -> float:
+    """Return the importance of a memory, without reading it by its id."""
+    (one,) = [each for each in do(app, "list_memories", limit=100).memories if each.id == memory_id]
+    return float(one.importance)
+
+
+def test_the_stage_runs_at_the_end_of_a_session() -> None:
+    """It is the stage of priority 200 on `session:end`, and it is the capability by its name."""
+    (stage,) = [one for one in STAGES if one.module == "consolidation"]
+    assert (stage.event.event, stage.priority, CONSOLIDATION.name) == ("session:end", 200, "memory.consolidation")
+
+
+def test_what_is_captured_fades(app: App, clock: Clock) -> None:
+    """Ten days without use take 0.2, half of that from a decision; what somebody stored does not fade."""
+    plain, chosen = captured(app), captured(app, "Zod was chosen over Yup.", fact_type="decision")
+    stored = add(app, "The office is closed on Mondays.")
+    clock.pass_days(10)
+    end(app)
+    assert [worth(app, one) for one in (plain, chosen, stored)] == pytest.approx([0.3, 0.4, 0.5])
+    assert ill(app) == []
+
+
+def test_fading_does_not_make_a_memory_new(app: App, clock: Clock) -> None:
+    """Its date stays, by which recall ranks."""
+    one = captured(app)
+    before = shown(app, one).updated_at
+    clock.pass_days(10)
+    end(app)
+    assert shown(app, one).updated_at == before
+
+
+def test_five_sessions_of_a_day_are_one(app: App, clock: Clock) -> None:
+    """Whoever ends sessions often has what one end gives, and accesses are counted once."""
+    one = captured(app)
+    for _ in range(3):
+        shown(app, one)
+    gain = 0.03 * math.log(4)
+    for number in range(5):
+        end(app, f"s{number}")
+    assert worth(app, one) == pytest.approx(0.5 + gain)
+    for _ in range(10):
+        clock.pass_days(1)
+        for number in range(5):
+            end(app, f"s{number}")
+    assert worth(app, one) == pytest.approx(0.5 + gain - 0.2, abs=0.041)
+    clock.pass_days(2)
+    end(app)
+    assert worth(app, one) == pytest.approx(0.5 + gain - 0.24, abs=0.021)
+
+
+def test_ends_at_the_same_time_count_once(app: App, clock: Clock) -> None:
+    """Of sessions that end together none takes a day or adds an access that another has."""
+    ids = [captured(app, f"Berth {number} is let to boat {number}.", fact_type="case") for number in range(30)]
+    app.records.touch(ids[:10], clock(), accessed=True)
+    clock.pass_days(10)
+    workers = [threading.Thread(target=consolidate, args=(app, ADA, CAPTURED)) for _ in range(6)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join()
+    gain = 0.03 * math.log(2)
+    assert [worth(app, one) for one in ids] == pytest.approx([0.3 + gain] * 10 + [0.3] * 20)
+    assert {actions(app, one).count("consolidate") for one in ids} == {1}
+
+
+def test_slight_changes_leave_no_line(app: App, clock: Clock) -> None:
+    """A day's fading alone writes nothing, and is not lost: the third day writes all three."""
+    one = captured(app)
+    for _ in range(3):
+        clock.pass_days(1)
+        end(app)
+    assert worth(app, one) == pytest.approx(0.44)
+    assert actions(app, one) == ["insert", "consolidate"]
+
+
+def test_what_nobody_used_for_long_goes_and_comes_back(app: App, clock: Clock) -> None:
+    """After ninety days it is hidden, with a line in the journal, and `restore` gives it its importance again."""
+    one = captured(app, importance=0.8)
+    clock.pass_days(89)
+    end(app)
+    assert listed(app) == [one]
+    clock.pass_days(1)
+    end(app)
+    assert listed(app) == []
+    assert actions(app, one) == ["insert", "consolidate", "evict"]
+    do(app, "restore", id=str(one))
+    assert worth(app, one) == 0.8
+    end(app)
+    assert listed(app) == [one]
+    assert ill(app) == []
+
+
+def test_history_tells_both_importances(app: App, clock: Clock) -> None:
+    """The line says what a memory was worth before and after."""
+    one = captured(app)
+    clock.pass_days(10)
+    end(app)
+    (line,) = [each for each in do(app, "history", id=str(one)) if each.action == "consolidate"]
+    assert line.changes["importance"] == pytest.approx([0.5, 0.3])
+
+
+def test_restoring_takes_the_fading_back(app: App, clock: Clock) -> None:
+    """It undoes what consolidation did since somebody set the importance, and days before it do not count again."""
+    one = captured(app)
+    clock.pass_days(10)
+    end(app)
+    do(app, "update_memory", id=str(one), importance=0.9)
+    for _ in range(2):
+        clock.pass_days(5)
+        end(app)
+    do(app, "restore", id=str(one))
+    end(app)
+    assert worth(app, one) == 0.9
+
+
+def test_everything_fades_where_it_is_asked_for(app: App, clock: Clock) -> None:
+    """With `consolidate = all` also what people store; the namespaces of others, and what is private, never do."""
+    mine, other = add(app, "The mast is oak."), add(app, "The mast is pine.", OTHER)
+    hidden = add(app, "The keel is lead.", sensitivity="private")
+    team = add(app, "The crew meets on Mondays.", scope="team")
+    clock.pass_days(10)
+    assert consolidate(app, ADA, ALL) == Faded(1, 1, 0)
+    kept = [do(app, "get_memory", OTHER, id=str(other)), shown(app, hidden), shown(app, team)]
+    assert worth(app, mine) == pytest.approx(0.3)
+    assert [one.importance for one in kept] == [0.5, 0.5, 0.5]
+
+
+def test_the_rate_is_a_setting(app: App, clock: Clock) -> None:
+    """A rate of nothing lets nothing fade."""
+    one = captured(app)
+    clock.pass_days(200)
+    consolidate(app, ADA, LifecycleSettings(consolidation_decay_rate=0.0))
+    assert worth(app, one) == 0.5
+
+
+def test_a_module_that_is_off_changes_nothing(app: App, clock: Clock) -> None:
+    """Neither does the stage run, nor is the capability there; without it the stage does nothing."""
+    one = captured(app)
+    clock.pass_days(50)
+    off = LifecycleSettings(modules_off="consolidation")
+    assert capabilities(app, ADA, off).get(CONSOLIDATION) is None
+    context, _ = passed(app, EndSession(session_id="s1"), ADA, [])
+    context.capabilities = capabilities(app, ADA, off)
+    module.at_session_end(context)
+    assert worth(app, one) == 0.5
+
+
+def test_many_memories_are_several_transactions(app: App, clock: Clock, settings: Settings) -> None:
+    """No transaction changes more than a hundred memories, so that other writers get by; nothing is left out."""
+    texts = [f"Berth {number} is let to boat {number}." for number in range(230)]
+    for text in texts:
+        captured(app, text, fact_type="case")
+    clock.pass_days(10)
+    opened = 0
+    writing = app.records.writing
+
+    def counted(*given: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return writing(*given)
+
+    object.__setattr__(app.records, "writing", counted)
+    assert consolidate(app, ADA, CAPTURED).changed == 230
+    assert opened == 3
+    assert rows(settings, "SELECT count(*) FROM memory WHERE importance < 0.31") == [(230,)]
