@@ -85,3 +85,10 @@ def test_another_model_names_what_it_needs(run: Run) -> None:
     """A model that needs sentence-transformers is one sentence with the command that installs it."""
     said = run("recollect", "reindex", "--model", "acme/other-model", code=8)
     assert "pip install 'recollect[models]'" in " ".join(said.split())
+
+
+def test_the_plugin_comes_along(run: Run) -> None:
+    """The folder that Claude Code can load as a plugin is in the wheel, with the files whose names begin with a dot."""
+    plugin = Path(json.loads(run("recollect", "install", "claude-code", "--print", "--json"))["plugin"])
+    found = sorted(str(one.relative_to(plugin)) for one in plugin.rglob("*") if one.is_file())
+    assert found == [".claude-plugin/plugin.json", ".mcp.json", "hooks/hooks.json", "skills/memory/SKILL.md"]

@@ -16,7 +16,7 @@ from recollect.doors.clients.agents import Agent, Level, agent_named
 from recollect.doors.clients.entry import new_entry
 from recollect.doors.clients.hooks import hook_commands
 from recollect.doors.clients.installation import plan_install
-from recollect.doors.clients.registrations import found_agents, project_folder, registrations
+from recollect.doors.clients.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.operations import opened
 from recollect.doors.options import Json
 from recollect.doors.render import err, out
@@ -94,6 +94,7 @@ def _install(
 ) -> list[dict[str, Any]]:
     """Offer to install for the agents that are named, else found; return each agent and what became of it."""
     registered = {one.agent.name for one in registrations(root) if one.entry}
+    told_of = {one.agent.name for one in reporting(root) if one.commands}
     chosen = named or found_agents(root)
     if not chosen:
         _tell(as_json, "Agents: none is found here. `recollect install --print` shows what any client needs.")
@@ -101,7 +102,9 @@ def _install(
     for one in chosen:
         done = one.name in registered and not named
         if done:
-            _tell(as_json, f"{one.title} is registered already.")
+            more = one.hooks and one.name not in told_of
+            advice = f" `recollect install {one.name}` lets it report its sessions by hooks too." if more else ""
+            _tell(as_json, f"{one.title} is registered already.{advice}")
         elif yes or (cli_clients.interactive() and not as_json):
             done = _offer(settings, one, root, level, yes=yes, as_json=as_json)
         else:

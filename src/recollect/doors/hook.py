@@ -35,13 +35,17 @@ _PAUSE = 0.05
 _PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
 """Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
-_RUNTIME, _LOCK, _OWNER = "daemon.json", "owner.lock", "owner.json"
+_RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
 _OWN_TOOL = "recollect"
 _TIME, _LONGEST_TIME = "timestamp", 64
 
 
 class Absent(Exception):
     """No daemon that could take the event is running."""
+
+
+class Outdated(Absent):
+    """A daemon is running that takes no events, or another than the runtime file tells of."""
 
 
 def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
@@ -145,9 +149,10 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
     while time.monotonic() < deadline:
         try:
             return _posted(_address(home), content, deadline)
-        except Absent:
+        except Absent as absent:
             if not started:
-                _start(given)
+                if isinstance(absent, Outdated) or not _busy(home):
+                    _start(given)
                 started = True
                 deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
         time.sleep(_PAUSE)
@@ -171,17 +176,30 @@ def _address(home: str) -> dict[str, Any]:
 def _owns(home: str, pid: object) -> bool:
     """Say whether a process owns the store; without, another program may have its port by now."""
     try:
-        handle = os.open(f"{home}/{_LOCK}", os.O_RDWR)
-        try:
-            fcntl = import_module("fcntl")
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123
-                return bool(json.load(file)["pid"] == pid)
-        finally:
-            os.close(handle)
+        with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            return _held(f"{home}/{_LOCK}") and bool(json.load(file)["pid"] == pid)
     except (OSError, ValueError, TypeError, KeyError):
         return False
+
+
+def _busy(home: str) -> bool:
+    """Say whether some process owns the store, or is starting the daemon: another start would only wait for it."""
+    return _held(f"{home}/{_LOCK}") or _held(f"{home}/{_STARTING}")
+
+
+def _held(lock: str) -> bool:
+    """Say whether some process holds a lock file at this moment."""
+    try:
+        handle = os.open(lock, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl = import_module("fcntl")
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(handle)
     return False
 
 
@@ -219,11 +237,11 @@ def _received(link: _socket.socket, deadline: float) -> bytes:
 
 
 def _parsed(response: bytes) -> dict[str, Any]:
-    """Return the object in a response; raise `Absent` for one of a daemon that cannot take events."""
+    """Return the object in a response; raise `Outdated` for one of a daemon that cannot take events."""
     head, _, content = response.partition(b"\r\n\r\n")
     status = int(head.split(b" ", 2)[1])
     if status in _TOO_OLD:
-        raise Absent
+        raise Outdated
     found = json.loads(content) if status == 200 else None
     return found if isinstance(found, dict) else {}
 

@@ -11,6 +11,7 @@ import pytest
 
 from recollect import Settings
 from recollect.doors import cli_clients
+from recollect.doors.clients.hooks import found_hooks
 from stores import altered_weights
 
 Typed = Callable[..., Any]
@@ -46,6 +47,11 @@ def test_all_in_one_and_again(starting: Typed, settings: Settings, home: Path, c
     ):
         assert part in again.out
     assert (home / ".codex" / "config.toml").read_text() == text
+    assert found_hooks((home / ".codex" / "hooks.json").read_text())
+    assert "by hooks too" not in again.out
+    (home / ".codex" / "hooks.json").unlink()
+    told = "Codex is registered already. `recollect install codex` lets it report its sessions by hooks too."
+    assert told in starting("--yes").out
 
 
 def test_without_a_terminal_agents_are_only_named(starting: Typed, home: Path) -> None:

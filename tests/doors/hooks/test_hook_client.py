@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from payloads import payload
 from stand_in import TOKEN, http, publish, standing_in
 
@@ -270,17 +272,37 @@ def test_a_port_counts_only_while_its_daemon_owns_the_store(
     assert run(PROMPT, seconds=0.2) == ""
     assert started == [{}]
     assert not hook._owns(str(home), os.getpid())
+    with owned(home) as pid:
+        assert hook._owns(str(home), pid)
+        assert not hook._owns(str(home), pid + 1)
+
+
+@contextmanager
+def owned(home: Path) -> Iterator[int]:
+    """Let another process own the store of a data folder, and give its id."""
     program = (
         "import sys; from pathlib import Path; from recollect.store import store_lock\n"
         "owner = store_lock.own(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()"
     )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", program, str(home)], **pipes) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "mine\n"
-        assert hook._owns(str(home), owner.pid)
-        assert not hook._owns(str(home), owner.pid + 1)
+        yield owner.pid
         owner.communicate("")
+
+
+def test_a_store_that_somebody_owns_or_a_start_under_way_needs_no_other(
+    run: Run, home: Path, started: list[dict[str, str]]
+) -> None:
+    """While a process without a daemon owns the store, or one is being started, no hook starts another."""
+    with owned(home):
+        assert run(USED, seconds=0.2) == ""
+    with FileLock(home / "starting.lock"):
+        assert run(PROMPT, seconds=0.2) == ""
+    assert started == []
+    assert run(USED, seconds=0.2) == ""
+    assert started == [{}]
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o620])
