@@ -60,8 +60,9 @@ def report(results: list[Result], through: Through, *, show: bool, json_file: Pa
             session_report.show(one, out)
         if one.played.failed:
             out.print(f"[red]{one.set.name}: stages failed: {one.played.failed}[/red]")
-        if one.played.lost:
-            out.print(f"[red]{one.set.name}: {one.played.lost} events were lost[/red]")
+        if one.played.lost or one.played.late:
+            lost = f"{one.played.lost} events were lost, {one.played.late} prompts were answered too late"
+            out.print(f"[red]{one.set.name}: {lost}[/red]")
     out.print(session_report.table(results, through))
     if json_file is not None:
         found = {"through": through, "mean": session_report.mean(results)}

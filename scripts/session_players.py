@@ -97,6 +97,7 @@ class Played:
     failed: dict[str, int] = field(default_factory=dict)
     milliseconds: dict[str, list[float]] = field(default_factory=dict)
     lost: int = 0
+    late: int = 0
 
     def kept(self, place: Place) -> list[Stored]:
         """Return the memories of one event that are still there; a summary is of no event in particular."""
@@ -113,9 +114,14 @@ class Played:
 
 
 class Player(Protocol):
-    """A way to hand events to a store; `took` are the milliseconds of the last event until the agent could go on."""
+    """A way to hand events to a store.
+
+    `took` are the milliseconds of the last event until the agent could go on, `late` how many prompts went on without
+    what the store had found for them.
+    """
 
     took: float
+    late: int
 
     def send(self, event: Event, session: str, folder: str) -> Injected:
         """Hand over an event, wait until it is worked off, and return what a prompt got."""
@@ -131,7 +137,8 @@ class InStore:
     """Runs the operations of the events in this process."""
 
     def __init__(self, app: App, settings: Settings) -> None:
-        self._app, self._caller, self.took = app, settings.caller, 0.0
+        self._app, self._caller = app, settings.caller
+        self.took, self.late = 0.0, 0
 
     def send(self, event: Event, session: str, folder: str) -> Injected:
         fields: dict[str, Any] = {"session_id": session, "agent": AGENT, "folder": folder, "at": event.at.isoformat()}
@@ -159,7 +166,8 @@ class ThroughHooks:
     """Runs `recollect hook` for each event, as Claude Code does, against the daemon of the store."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, self.took = settings, 0.0
+        self._settings = settings
+        self.took, self.late = 0.0, 0
         self._link = recollect.connect(settings)
         ours = {f"RECOLLECT_{name.upper()}": str(one) for name, one in settings.model_dump(exclude_none=True).items()}
         self._environment = {name: one for name, one in os.environ.items() if not name.startswith("RECOLLECT_")} | ours
@@ -180,6 +188,7 @@ class ThroughHooks:
             time.sleep(_PAUSE)
         new = self._newly_injected(session)
         text = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"] if done.stdout.strip() else ""
+        self.late += bool(new) and not text
         return Injected(text, new if text else ())
 
     def perform(self, name: str, **fields: Any) -> Any:
@@ -247,7 +256,7 @@ def play(one: SessionSet, through: str, settings: Settings) -> Played:
         for ask in track(one.asks, f"{one.name}: asking", console=err):
             event = Event("", 0, one.asked_at, "prompt:submit", "drop", 0, prompt=ask.prompt)
             played.asked[ask.id] = player.send(event, f"{one.name}-{ask.id}", str(asking))
-        played.lost = player.lost()
+        played.lost, played.late = player.lost(), player.late
     played.leaks = leaks(settings.folder, one.secrets)
     for injected in (*played.injected.values(), *played.asked.values()):
         played.leaks += [

@@ -90,10 +90,9 @@ def _kept(one: Result, out: Console) -> None:
     for event in one.set.events:
         for memory in one.played.kept(event.place):
             why = one.played.decided[event.place]
-            score = "" if why.score is None else f" {why.score:.2f}"
             out.print(
                 f"\n{labels[event.label]} {event.session} {event.seq}, {memory.type or 'no type'}, "
-                f"{escape(why.reason)}{score}" + (", replaced" if memory.replaced else ""),
+                f"{escape(why.reason)}" + (", replaced" if memory.replaced else ""),
                 soft_wrap=True,
             )
             out.print(f"  [bold]{escape(memory.title)}[/bold]", soft_wrap=True)
@@ -116,10 +115,9 @@ def _dropped(one: Result, out: Console) -> None:
         out.print(f"\n[bold]{one.set.name}: {about}[/bold]")
         for event in one.scores.behind[name]:
             why = one.played.decided.get(event.place)
-            reason = f"{why.reason} {'' if why.score is None else f'{why.score:.2f}'}" if why else "nothing was noted"
-            out.print(
-                f"{event.session} {event.seq} ({escape(reason.strip())}) {escape(event.said[:100])}", soft_wrap=True
-            )
+            reason = why.reason if why else "nothing was noted"
+            said = one.set.masked(event.said)[:100]
+            out.print(f"{event.session} {event.seq} ({escape(reason)}) {escape(said)}", soft_wrap=True)
             out.print(f"  lesson ({event.kind}): {escape(event.what)}", soft_wrap=True)
 
 
@@ -148,9 +146,11 @@ def as_json(one: Result) -> dict[str, Any]:
         "figures": one.scores.figures,
         "median_ms": times,
         "failed_stages": one.played.failed,
-        "behind": {name: [_plain(each) for each in found] for name, found in one.scores.behind.items()},
+        "lost": one.played.lost,
+        "late": one.played.late,
+        "behind": {name: [_plain(each, one.set) for each in found] for name, found in one.scores.behind.items()},
         "events": [
-            _named(event) | {"decided": asdict(one.played.decided[event.place])}
+            _named(event, one.set) | {"decided": asdict(one.played.decided[event.place])}
             for event in one.set.events
             if event.place in one.played.decided
         ],
@@ -160,17 +160,18 @@ def as_json(one: Result) -> dict[str, Any]:
     }
 
 
-def _named(event: Event) -> dict[str, Any]:
-    return {"session": event.session, "seq": event.seq, "label": event.label, "said": event.said, "what": event.what}
+def _named(event: Event, within: SessionSet) -> dict[str, Any]:
+    about = {name: getattr(event, name) for name in ("session", "seq", "label", "what")}
+    return about | {"said": within.masked(event.said)}
 
 
-def _plain(found: Any) -> Any:
+def _plain(found: Any, within: SessionSet) -> Any:
     if isinstance(found, Event):
-        return _named(found)
+        return _named(found, within)
     if isinstance(found, Stored):
         return asdict(found)
     if isinstance(found, tuple):
-        return [_plain(each) for each in found]
+        return [_plain(each, within) for each in found]
     if hasattr(found, "ask"):
         return {
             "id": found.ask.id,

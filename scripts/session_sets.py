@@ -86,6 +86,12 @@ class SessionSet:
         """Return the events by session and number."""
         return {one.place: one for one in self.events}
 
+    def masked(self, text: str) -> str:
+        """Return a text with the placeholders in the place of the secrets."""
+        for kind, value in self.secrets.items():
+            text = text.replace(value, f"{{{{SECRET:{kind}}}}}")
+        return text
+
     @property
     def asked_at(self) -> datetime:
         """Return when the prompts are asked."""
