@@ -66,13 +66,56 @@ def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
     assert observed(window, output, NOW) == (window, None)
 
 
-@pytest.mark.parametrize(("shared", "is_new"), [(2, False), (1, True)])
-def test_the_threshold_is_a_quarter(shared: int, is_new: bool) -> None:
-    """Two of eight words in common are the same topic, and one of nine is another."""
+@pytest.mark.parametrize(("shared", "is_new"), [(1, False), (0, True)])
+def test_an_output_that_shares_words_goes_on(shared: int, is_new: bool) -> None:
+    """An output of other words opens a topic; one that shares some with the topic so far does not."""
     before = ["harbour", "violin", "copper", "glacier", "lantern"]
-    after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle"][: 5 - shared]]
+    after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle", "window"][: 5 - shared]]
     assert boundaries.THRESHOLD == 0.25
     assert bool(played(*[" ".join(before)] * OUTPUTS, " ".join(after))[-1]) is is_new
+
+
+def asked(prompt: str, minutes: float = 1, *, outputs: int = OUTPUTS) -> Boundary | None:
+    """Return the boundary before a prompt that comes so long after outputs about invoices."""
+    window = Window()
+    for _ in range(outputs):
+        window, _boundary = observed(window, INVOICES, NOW)
+    return observed(window, prompt, NOW + timedelta(minutes=minutes), True)[1]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "next: the ingress certificate of the cluster expired, look why",
+        "different thing. kubernetes rollouts hang every night",
+        "ok now the ingress of the cluster, find out why it is slow",
+    ],
+)
+def test_a_prompt_that_opens_another_topic_is_a_boundary(prompt: str) -> None:
+    """A prompt that says that it is about something else, and is, begins a topic at once."""
+    assert asked(prompt) is not None
+    assert asked(prompt, outputs=2) is not None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "never round tax rates in the invoice parser, finance compares every total",
+        "take a row lock instead, no retries please",
+        "great, thanks, see you tomorrow then",
+        "and now the invoice parser and its tax rates and totals from every invoice again",
+    ],
+)
+def test_a_prompt_that_goes_on_is_none(prompt: str) -> None:
+    """A rule, small talk and what is asked in the words of the topic belong to it."""
+    assert asked(prompt) is None
+
+
+def test_a_pause_before_a_prompt_counts() -> None:
+    """The same prompt goes on after a minute and begins a topic after half an hour."""
+    prompt = "the badge shows nothing for warehouse Bristol"
+    assert asked(prompt, 0.5) is None
+    assert asked(prompt, 30) is not None
 
 
 def test_the_window_slides() -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar, cast
 
-from recollect.domain.enums import Observation
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.operations.table import CORE
 from recollect.policy.boundaries import Boundary, Window
 from recollect.policy.memorability import Memorability
+from recollect.policy.observations.features import Feature
 from recollect.ports.app import App
 
 T = TypeVar("T")
@@ -41,10 +41,12 @@ class MemoryStore:
 
 
 STORE: Final = Capability[MemoryStore]("memory.store")
-MEMORABILITY: Final = Capability[Callable[[str, Observation | None, Iterable[float]], Memorability]](
+MEMORABILITY: Final = Capability[Callable[[Mapping[Feature, float], Iterable[float]], Memorability]](
     "memory.memorability"
 )
-BOUNDARIES: Final = Capability[Callable[[Window, str, datetime], tuple[Window, Boundary | None]]]("memory.boundaries")
+BOUNDARIES: Final = Capability[Callable[[Window, str, datetime, bool], tuple[Window, Boundary | None]]](
+    "memory.boundaries"
+)
 TEMPORAL: Final = Capability[Callable[[Sequence[Memory], datetime], list[Memory]]]("memory.temporal")
 CONSOLIDATION: Final = Capability[Callable[[], object]]("memory.consolidation")
 COMPRESSION: Final = Capability[Callable[[], object]]("memory.compression")

@@ -7,10 +7,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recollect.policy.boundaries import Boundary, Window
+from recollect.policy.observations.trail import Trail
 
 
 class SessionState(BaseModel):
-    """The window of topics, what was seen, injected and kept, and how often each stage failed.
+    """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
     `kept` ids of memories that the session made.
@@ -19,6 +20,7 @@ class SessionState(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     window: Window = Window()
+    trail: Trail = Trail()
     boundaries: tuple[Boundary, ...] = ()
     seen: tuple[str, ...] = ()
     injected: tuple[int, ...] = ()

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from recollect.domain.lifecycle import EndSession, LifecycleSettings, SessionEvent
+from recollect.domain.lifecycle import (
+    CheckpointSession,
+    EndSession,
+    LifecycleSettings,
+    SessionEvent,
+    StartSession,
+    SubmitPrompt,
+    UseTool,
+)
 from recollect.domain.requests import Caller
-from recollect.lifecycle import compress, consolidate
+from recollect.lifecycle import capture, compress, consolidate, segmentation
 from recollect.lifecycle.capabilities import (
     BOUNDARIES,
     COMPRESSION,
@@ -38,6 +46,13 @@ class Stage:
 
 
 STAGES: Final[tuple[Stage, ...]] = (
+    Stage("capture", StartSession, 50, capture.begin),
+    Stage("boundaries", SubmitPrompt, 100, segmentation.segment_prompt),
+    Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
+    Stage("boundaries", UseTool, 100, segmentation.segment_output),
+    Stage("capture", UseTool, 150, capture.capture_output),
+    Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
+    Stage("capture", EndSession, 100, capture.summarize),
     Stage("consolidation", EndSession, 200, consolidate.at_session_end),
     Stage("compression", EndSession, 300, compress.at_session_end),
 )

@@ -1,44 +1,68 @@
-"""Boundaries: where in a stream of outputs one topic ends and another begins.
+"""Boundaries: where in a stream of prompts and outputs one topic ends and another begins.
 
-An output is compared with the topic words of the last five together, and only when there are five: outputs of tools
-share few words, so that a window of fewer finds a boundary at nearly every one. The state is a value that its owner
-writes as JSON and reads back, so that a session goes on after a restart.
+A text is compared with the topic words of the last five together. Outputs of tools share few words with each other, so
+that an output opens a topic only where there are five before it and hardly any of its words stood in the topic so
+far. A prompt is the natural place: what it asks, how it begins, and how long it was quiet before it are weighed too.
+The state is a value that its owner writes as JSON and reads back, so that a session goes on after a restart.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import datetime
 from typing import Final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from recollect.policy.observations.statements import Statement, statements
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import stem
 from recollect.policy.text.topics import jaccard, spellings, topic_words
 
 OUTPUTS: Final = 5
-"""Outputs in the sliding window."""
+"""Texts in the sliding window."""
 
 THRESHOLD: Final = 0.25
-"""Jaccard similarity below which an output is of another topic than the window."""
+"""Jaccard similarity to the window below which a text may be of another topic."""
 
-_FEWEST: Final = 3  # topic words of an output that says what it is about
+KNOWN: Final = 0.05
+"""Share of an output's words that stood in the topic before, from which it is of that topic."""
+
+OPENS: Final = 1.3
+"""Evidence from which a prompt opens a topic."""
+
+_FEWEST: Final = 3  # topic words of a text that says what it is about
 _KEYWORDS: Final = 8
-_MOST: Final = 60  # topic words of one output that are kept
+_MOST: Final = 60  # topic words of one text that are kept
+_MOST_OF_TOPIC: Final = 600
+_QUIET: Final = 300.0  # seconds without an event after which a prompt may well be about something else
 _WORD: Final = re.compile(r"\w+")
+_OPENING: Final = re.compile(
+    r"^(?:(?:ok(?:ay)?|good|great|merged|done|right|so|and|lovely|thanks|cool)\W+)*(?:next|now|different|another|new "
+    r"topic|last "
+    r"(?:topic|thing|one)|one more|quick|other thing|separate\w*|unrelated|switching|let'?s (?:settle|move|switch|"
+    r"look)|"
+    r"\w+\.(?=\s)|(?:\w+ ){0,2}\w+:(?=\s))",
+    re.IGNORECASE,
+)
 
 
 class Window(BaseModel):
-    """The topic words of the last outputs of one topic, the oldest first; at most five outputs."""
+    """The topic words of the last texts of one topic, the oldest first, at most five; those of the whole topic.
+
+    `last_at` is when the last of them came.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outputs: tuple[frozenset[str], ...] = ()
+    topic: frozenset[str] = frozenset()
+    last_at: AwareDatetime | None = None
 
 
 class Boundary(BaseModel):
-    """When a topic began, and the words of its first output that say what it is about, the most frequent first."""
+    """When a topic began, and the words of its first text that say what it is about, the most frequent first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,19 +70,44 @@ class Boundary(BaseModel):
     keywords: tuple[str, ...]
 
 
-def observed(window: Window, output: str, at: AwareDatetime) -> tuple[Window, Boundary | None]:
-    """Return the next window after an output, and the boundary before it if it is of another topic.
+def observed(window: Window, text: str, at: datetime, prompt: bool = False) -> tuple[Window, Boundary | None]:
+    """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
 
-    The window of a new topic holds that output alone, and is not compared before it is full. An output of fewer than
-    three topic words says nothing of the topic and changes nothing.
+    The window of a new topic holds that text alone. A text of fewer than three topic words says nothing of the topic
+    and only moves the time.
     """
-    counts = _counts(output)
+    counts = _counts(text)
     words = frozenset(word for word, _ in counts.most_common(_MOST))
     if len(words) < _FEWEST:
-        return window, None
-    if len(window.outputs) == OUTPUTS and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD:
-        return Window(outputs=(words,)), Boundary(at=at, keywords=_keywords(output, counts))
-    return Window(outputs=(*window.outputs, words)[-OUTPUTS:]), None
+        return window.model_copy(update={"last_at": at}), None
+    differs = bool(window.outputs) and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD
+    if differs and (_opens(window, words, text, at) if prompt else _departs(window, words)):
+        return Window(outputs=(words,), topic=words, last_at=at), Boundary(at=at, keywords=_keywords(text, counts))
+    topic = window.topic | words if len(window.topic) < _MOST_OF_TOPIC else window.topic
+    return Window(outputs=(*window.outputs, words)[-OUTPUTS:], topic=topic, last_at=at), None
+
+
+def _departs(window: Window, words: frozenset[str]) -> bool:
+    """Say whether an output shares hardly a word with the topic so far."""
+    return len(window.outputs) == OUTPUTS and len(words & window.topic) / len(words) < KNOWN
+
+
+def _opens(window: Window, words: frozenset[str], prompt: str, at: datetime) -> bool:
+    """Say whether a prompt opens another topic: it follows a pause, says so, asks for work, or is of new words.
+
+    What only states something goes on with the topic, and so does small talk.
+    """
+    stated = statements(prompt)
+    signs = frozenset(sign for one in stated for sign in one.signs)
+    quiet = (at - window.last_at).total_seconds() / _QUIET if window.last_at else 0.0
+    evidence = min(quiet, 1.5) + 1.0 * bool(_OPENING.match(prompt)) + 0.7 * _asks(stated)
+    evidence += 0.5 * (len(words & window.topic) / len(words) < 0.35)
+    evidence -= 0.5 * any(one.states for one in stated)
+    return evidence - 1.0 * ("chatter" in signs and len(words) < 8) >= OPENS
+
+
+def _asks(stated: list[Statement]) -> bool:
+    return bool(stated) and not stated[0].states and not stated[0].signs.isdisjoint({"task", "question", "complaint"})
 
 
 def _counts(text: str) -> Counter[str]:

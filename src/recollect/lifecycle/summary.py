@@ -1,0 +1,67 @@
+"""The summary of a session and its checkpoints: what was decided, learnt and fixed, and what is left open.
+
+Both are lists of titles for a person who wants to know what a session was about. Their importance is low, so that they
+do not stand before the memories that they list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from recollect.domain.enums import Observation, Source
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
+from recollect.policy.observations.trail import Trail
+from recollect.policy.text.layers import shortened
+
+CATEGORY: Final = "session"
+_IMPORTANCE: Final = 0.1
+_MOST: Final = 12  # titles of one heading
+_LONGEST: Final = 140
+_HEADINGS: Final = {
+    "Decided": (Observation.DECISION,),
+    "Changed": (Observation.CHANGE, Observation.FEATURE, Observation.REFACTOR),
+    "Fixed": (Observation.BUGFIX,),
+    "Learnt": (Observation.DISCOVERY,),
+}
+
+
+def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
+    """Return the summary of a session that kept these memories."""
+    left = [*trail.open, *([f"it failed last: {trail.failure[1]}"] if trail.failure else [])]
+    return _draft(session_id, at, "summary", Observation.SESSION_SUMMARY, _listed(kept) + _lines("Left open", left))
+
+
+def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
+    """Return what a session has learnt so far; it takes the place of the checkpoint before it."""
+    return _draft(session_id, at, "checkpoint", Observation.CHECKPOINT, _listed(kept))
+
+
+def _draft(session_id: str, at: datetime, name: str, kind: Observation, lines: list[str]) -> Draft:
+    title = f"{'Summary' if name == 'summary' else 'Checkpoint'} of the session of {at:%Y-%m-%d %H:%M}"
+    return Draft(
+        content="\n".join([f"{title}.", *lines]),
+        key=f"session:{session_id}:{name}"[:200],
+        title=title,
+        type=kind,
+        category=CATEGORY,
+        importance=_IMPORTANCE,
+        session_id=session_id,
+        observed_at=at,
+        source=Source.HOOK,
+    )
+
+
+def _listed(kept: Sequence[Memory]) -> list[str]:
+    found: list[str] = []
+    for heading, kinds in _HEADINGS.items():
+        found += _lines(heading, [one.title or one.content for one in kept if one.type in kinds])
+    return found
+
+
+def _lines(heading: str, said: Sequence[str]) -> list[str]:
+    lines = [f"- {shortened(' '.join(one.split()), _LONGEST)}" for one in said[:_MOST]]
+    more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
+    return [f"{heading}:", *lines, *more] if lines else []

@@ -1,0 +1,180 @@
+"""Occurrences: what happened in a session, in one form whatever agent reports it.
+
+Agents name their tools differently; an occurrence knows only where its text comes from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from recollect.policy.text.neutral import visible
+
+
+class Origin(StrEnum):
+    """Where the text of an occurrence comes from."""
+
+    PROMPT = "prompt"
+    COMMAND = "command"
+    FILE = "file"
+    SEARCH = "search"
+    EDIT = "edit"
+    WEB = "web"
+    REPORT = "report"
+    PLAN = "plan"
+    MEMORY = "memory"
+    OTHER = "other"
+
+
+_TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
+    Origin.COMMAND: frozenset(
+        "bash shell localshell runshellcommand execcommand executecommand runterminalcmd runcommand terminal exec "
+        "powershell bashoutput beforeshellexecution".split()
+    ),
+    Origin.FILE: frozenset("read readfile readmanyfiles view viewfile openfile cat notebookread".split()),
+    Origin.SEARCH: frozenset(
+        "grep glob ls find search listdirectory listdir searchfilecontent codebasesearch filesearch grepsearch".split()
+    ),
+    Origin.EDIT: frozenset(
+        "edit write multiedit notebookedit replace writefile editfile applypatch strreplace create createfile "
+        "strreplacebasededittool searchreplace".split()
+    ),
+    Origin.WEB: frozenset("webfetch websearch fetch googlewebsearch browser openurl".split()),
+    Origin.REPORT: frozenset("task assistant agent subagent".split()),
+    Origin.PLAN: frozenset("todowrite todoread updateplan exitplanmode writetodos taskcreate taskupdate".split()),
+}
+_ORIGINS: Final = {name: origin for origin, names in _TOOLS.items() for name in names}
+_OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
+_RECALLS: Final = re.compile(
+    r"(?:^|[;&|(]\s*|\s)(?:\S*/)?(?:recollect|\w*mem\w*)\s+(?:--?\S+\s+)*"
+    r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
+)
+_READERS: Final = frozenset("cat head tail sed less bat nl".split())
+_NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_SEGMENTS: Final = re.compile(r"\s*(?:&&|\|\||;|\||\n|(?<![>&])&(?!&))\s*")
+_BEFORE_PROGRAM: Final = re.compile(
+    r"^(?:(?:sudo|time|nice|exec|then|do|env|command|nohup)\s+|timeout\s+\S+\s+|\w+=\S*\s+|[({!]\s*)+"
+)
+_RUNNERS: Final = re.compile(
+    r"^(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|mise) (?:run|exec)|npx|pnpm (?:exec|dlx)|yarn (?:dlx|run)|bunx|"
+    r"python[\d.]* -m|docker compose (?:-\S+ \S+ )*(?:exec|run)(?: -\S+)* \S+|docker exec(?: -\S+)* \S+|"
+    r"kubectl exec(?: -\S+)* \S+(?: --)?|ssh(?: -\S+)* \S+)(?:\s+-+[\w-]+)*\s+['\"]?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A prompt, what a tool was given and wrote, or a report; `text` is what it says, without control characters."""
+
+    origin: Origin
+    text: str
+    tool: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    failed: bool = False
+
+    @property
+    def command(self) -> str:
+        """Return the command that ran, empty for what is none."""
+        given = self.input.get("command") or self.input.get("cmd") or ""
+        return " ".join(map(str, given)) if isinstance(given, list) else str(given)
+
+    @property
+    def description(self) -> str:
+        """Return what the agent said it was doing, in its words."""
+        return str(self.input.get("description") or "").strip()
+
+    @property
+    def path(self) -> str:
+        """Return the file that was read or written, empty where there is none or several."""
+        for name in ("file_path", "path", "filePath", "notebook_path", "absolute_path", "target_file"):
+            if isinstance(path := self.input.get(name), str) and path:
+                return path
+        return _file_read(self.command) if self.origin is Origin.FILE else ""
+
+    @property
+    def written(self) -> str:
+        """Return the text that an edit put into its file."""
+        for name in ("new_string", "content", "file_text", "new_str", "patch", "input"):
+            if isinstance(text := self.input.get(name), str):
+                return text
+        edits = self.input.get("edits")
+        if isinstance(edits, list):
+            return "\n".join(str(one.get("new_string", "")) for one in edits if isinstance(one, Mapping))
+        return ""
+
+    @property
+    def removed(self) -> str:
+        """Return the text that an edit took out of its file."""
+        return str(self.input.get("old_string") or self.input.get("old_str") or "")
+
+
+def prompted(prompt: str) -> Occurrence:
+    """Return a prompt as an occurrence."""
+    return Occurrence(Origin.PROMPT, _plain(prompt))
+
+
+def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
+    """Return the use of a tool as an occurrence; the tools `Assistant` and `Task` are reports."""
+    origin = _origin(tool, given)
+    text = _plain(output)
+    if origin is Origin.FILE:
+        text = _NUMBERED.sub("", text)
+    return Occurrence(origin, text, tool, given, failed)
+
+
+def programs(command: str) -> list[tuple[str, str]]:
+    """Return the program of each part of a command line with the rest of that part, without what runs it."""
+    found = []
+    for segment in _SEGMENTS.split(command):
+        bare = _BEFORE_PROGRAM.sub("", segment.strip())
+        bare = _BEFORE_PROGRAM.sub("", _RUNNERS.sub("", bare))
+        name, _, rest = bare.strip("'\" ").partition(" ")
+        if name:
+            found.append((name.rpartition("/")[2], rest.strip()))
+    return found
+
+
+def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
+    if _OWN.search(tool):
+        return Origin.MEMORY
+    bare = tool.rpartition("__")[2].rpartition(".")[2].replace("_", "").replace("-", "").lower()
+    origin = _ORIGINS.get(bare, Origin.OTHER)
+    if origin is Origin.COMMAND:
+        command = Occurrence(origin, "", tool, given).command
+        if _RECALLS.search(command):
+            return Origin.MEMORY
+        if _file_read(command):
+            return Origin.FILE
+    return origin
+
+
+def _file_read(command: str) -> str:
+    """Return the one file that a command does nothing but show."""
+    steps = [one for one in programs(command) if one[0] not in ("cd", "echo", "true")]
+    if len(steps) != 1 or steps[0][0] not in _READERS or (steps[0][0] == "sed" and "-n" not in steps[0][1]):
+        return ""
+    try:
+        words = shlex.split(steps[0][1])
+    except ValueError:
+        return ""
+    files = [word for word in words if not word.startswith(("-", ">", "2>")) and re.search(r"[./]\w|^[A-Z]\w+$", word)]
+    return files[0] if len(files) == 1 else ""
+
+
+def _plain(text: str) -> str:
+    return visible(_OVERWRITTEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n"))))
+
+
+def shown_input(given: Mapping[str, Any]) -> str:
+    """Return what a tool was given on one line, as a person would name it."""
+    for name in ("description", "command", "pattern", "query", "url", "prompt", "file_path", "path"):
+        if isinstance(value := given.get(name), str) and value.strip():
+            return " ".join(value.split())
+    return json.dumps(dict(given), ensure_ascii=False, default=str) if given else ""

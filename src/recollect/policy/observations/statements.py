@@ -1,0 +1,195 @@
+"""Statements: what of a prompt states a rule, a decision, a fact or a reason, apart from what it asks for.
+
+A person writes short and loosely: a prompt is cut into sentences and clauses, and each is read by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.policy.text.normalization import fold
+
+_BLOCK: Final = re.compile(
+    r"<((?:[\w-]*memor(?:y|ies)[\w-]*)|system-reminder|environment_context|ide_\w+)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL
+)
+_FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
+_ABBREVIATED: Final = re.compile(r"\b(?:e\.g|i\.e|etc|vs|approx|no|nr|ca|cf)\.$", re.IGNORECASE)
+
+SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
+    "rule": re.compile(
+        r"\b(?:never|must(?: not)?|mustn'?t|from now on|(?:the|a|one|our) rule|rule(?:s)? (?:for|is)|convention|"
+        r"policy|not allowed|forbidden|nowhere|nothing (?:newer|older|else|under|may)|"
+        r"may not|may only|only ever|every (?:\w+ ){1,3}(?:has|have|gets?|needs?|must|goes)|at most|at least|"
+        r"no (?:new |plain |more )?[\w./-]+(?: \w+)? (?:please|in|for|anymore|without|on|under|outside|and no)|"
+        r"not? \w+ without|(?:do not|don'?t|dont) (?:ever )?(?:use|touch|edit|call|run|add|commit|push|merge|rename|"
+        r"change|put|write|log|store|rely|trust|send|deploy|import|hard-?code|mock|delete|remove|upgrade|bump|cache)|"
+        r"make (?:that|it|this) the|stick (?:to|with)|keep (?:it|to|the|using)|should (?:never|always|only)|"
+        r"needs? to be|ha(?:s|ve) to be|is (?:the )?only|leave .{1,30} alone|everywhere|nobody|no one|"
+        r"no \w+ for (?:that|this|it)|no \w+ and no|careful|beware|watch out|whoever)\b",
+        re.IGNORECASE,
+    ),
+    "habit": re.compile(r"\b(?:always|any ?more|no more|only|every|until|please)\b", re.IGNORECASE),
+    "decision": re.compile(
+        r"\b(?:decision|decided|(?:let'?s|we(?:'ll| will)?|i'?ll|then|so|we're|we are) (?:go|going|use|using|take|"
+        r"settle|"
+        r"stick|stay|keep|drop|switch|standardi[sz]e)\b|settled?|agreed|go with|going with|go for|go back to|"
+        r"instead(?: of)?|"
+        r"rather than|we (?:use|chose|picked|want|prefer)|i (?:want|prefer|chose|picked)|final answer|"
+        r"make (?:that|it|this)|switch(?:ed)? to|drop(?:ped)? (?:the )?\w+ and|approved|rejected|no way|then (?:\w+ "
+        r"){0,3}"
+        r"(?:for|on|against|with|it is)|so: )",
+        re.IGNORECASE,
+    ),
+    "fact": re.compile(
+        r"\b(?:heads up|fyi|note that|by the way|btw|for the record|remember(?: that)?|(?:is|are|was|were) (?:the "
+        r"(?:new|"
+        r"old|only|one)|on|in|at|behind|under|owned|run|hosted|called|named|used by|used for|not|always|stored|kept|"
+        r"generated|pinned|limited|supported|managed)\b|lives? (?:in|on|at|under)|stays?|remains?|go(?:es)? (?:into|"
+        r"through|"
+        r"via|over|to the|in)|may (?:retry|use|take|run|have)|runs? (?:on|in|through|under|behind|"
+        r"every|at|as)|belongs? to|comes? from|there (?:is|are) (?:no|only|a|two|three)|we (?:have|had|promised|run|"
+        r"host|"
+        r"support|ship|pay)|they (?:run|use|have|need)|(?:people|customers|users|clients) (?:\w+ )?(?:run|use|have|"
+        r"need|"
+        r"still)|on port|port \d+|listens? on|half (?:of )?(?:our|the|their))\b",
+        re.IGNORECASE,
+    ),
+    "replacement": re.compile(
+        r"\b(?:no longer|not? (?:\w+ )?any ?more|(?:is|are|was|were) (?:gone|history|dead|retired|replaced|obsolete|"
+        r"deprecated|shut down|decommissioned|switched off)|moved (?:\w+ ){0,6}to|migrated (?:\w+ ){0,4}to|replaced|"
+        r"forget (?:the|about|that|what)|landed|used to be|instead of the old|switched (?:\w+ ){0,4}(?:to|over)|"
+        r"renamed|now (?:comes|lives|runs|uses|needs|goes|in|on|at)|as of)\b",
+        re.IGNORECASE,
+    ),
+    "reason": re.compile(
+        r"\b(?:because|since|otherwise|so that|so (?:the|this|it|we|they|nothing|nobody)|as (?:the|it|they|we)|that is "
+        r"why|the reason|due to|or else|in case|needs? the|would|will (?:\w+ )?(?:break|fail|deadlock|overwrite|be)|"
+        r"can'?t|cannot|costs?|we had that|ended up|came back|promised)\b",
+        re.IGNORECASE,
+    ),
+    "preference": re.compile(
+        r"\b(?:i (?:prefer|like|hate|don'?t like|want)|we (?:prefer|like)|please(?: always| no| keep| use)?|my (?:team|"
+        r"machine|laptop|editor|shell))\b",
+        re.IGNORECASE,
+    ),
+    "limit": re.compile(
+        r"\b(?:under|below|within|at most|at least|no more than|less than|more than|up to|max(?:imum)?|min(?:imum)?|"
+        r"after|"
+        r"every|against|until)\s+\w*\s*\d|\b\d+(?:\.\d+)?\s?(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?|%|[KMG]i?B|"
+        r"gb|mb|p|px|cents?|requests?|rows?)\b",
+        re.IGNORECASE,
+    ),
+    "name": re.compile(
+        r"`[^`]+`|\b\w+_\w+\b|\b[\w-]+/[\w./-]+|\b[a-z]+[A-Z]\w+|--\w[\w-]+|\b\w+=\S+|\b[\w-]+\.\w{2,5}\b"
+    ),
+    "question": re.compile(
+        r"\?\s*$|^(?:why|what|where|when|which|who|how|is|are|does|do|did|can|could|would|should|any)\b.*\?|"
+        r"\b(?:find out|no idea|any idea|not sure|wonder|see what|look (?:at|into))\b",
+        re.IGNORECASE,
+    ),
+    "task": re.compile(
+        r"^(?:(?:ok(?:ay)?|now|next(?: one)?|then|please|also|and|first|so|great|good|lovely|quick one|different thing|"
+        r"last (?:topic|thing)|hi|morning|hey|can you|could you|let'?s)[\s,:;.!-]+)*(?:add|fix|run|check|write|build|"
+        r"implement|create|make|update|look|find|see|reproduce|profile|measure|try|test|deploy|put|show|explain|read|"
+        r"commit|push|pull|merge|rebase|clean|remove|delete|rename|refactor|investigate|debug|compare|get|give|tell|"
+        r"open|review|bump|upgrade|install|set up|start|stop|restart|continue|go (?:on|ahead)|do|revert|list|migrate|"
+        r"now|next)\b",
+        re.IGNORECASE,
+    ),
+    "complaint": re.compile(
+        r"\b(?:says?|shows?|gives?|takes?|fails?|failing|broken|red|crash\w*|slow|hangs?|stuck|twice|wrong|weird|error|"
+        r"(?:does|did)(?:n'?t| not)|isn'?t|won'?t|killed|arrives?|locks us out|flaky|ticket|bug|customer|happens?|"
+        r"although|even though|for nothing|suddenly|still (?:\w+ )?(?:fails?|red|broken|slow)|raises?|reran|"
+        r"nobody knows|every now and then|"
+        r"times? out|supposed to)\b",
+        re.IGNORECASE,
+    ),
+    "chatter": re.compile(
+        r"\b(?:thanks?|thank you|great work|nice|perfect|cool|see you|enough for today|that'?s all|bye|good night|off "
+        r"for|"
+        r"tomorrow|next week|bis morgen|super|lovely|great|good|awesome|cheers|well done|go ahead|yes|continue|sounds "
+        r"good|lgtm|morning|hello|hi)\b",
+        re.IGNORECASE,
+    ),
+}
+"""What a clause of a prompt does, in English."""
+
+STATING: Final = ("rule", "habit", "decision", "fact", "replacement", "reason", "preference", "limit")
+_STATED: Final[Mapping[str, float]] = {
+    "rule": 2.0,
+    "habit": 0.8,
+    "decision": 1.5,
+    "fact": 1.2,
+    "replacement": 1.5,
+    "reason": 0.8,
+    "preference": 0.5,
+    "limit": 0.7,
+    "name": 0.2,
+    "question": -2.0,
+    "task": -1.0,
+    "complaint": -1.0,
+    "chatter": -1.0,
+}
+_LEAST: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a prompt, with the signs it has."""
+
+    text: str
+    signs: frozenset[str]
+
+    @property
+    def worth(self) -> float:
+        """Return how much it states, below 0 for what only asks or complains."""
+        return sum(_STATED[sign] for sign in self.signs)
+
+    @property
+    def states(self) -> bool:
+        """Say whether it states something that holds later too."""
+        return self.worth >= _LEAST and not self.signs.isdisjoint(STATING)
+
+
+def statements(prompt: str) -> list[Statement]:
+    """Return the sentences of a prompt in order, without fenced code and what an agent's program added."""
+    return [Statement(one, _signs(one)) for one in _sentences(said(prompt))]
+
+
+def asked(prompt: str) -> str:
+    """Return what a prompt asks for or complains of, empty for one that does neither."""
+    stated = statements(prompt)
+    if not any(_asks(one) for one in stated):
+        return ""
+    return " ".join(one.text for one in stated if _asks(one) or not (one.states or "chatter" in one.signs))
+
+
+def _asks(one: Statement) -> bool:
+    return not one.states and bool(one.signs & {"task", "question", "complaint"}) and len(one.text.split()) >= 4
+
+
+def said(prompt: str) -> str:
+    """Return what the person wrote: a prompt without memory, reminders and other blocks put into it."""
+    return _FENCED.sub(" ", _BLOCK.sub(" ", prompt)).strip()
+
+
+def _sentences(text: str) -> list[str]:
+    found: list[str] = []
+    for one in _SENTENCE.split(text):
+        bare = one.strip().lstrip("-*•> ").strip()
+        if found and _ABBREVIATED.search(found[-1]):
+            found[-1] = f"{found[-1]} {bare}"
+        elif bare:
+            found.append(bare)
+    return found
+
+
+def _signs(sentence: str) -> frozenset[str]:
+    folded = fold(sentence)
+    return frozenset(
+        name for name, sign in SIGNS.items() if sign.search(sentence if name == "name" else folded.replace("’", "'"))
+    )
