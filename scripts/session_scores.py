@@ -194,7 +194,7 @@ def _judged(ask: Ask, one: SessionSet, played: Played, same: Same) -> Judged:
     lenient = tuple(
         memory.id
         for memory in memories
-        if memory.id in strict or any(same(events[want].what, memory.text) for want in ask.wants)
+        if memory.id in strict or any(_retells(memory, events[want], events, sources, same) for want in ask.wants)
     )
     must_not = tuple(
         memory.id
@@ -202,6 +202,14 @@ def _judged(ask: Ask, one: SessionSet, played: Played, same: Same) -> Judged:
         if memory.id not in lenient and any(_tells(memory, events[place], sources, same) for place in ask.must_not)
     )
     return Judged(ask, memories, strict, lenient, must_not)
+
+
+def _retells(
+    memory: Stored, wanted: Event, events: dict[Place, Event], sources: dict[int, tuple[Place, ...]], same: Same
+) -> bool:
+    """Say whether a memory of the wanted event's topic, or of no event in particular, says the same."""
+    topics = {(events[place].session, events[place].topic) for place in sources.get(memory.id, ())}
+    return (not topics or (wanted.session, wanted.topic) in topics) and same(wanted.what, memory.text)
 
 
 def _tells(memory: Stored, event: Event, sources: dict[int, tuple[Place, ...]], same: Same) -> bool:

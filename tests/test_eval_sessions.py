@@ -149,6 +149,8 @@ def test_a_neighbour_that_says_the_lesson_counts_leniently(hand: SimpleNamespace
     assert (far["capture precision, lenient"], far["capture recall, lenient"]) == (0.0, 0.0)
     wanted = hand.score([("s1", 3)], asked={"a1": [("s1", 3)]}, texts={("s1", 3): "No migrations on Friday."})
     assert (wanted["injection hits"], wanted["injection hits, strict"]) == (1 / 2, 0.0)
+    other = hand.score([("s1", 7)], asked={"a1": [("s1", 7)]}, texts={("s1", 7): "No migrations on Friday."})
+    assert other["injection hits"] == 0.0
 
 
 @pytest.mark.parametrize(("found", "precision", "recall"), [(8, 1.0, 1.0), (4, 1.0, 1.0), (3, 0.0, 0.0), (9, 0.0, 0.0)])
