@@ -86,9 +86,7 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
         return
     state = context.state
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
-    context.update(trail=_masked_trail(found.trail))
-    if one.origin is not Origin.PROMPT:
-        context.update(seen=(*state.seen, digest(one.text))[-_SEEN:])
+    context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
     if found.candidate is None:
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, _summary(one)))
         return

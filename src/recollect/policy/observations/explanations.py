@@ -6,9 +6,7 @@ import re
 from itertools import groupby
 from typing import Final
 
-_MARK: Final = re.compile(
-    r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;|\"\"\"|''')\s?(?P<said>.*?)(?:\s*(?:-->|\*/|\"\"\"))?$"
-)
+_MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)\s?(?P<said>.*?)(?:\s*(?:-->|\*/))?$")
 _TRAILING: Final = re.compile(r"^(?P<code>.*\S)\s+(?:#|//)\s+(?P<said>\S+(?:\s+\S+){3,})$")
 _WHY: Final = re.compile(
     r"\b(?:never|always|must|only|not|because|since|otherwise|so that|needs?|requires?|do not|don'?t|instead|falls? "
@@ -18,7 +16,7 @@ _WHY: Final = re.compile(
 )
 _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc", ".mdx")
 _LEAST: Final = 4
-_HEADING: Final = re.compile(r"^#{1,6} ")
+_NO_PROSE: Final = re.compile(r"^#{1,6} |^\||^```")  # headings, tables and fences
 
 
 def is_document(path: str) -> bool:
@@ -37,7 +35,7 @@ def explanations(text: str, path: str) -> list[str]:
 
 def _paragraphs(text: str) -> list[str]:
     lines = (line.strip() for line in text.split("\n"))
-    groups = groupby(lines, key=lambda line: bool(line) and not _HEADING.match(line))
+    groups = groupby(lines, key=lambda line: bool(line) and not _NO_PROSE.match(line))
     return [" ".join(group) for is_text, group in groups if is_text]
 
 

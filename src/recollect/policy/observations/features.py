@@ -93,7 +93,8 @@ _QUESTION: Final = re.compile(
 )
 _MEASURES: Final = re.compile(
     r"\b(?:measur\w*|profil\w*|bench\w*|tim(?:e|ing)|compar\w*|reproduc\w*|verif\w*|hammer\w*|load|stress|soak|count\w*|"
-    r"under load|latency|throughput|memory|leak|experiment\w*|try|tried|retry|point \w+ at|with \w+|after the fix|"
+    r"under load|latency|throughput|memory|leak|experiment\w*|try|tried|retry|point \w+ at|with(?:out)? \w+|after the "
+    r"fix|"
     r"explain|cost\w*|replay\w*|simulat\w*|query plan|several|sizes)\b",
     re.IGNORECASE,
 )

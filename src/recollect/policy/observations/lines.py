@@ -97,7 +97,9 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         r"default(?:s|ed)? to|deprecat\w+|limit(?:ed|s)?|allowed|shared|per)\b",
         re.IGNORECASE,
     ),
-    "measure": re.compile(rf"(?<![\w.-])\d[\d,.]*\s?{_UNIT}\b|(?<![\w.])\d[\d,.]*\s?%|\b\d+ ?/ ?\d+\b(?!/)"),
+    "measure": re.compile(
+        rf"(?<![\w.-])\d[\d,.]*\s?{_UNIT}\b|(?<![\w.])\d[\d,.]*\s?%|\b\d+ ?/ ?\d+\b(?!/)|\b\d[\d,.]* [a-z]{(3,)}s\b"
+    ),
     "comparison": re.compile(
         r"\b(?:before|after|was|previous(?:ly)?|now|vs\.?|versus|instead of|faster|slower|median|mean|avg|p9[059]|p50|"
         r"baseline|main:|old|new|speed-?up|ratio|delta|improve\w*|regress\w*|worse|better|compared|hits?|misses)\b",

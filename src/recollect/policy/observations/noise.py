@@ -19,6 +19,7 @@ _ECHO: Final = re.compile(r"<[\w-]*memor(?:y|ies)(?:[\s>-]|\Z)|^\s*\{\"memories\
 _LONGEST_JUDGED: Final = 20_000  # characters of a text from outside that are read for orders
 _MANY: Final = 8
 _FEW: Final = 5
+_PLACES: Final = 3  # so few paths may be an answer
 _SETTING: Final = re.compile(r"^\s*(?:- )?\"?[\w./-]+\"?:?(?:\s*[:=]\s*[^\s;]*)?$|^\s*- \S+$|^\s*[\[\]{}],?$")
 _LARGE: Final = 600  # characters of an answer in JSON
 _SAYS: Final = re.compile(r"\w")
@@ -43,6 +44,7 @@ _SUBCOMMANDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
     "docker": ("a listing", re.compile(r"^(?:ps|images|image ls|volume ls|network ls|pull|compose ps)\b")),
     "kubectl": ("a listing", re.compile(r"^get\b(?!.*-o)")),
     "cargo": ("lint", re.compile(r"^(?:clippy|fmt|check)\b")),
+    "pip": ("a listing", re.compile(r"^(?:list|freeze|show)\b")),
     "npm": ("lint", re.compile(r"^run lint\b|^ls\b")),
     "make": ("lint", re.compile(r"^(?:lint|fmt|format)\b")),
 }
@@ -129,6 +131,8 @@ def _by_command(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> s
     """Return what a command line does where all that it does is of no interest afterwards."""
     if one.origin is not Origin.COMMAND or not one.command:
         return ""
+    if _HELP.search(one.command):
+        return "it is the help of a command"
     if _INSTALLS.match(one.command.rpartition("&& ")[2].strip()) and not _has_failed(one, lines):
         return "it is an installation"
     if {name for name, _ in programs(one.command)} <= _SHOWS and not _has_failed(one, lines):
@@ -142,6 +146,8 @@ def _by_command(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> s
 
 def _kind(name: str, rest: str) -> str | None:
     """Return what a program does of no interest; empty for one that says nothing itself, None for any other."""
+    if rest in ("--version", "-V", "version"):
+        return ""
     if _CHECKS_STYLE.search(rest):
         return "lint"
     for kind, names in _HOUSEKEEPING.items():
@@ -183,6 +189,8 @@ def _only_noise(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> s
         return ""
     if all(line.noise or not _SAYS.search(line.text) for line in lines):
         kinds = Counter(line.noise for line in lines if line.noise)
+        if set(kinds) == {"a listing"} and len(lines) <= _PLACES:
+            return ""
         return f"it is {kinds.most_common(1)[0][0]}" if kinds else "it says nothing"
     return ""
 
@@ -199,6 +207,7 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "" if one.written.strip() else "it only takes text out"
 
 
+_HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _SLIP: Final = re.compile(
     r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
     r"commands?)|"

@@ -58,6 +58,9 @@ _READERS: Final = frozenset("cat head tail sed less bat nl".split())
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_HERE: Final = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?.*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_SEPARATES: Final = re.compile(r"[;&|\n]")
 _SEGMENTS: Final = re.compile(r"\s*(?:&&|\|\||;|\||\n|(?<![>&])&(?!&))\s*")
 _BEFORE_PROGRAM: Final = re.compile(
     r"^(?:(?:sudo|time|nice|exec|then|do|env|command|nohup)\s+|timeout\s+\S+\s+|\w+=\S*\s+|[({!]\s*)+"
@@ -65,7 +68,7 @@ _BEFORE_PROGRAM: Final = re.compile(
 _RUNNERS: Final = re.compile(
     r"^(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|mise) (?:run|exec)|npx|pnpm (?:exec|dlx)|yarn (?:dlx|run)|bunx|"
     r"python[\d.]* -m|docker compose (?:-\S+ \S+ )*(?:exec|run)(?: -\S+)* \S+|docker exec(?: -\S+)* \S+|"
-    r"kubectl exec(?: -\S+)* \S+(?: --)?|ssh(?: -\S+)* \S+)(?:\s+-+[\w-]+)*\s+['\"]?"
+    r"kubectl exec(?: -\S+)* \S+(?: --)?)(?:\s+-+[\w-]+)*\s+['\"]?"
 )
 
 
@@ -132,13 +135,22 @@ def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = Fal
 def programs(command: str) -> list[tuple[str, str]]:
     """Return the program of each part of a command line with the rest of that part, without what runs it."""
     found = []
-    for segment in _SEGMENTS.split(command):
+    for segment in _SEGMENTS.split(_QUOTED.sub(_bare, without_documents(command))):
         bare = _BEFORE_PROGRAM.sub("", segment.strip())
         bare = _BEFORE_PROGRAM.sub("", _RUNNERS.sub("", bare))
         name, _, rest = bare.strip("'\" ").partition(" ")
         if name:
             found.append((name.rpartition("/")[2], rest.strip()))
     return found
+
+
+def without_documents(command: str) -> str:
+    """Return a command line without the documents that it writes down in itself."""
+    return _HERE.sub(r"<<\1", command)
+
+
+def _bare(quoted: re.Match[str]) -> str:
+    return quoted[0] if not _SEPARATES.search(quoted[0]) else "…"
 
 
 def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
@@ -148,7 +160,7 @@ def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
     origin = _ORIGINS.get(bare, Origin.OTHER)
     if origin is Origin.COMMAND:
         command = Occurrence(origin, "", tool, given).command
-        if _RECALLS.search(command):
+        if _RECALLS.search(without_documents(command)):
             return Origin.MEMORY
         if _file_read(command):
             return Origin.FILE

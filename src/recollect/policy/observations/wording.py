@@ -9,7 +9,7 @@ from typing import Final
 
 from recollect.policy.observations.explanations import explanations, is_document
 from recollect.policy.observations.lines import Line
-from recollect.policy.observations.occurrence import Occurrence, Origin
+from recollect.policy.observations.occurrence import Occurrence, Origin, without_documents
 from recollect.policy.observations.statements import Statement
 from recollect.policy.observations.trail import Trail, change, work
 from recollect.policy.text.layers import shortened
@@ -119,7 +119,7 @@ def _of_report(one: Occurrence, lines: list[Line], trail: Trail) -> Wording:
 
 
 def _of_output(one: Occurrence, lines: list[Line], trail: Trail) -> Wording:
-    command = " ".join(_CHANGES_FOLDER.sub("", one.command).split())
+    command = " ".join(_CHANGES_FOLDER.sub("", without_documents(one.command)).split())
     asked = one.description or shortened(command, 80) or one.tool
     told = _chosen([line for line in lines if not line.noise], _SHARE)
     told += [line.text for line in lines if line.noise and _PASSED.search(line.text)][-1:]
