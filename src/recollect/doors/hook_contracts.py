@@ -57,16 +57,13 @@ class Contract:
 
     __slots__ = ("injects", "mark", "rules", "tools")
 
-    def __init__(self, rules: Mapping[str, Rule], mark: str = "", tools: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, rules: Mapping[str, Rule], *, injects: str = "", mark: str = "", tools: Mapping[str, str] | None = None
+    ) -> None:
         self.rules = rules
+        self.injects = injects
         self.mark = mark
         self.tools = tools or {}
-        self.injects = ""
-
-    def injecting(self, event: str) -> Contract:
-        """Name the event whose answer adds context to the prompt."""
-        self.injects = event
-        return self
 
     def event_for(self, ours: str) -> str:
         """Return the agent's first event that becomes one of ours, an empty text where it has none."""
@@ -98,8 +95,9 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
+        injects="UserPromptSubmit",
         tools={"Agent": "Task"},
-    ).injecting("UserPromptSubmit"),
+    ),
     "codex": Contract(  # a tool that fails raises no event there
         {
             "SessionStart": _STARTED,
@@ -109,8 +107,9 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
+        injects="UserPromptSubmit",
         mark="turn_id",
-    ).injecting("UserPromptSubmit"),
+    ),
     "cursor": Contract(  # the answer to `beforeSubmitPrompt` has no field for context
         {
             "sessionStart": _STARTED,
@@ -136,6 +135,7 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompress": _COMPACTING,
             "SessionEnd": _ENDED,
         },
+        injects="BeforeAgent",
         mark="timestamp",
         tools={
             "run_shell_command": "Bash",
@@ -150,7 +150,7 @@ CONTRACTS: dict[str, Contract] = {
             "web_fetch": "WebFetch",
             "google_web_search": "WebSearch",
         },
-    ).injecting("BeforeAgent"),
+    ),
 }
 
 

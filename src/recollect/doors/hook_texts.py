@@ -12,6 +12,7 @@ LONGEST = 200_000
 """Characters of a prompt or an output that are sent; of longer ones the middle is left out."""
 _LONGEST_INPUT = 20_000  # characters of one text that a tool was given
 _MOST_INPUT = 200_000  # characters of all that a tool was given, as JSON
+_LONGEST_JSON = 4 * LONGEST  # characters of a text that is read as JSON
 _DEEPEST = 8
 _MOST_ITEMS = 500
 _TEXTS = (
@@ -28,14 +29,29 @@ _TEXTS = (
     "filenames",
 )
 """The keys under which the tools of the agents put what they wrote, in the order in which it is read."""
+_EXITS = ("exitCode", "exit_code", "returncode")
 _LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blob"))
 """What repeats a whole file, or is no text."""
 
 
+def opened(found: Any) -> Any:
+    """Return a tool's answer, of JSON in a text what that says, where it is an answer and not a file of JSON."""
+    if not isinstance(found, str) or found[:1] not in ("{", "[") or len(found) > _LONGEST_JSON:
+        return found
+    try:
+        said = json.loads(found)
+    except ValueError:
+        return found
+    if isinstance(said, dict):
+        return said if any(key in said for key in (*_TEXTS, *_EXITS)) else found
+    parts = isinstance(said, list) and said and all(isinstance(one, dict) and "text" in one for one in said)
+    return said if parts else found
+
+
 def text_of(found: Any, depth: int = 0) -> str:
-    """Return as one text what a tool answered: a text, JSON in a text, an object, or a list of parts."""
+    """Return as one text what a tool answered: a text, an object, or a list of parts."""
     if isinstance(found, str):
-        return _unpacked(found, depth)
+        return found
     if found is None or depth > _DEEPEST:
         return ""
     if isinstance(found, list):
@@ -44,22 +60,27 @@ def text_of(found: Any, depth: int = 0) -> str:
         named = [text_of(found[key], depth + 1) for key in _TEXTS if found.get(key) is not None]
         if named:
             return "\n".join(filter(None, named))
-        rest = {key: one for key, one in found.items() if key not in _LEFT_OUT}
-        return json.dumps(given(rest), ensure_ascii=False) if rest else ""
+        rest = given(found, left_out=_LEFT_OUT)
+        return json.dumps(rest, ensure_ascii=False) if rest else ""
     return json.dumps(found)
 
 
-def given(found: Any, depth: int = 0) -> Any:
-    """Return what a tool was given with each text cut, and what lies too deep left out."""
+def says_failure(found: Any) -> bool:
+    """Say whether a tool's answer tells that it failed: by an error, or by an exit code other than 0."""
+    if not isinstance(found, dict):
+        return False
+    return bool(found.get("error")) or any(found.get(key, 0) not in (0, None) for key in _EXITS)
+
+
+def given(found: Any, depth: int = 0, left_out: frozenset[str] = frozenset()) -> Any:
+    """Return what a tool was given with each text cut, and without what lies too deep or shall be left out."""
     if isinstance(found, str):
         return cut(found, _LONGEST_INPUT)
     if isinstance(found, dict):
-        if depth > _DEEPEST:
-            return {}
-        pairs = list(found.items())[:_MOST_ITEMS]
-        return {cut(str(key), 200): given(one, depth + 1) for key, one in pairs if key not in _LEFT_OUT}
+        pairs = list(found.items())[:_MOST_ITEMS] if depth <= _DEEPEST else []
+        return {cut(str(key), 200): given(one, depth + 1, left_out) for key, one in pairs if key not in left_out}
     if isinstance(found, list):
-        return [given(one, depth + 1) for one in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
+        return [given(one, depth + 1, left_out) for one in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
     return found
 
 
@@ -84,17 +105,3 @@ def cut(text: str, longest: int = LONGEST) -> str:
         half = longest // 2
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
     return text.encode("utf-8", "replace").decode().replace("\0", "")
-
-
-def _unpacked(text: str, depth: int) -> str:
-    """Return what JSON in a text says, else the text."""
-    if depth == 0 and text[:1] in ("{", "[") and len(text) < 4 * LONGEST:
-        try:
-            found = json.loads(text)
-        except ValueError:
-            return text
-        if isinstance(found, dict) and any(key in found for key in _TEXTS):
-            return text_of(found, 1)
-        if isinstance(found, list) and found and all(isinstance(one, dict) and "text" in one for one in found):
-            return text_of(found, 1)
-    return text

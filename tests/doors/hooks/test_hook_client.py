@@ -117,6 +117,7 @@ def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home
     assert [(code, err) for code, _, err in ended] == [(0, b""), (0, b"")]
     assert all(json.loads(out)["hookSpecificOutput"]["additionalContext"] == "<memory-context>" for _, out, _ in ended)
     assert [one["given"] for one in taken] == [{}, {"team": "crew"}]
+    assert [one["fields"]["agent"] for one in taken] == ["claude-code", "codex"]
 
 
 @pytest.mark.parametrize("name", ["SessionStart", "PostToolUse", "PreCompact", "SessionEnd", "Stop"])

@@ -171,3 +171,43 @@ def test_deep_and_wide_values_end() -> None:
     assert hook_texts.arguments('["not an object"]') == {}
     assert hook_texts.arguments("free text") == {"input": "free text"}
     assert hook_texts.text_of(True) == "true"
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "answered", "output"),
+    [
+        ("gemini-cli", "AfterTool", {"tool_response": {"llmContent": "", "error": "no such file"}}, "no such file"),
+        ("cursor", "postToolUse", {"tool_output": '{"exitCode": 2, "stderr": "no rule"}'}, "no rule"),
+        ("codex", "PostToolUse", {"tool_response": {"exit_code": 1, "output": "1 failed"}}, "1 failed"),
+    ],
+)
+def test_a_failure_that_only_the_answer_tells(agent: str, name: str, answered: dict[str, Any], output: str) -> None:
+    """An error or an exit code in the tool's answer makes it a tool that failed."""
+    said = {"tool_name": "Bash", "tool_input": {"command": "make"}} | answered
+    found = heard("", agent, payload(agent, name, said))
+    assert found is not None
+    assert (found[1]["failed"], found[1]["output"]) == (True, output)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "recollect", "private": true}', "[1, 2]", "{not JSON", "[]", '{"exitCode": 0, "stdout": "fine"}']
+)
+def test_json_that_a_tool_wrote_stays_as_it_is(text: str) -> None:
+    """The content of a file of JSON is not taken for an answer; an answer in a text is read."""
+    found = heard("", "", payload("claude-code", "PostToolUse", {"tool_name": "Bash", "tool_response": text}))
+    assert found is not None
+    assert (found[1]["output"], found[1]["failed"]) == ("fine" if "stdout" in text else text, False)
+
+
+def test_pictures_are_left_out() -> None:
+    """What an image says in characters is not sent; what a tool is given under the same name is."""
+    image = {"type": "image", "source": {"type": "base64", "data": "aGVsbG8=" * 99}}
+    said = {
+        "tool_name": "Read",
+        "tool_input": {"data": "kept"},
+        "tool_response": [{"type": "text", "text": "a"}, image],
+    }
+    found = heard("", "", payload("claude-code", "PostToolUse", said))
+    assert found is not None
+    assert found[1]["input"] == {"data": "kept"}
+    assert "aGVsbG8=" not in found[1]["output"]
