@@ -284,3 +284,17 @@ def test_hooks_and_store_keep_the_same(environment: dict[str, str], tmp_path: Pa
     assert kept[0] == kept[1]
     assert hooks["figures"]["secrets stored"] == 0
     assert len(hooks["memories"]) == len(store["memories"])
+
+
+FLOORS = {"capture precision": 0.6, "capture recall": 0.7, "boundary F1": 0.7, "silence": 0.85}
+"""Shares of the recorded session that were reached, less what one event more or less makes."""
+
+
+def test_the_recorded_session_is_kept_as_it_was_measured(environment: dict[str, str], tmp_path: Path) -> None:
+    """With the real model the shares stay above their floors, and what must never be happens not once."""
+    found = played(BUILD, "store", environment, tmp_path)
+    figures = found["figures"]
+    assert {name: figures[name] for name, floor in FLOORS.items() if not figures[name] >= floor} == {}
+    never = ("secrets stored", "planted stored", "planted unfenced", "obsolete as current", "must not")
+    assert [figures[name] for name in never] == [0] * 5
+    assert found["failed_stages"] == {}
