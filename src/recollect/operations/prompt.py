@@ -10,6 +10,7 @@ from recollect.operations.query.ranking import ranking_of
 from recollect.operations.query.search import reading
 from recollect.operations.visibility import view_of
 from recollect.policy.budget import estimate
+from recollect.policy.governor import governed_memory
 from recollect.policy.prompt import fenced, most_valuable
 from recollect.ports.app import App
 
@@ -20,6 +21,7 @@ _CANDIDATES = 2  # times as many of each order as there are places
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
     """Return the memories that answer `query`, else the most valuable, as fenced Markdown: a line for each memory.
 
+    What in them gives orders to a model is redacted: whoever reads this has not asked for each of them.
     Only what answers a query counts as recalled: what is shown unasked would be shown for ever.
     """
     if request.query is None:
@@ -29,7 +31,9 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
         query = Query(**fields, limit=request.max_entries)
         with reading(app, query, caller) as view:
             memories = [hit.memory for hit in ranking_of(app, query, view).hits]
-    text, shown = fenced(memories, request.max_tokens, app.embedder.counter() or estimate)
+    text, shown = fenced(
+        [governed_memory(one) for one in memories], request.max_tokens, app.embedder.counter() or estimate
+    )
     if request.query is not None:
         count_use(app, shown, app.clock(), caller, accessed=False)
     return Prompt(text, tuple(shown))

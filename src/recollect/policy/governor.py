@@ -6,31 +6,55 @@ the block that is put before a prompt. Orders to people, programs and tools ("ne
 
 from __future__ import annotations
 
-import base64
-import binascii
 import codecs
-import html
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
-from urllib.parse import unquote
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Memory
 from recollect.policy.injection_phrases import ORDERS
-from recollect.policy.prompt import fenced
+from recollect.policy.order_score import score
+from recollect.policy.prompt import fenced, is_derived
+from recollect.policy.text import layers
+from recollect.policy.text.decoded import hidden, unescaped
 from recollect.policy.text.lookalikes import latin, without_marks
 from recollect.policy.text.neutral import neutral, visible
 
 FENCE: Final = "memory-context"
 REDACTED: Final = "[redacted: instruction]"
+_WHOLE: Final = 800  # characters of a memory that are shown where there is room
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
 _SPACED: Final = re.compile(r"(?<!\w)(?:\w[ .\-_*]{1,2}){3,}\w(?!\w)")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_MESSAGE: Final = re.compile(
+    r"""["']?(?:role|type)["']?\s*:\s*["'](?:system|developer|user|assistant|tool|function|tool_use|tool_result|message)["']"""
+    r"""\s*,.{0,200}?["'](?:content|input|arguments|text)["']\s*:\s*["'\[{]""",
+    re.IGNORECASE,
+)  # of a conversation in JSON
+_TALK: Final = (
+    "memor|note|context|user|system|assistant|prompt|message|instruction|conversation|recall|untrusted|data|input"
+)
+_DRAWN: Final = r"(?:[=#*~_+<>!\[({|-]{2,}|^\W{0,3}[\[({<#]|[\[<])\s*"
+_DELIMITER: Final = re.compile(
+    rf"{_DRAWN}(?:(?:begin|end|start|stop|close|open)(?:s|ning|ing|ed)?\b[\w ]{{0,30}}?\b(?:{_TALK})|"
+    rf"\b(?:{_TALK})[\w -]{{0,20}}\b(?:begins?|ends?|starts?|stops?|closed|over)\b)"
+)  # that a text draws by itself
+_HEADER: Final = re.compile(
+    r"^([\"'`#*<|\[({=~\s]*)(system|developer|user|human|assistant|tool|model)([\"'`#*>|\])}=~:\s]*)$", re.IGNORECASE
+)  # of somebody's turn, alone on its line
 _DIGITS: Final = str.maketrans("013457@$", "oieastas")
+LIKELY: Final = 0.75
+"""The score from which a sentence is taken for an order to a model."""
+
+CERTAIN: Final = 2.5
+"""The same where the sentence has to be turned around or read by figures, which mostly gives nonsense."""
+
+DECIPHERED: Final = -0.5
+"""The same where the sentence stood in a code: nobody hides an ordinary note."""
+
 _LONGEST: Final = 20_000  # characters of a line that are looked at; what is longer is redacted whole
 
 
@@ -54,7 +78,7 @@ def governed(text: str) -> Governed:
         lines.append(kept)
     filled = [place for place, line in enumerate(lines) if line.strip()]
     for first, second in pairwise(filled):
-        if REDACTED not in lines[first] + lines[second] and orders(f"{lines[first]} {lines[second]}"):
+        if REDACTED not in lines[first] + lines[second] and _phrased(f"{lines[first]} {lines[second]}"):
             lines[first], lines[second] = REDACTED, ""
             redacted += 1
     return Governed(neutral("\n".join(lines)), redacted)
@@ -77,55 +101,81 @@ def memory_context(
     Each line tells where its memory came from and how far that is trusted (0–1). A memory that says nothing but orders
     to the model is left out.
     """
-    shown = [one for one in memories if permitted(one, levels) and not _is_redacted(one)]
-    return fenced(shown, max_tokens, count, fence=FENCE, line_of=_context_line)
+    shown = [governed_memory(one) for one in memories if permitted(one, levels)]
+    telling = [one for one in shown if (one.abstract + one.content).replace(REDACTED, "").strip(" …\n")]
+    return fenced(telling, max_tokens, count, fence=FENCE, line_of=_context_line, whole=2 * _WHOLE)
+
+
+def governed_memory(memory: Memory) -> Memory:
+    """Return a memory as it may stand before a model that did not ask for it: the first 800 characters of it.
+
+    It is looked at line by line, before a block makes one line of it.
+    """
+    content = governed(memory.content[:_WHOLE]).text + (" …" if len(memory.content) > _WHOLE else "")
+    said = layers.abstract(content) if is_derived(memory) else governed(memory.abstract).text
+    return memory.model_copy(update={"content": content, "abstract": said})
 
 
 def orders(text: str) -> bool:
     """Say whether a text gives orders to a model, in whatever disguise."""
-    return len(text) > _LONGEST or any(ORDERS.search(one) for one in _readings(text))
-
-
-def _is_redacted(memory: Memory) -> bool:
-    said = governed(memory.content)
-    return bool(said.redacted) and not said.text.replace(REDACTED, "").strip()
+    return any(ORDERS.search(one) or score(one) >= least for one, least in _readings(text))
 
 
 def _context_line(memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
-    labels = f"{memory.fact_type}, {day}, from {memory.source} by {memory.author}, trust {memory.trust:.1f}"
-    return f"- [{memory.id}] ({governed(labels).text}) {governed(said).text}"
+    author = governed(memory.author).text
+    labels = f"{memory.type or memory.fact_type}, {day}, from {memory.source} by {author}, trust {memory.trust:.1f}"
+    return neutral(f"- [{memory.id}] ({labels}) {said}")
 
 
 def _line(line: str) -> tuple[str, int]:
     """Return a line with its orders redacted, and how many they were."""
-    if not orders(line):
-        return line, 0
-    pieces = _SENTENCE.split(line)
-    found = [bool(piece) and orders(piece) for piece in pieces]
-    rest = " ".join(piece for piece, order in zip(pieces, found, strict=True) if not order)
-    if not any(found) or orders(rest):
+    if len(line) > _LONGEST or _MESSAGE.search(line) or _DELIMITER.search(latin(without_marks(line))):
         return REDACTED, 1
+    if header := _HEADER.match(line):
+        return f"[{header[2]}]", 0
+    pieces = _SENTENCE.split(line)
+    found = [bool(piece.strip()) and orders(piece) for piece in pieces]
+    rest = " ".join(piece for piece, order in zip(pieces, found, strict=True) if not order)
+    if _phrased(rest):
+        return REDACTED, 1
+    if not any(found):
+        return line, 0
     return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
 
 
-def _readings(text: str) -> Iterator[str]:
-    """Yield what a text may be read as: as it stands, decoded, spelled out, turned around or in figures."""
-    decoded = html.unescape(unquote(text))
-    plain = _plain(decoded)
-    yield plain
+def _phrased(text: str) -> bool:
+    """Say whether a text holds a known phrase of an order, which may go over several sentences, or hides an order."""
+    if ORDERS.search(plain(unescaped(text))):
+        return True
+    return any(ORDERS.search(said := plain(one)) or score(said) >= DECIPHERED for one in hidden(text))
+
+
+def _readings(text: str) -> Iterator[tuple[str, float]]:
+    """Yield what a text may be read as, and the score from which that is an order.
+
+    That is as it stands, decoded, spelled out, in figures, turned around or shifted; the last two are mostly nonsense.
+    """
+    decoded = unescaped(text)
+    shown = plain(decoded)
+    yield shown, LIKELY
     if (joined := _SPACED.sub(_joined, decoded)) != decoded:
-        yield _plain(joined)
-    if any(one.isdigit() or one in "@$" for one in plain):
-        yield plain.translate(_DIGITS)
-    yield codecs.decode(plain, "rot13")
-    yield plain[::-1]
-    for found in _BASE64.findall(text):
-        if hidden := _unpacked(found):
-            yield _plain(hidden)
+        yield plain(joined), LIKELY
+    if any(one.isdigit() or one in "@$" for one in shown):
+        yield shown.translate(_DIGITS), CERTAIN
+    yield codecs.decode(shown, "rot13"), CERTAIN
+    yield shown[::-1], CERTAIN
+    for said in hidden(text):
+        yield plain(said), DECIPHERED
+        yield plain(said)[::-1], CERTAIN
 
 
-def _plain(text: str) -> str:
+def sentences(line: str) -> list[str]:
+    """Return the sentences of a line."""
+    return [piece for piece in _SENTENCE.split(line) if piece]
+
+
+def plain(text: str) -> str:
     """Return a text as it is compared: Latin letters for their lookalikes, no marks, single spaces."""
     return " ".join(_MARKUP.sub(" ", latin(without_marks(text))).split())
 
@@ -133,13 +183,3 @@ def _plain(text: str) -> str:
 def _joined(match: re.Match[str]) -> str:
     """Return spelled letters as words: a wider gap, or none, is between words."""
     return re.sub(r"(?<=\w)[ .\-_*](?=\w)", "", match[0])
-
-
-def _unpacked(text: str) -> str:
-    """Return what a Base64 text says, or nothing where that is no text."""
-    bare = text.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        said = base64.b64decode(bare + "=" * (-len(bare) % 4)).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-    return said if said.isprintable() else ""

@@ -58,11 +58,13 @@ def fenced(
     *,
     fence: str = "memories",
     line_of: Callable[[Memory, str], str] = _line,
+    whole: int = _SHORT,
 ) -> tuple[str, list[int]]:
     """Return the Markdown of at most `max_tokens` and the ids it shows; empty where there is nothing to show.
 
     Each memory that fits has its abstract; then, best first, short ones whose abstract nobody wrote are shown whole.
-    `fence` is the name of the tag around them, `line_of` makes the line of a memory and what it says.
+    `fence` is the name of the tag around them, `line_of` makes the line of a memory and what it says, `whole` is how
+    many characters a short one has at most.
     """
     opening, closing = f"<{fence}>", f"</{fence}>"
     left = max_tokens - count("\n".join((opening, _WARNING, closing)))
@@ -73,21 +75,21 @@ def fenced(
             left -= cost
             lines[memory.id] = line
     for memory in memories:
-        if memory.id in lines and len(memory.content) <= _SHORT and _is_derived(memory):
-            whole = line_of(memory, " ".join(memory.content.split()))
-            if (more := count(whole) - count(lines[memory.id])) <= left:
+        if memory.id in lines and len(memory.content) <= whole and is_derived(memory):
+            line = line_of(memory, " ".join(memory.content.split()))
+            if (more := count(line) - count(lines[memory.id])) <= left:
                 left -= more
-                lines[memory.id] = whole
+                lines[memory.id] = line
     return ("\n".join((opening, _WARNING, *lines.values(), closing)) if lines else ""), list(lines)
 
 
 def _beginning(memory: Memory) -> str:
     """Return the abstract on one line; one that was taken from the content has an ellipsis where that says more."""
     said = one_line(memory.abstract or memory.content)
-    goes_on = _is_derived(memory) and not said.endswith("…") and said != " ".join(memory.content.split())
+    goes_on = is_derived(memory) and not said.endswith("…") and said != " ".join(memory.content.split())
     return f"{said} …" if goes_on else said
 
 
-def _is_derived(memory: Memory) -> bool:
+def is_derived(memory: Memory) -> bool:
     """Say whether the abstract only says how the content begins."""
     return not memory.abstract or memory.abstract == abstract(memory.content)
