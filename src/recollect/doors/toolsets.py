@@ -14,7 +14,7 @@ from typing import Any, Final
 from recollect.domain.enums import Observation
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller, Update
-from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Summarized
+from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import BY_NAME, perform
@@ -231,5 +231,7 @@ def _answer(tool: Tool, result: Any) -> ToolAnswer:
             return memory_tool.written(result, "`supersedes`" if "supersedes" in tool.fields else "")
         case Purged() | Summarized():
             return ToolAnswer((result.message,), body)
-        case _:
+        case Stats():
             return ToolAnswer((printed(body),), body)
+        case _:
+            return ToolAnswer((printed(body), memory_tool.DATA), body)
