@@ -14,7 +14,7 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `kept` ids of memories that the session made.
+    `kept` ids of memories that the session made, `forgotten` those of them from before that compaction.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -25,6 +25,7 @@ class SessionState(BaseModel):
     seen: tuple[str, ...] = ()
     injected: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
+    forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
     checkpoint: int | None = None
     failures: dict[str, int] = Field(default_factory=dict)

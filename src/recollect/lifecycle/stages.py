@@ -29,6 +29,7 @@ from recollect.lifecycle.capabilities import (
     Registry,
 )
 from recollect.lifecycle.context import Context
+from recollect.lifecycle.inject import forget_shown, inject
 from recollect.policy.boundaries import observed
 from recollect.policy.memorability import memorability
 from recollect.policy.temporal_scales import balanced
@@ -46,12 +47,15 @@ class Stage:
 
 
 STAGES: Final[tuple[Stage, ...]] = (
+    Stage("inject", StartSession, 10, forget_shown),
     Stage("capture", StartSession, 50, capture.begin),
+    Stage("inject", SubmitPrompt, 50, inject),
     Stage("boundaries", SubmitPrompt, 100, segmentation.segment_prompt),
     Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
     Stage("boundaries", UseTool, 100, segmentation.segment_output),
     Stage("capture", UseTool, 150, capture.capture_output),
     Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
+    Stage("inject", CheckpointSession, 900, forget_shown),
     Stage("capture", EndSession, 100, capture.summarize),
     Stage("consolidation", EndSession, 200, consolidate.at_session_end),
     Stage("compression", EndSession, 300, compress.at_session_end),

@@ -1,0 +1,220 @@
+"""Injection: which recalled memories are worth a place before a prompt that did not ask for any.
+
+A search that was asked for may show what is doubtful; here every line costs the reader, so most prompts get none. The
+coefficients were fitted to labelled sessions of coding agents. Nothing here reads a clock or a store.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from recollect.domain.enums import Observation
+from recollect.domain.results import Memory
+from recollect.domain.search import QuerySignals, RankingRow, Signals
+from recollect.policy import rank
+from recollect.policy.currency import dated
+from recollect.policy.text.normalization import fold
+from recollect.policy.text.terms import STOP_WORDS, stem
+
+CONSIDERED: Final = 24
+"""So many of the likeliest candidates are compared with each other, and chosen from."""
+
+_WORTH: Final = 0.3  # from which a memory has a place
+_WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
+_BESIDE: Final = 0.5  # of the best one's worth
+_BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
+
+_BIAS: Final = -5.9
+_COSINE: Final = 3.8
+_LATE: Final = 6.6
+_WORDS: Final = 1.4
+_RAREST: Final = 2.0
+_UNKNOWN: Final = 0.6
+_FACT: Final = -1.3
+_FACT_UNKNOWN: Final = -0.8
+_BEHIND: Final = -4.9
+
+_SAME: Final = 0.65  # cosine of two memories that say the same, so that the newer is enough
+_APART: Final = timedelta(hours=4)
+_SUBJECT: Final = 0.48  # cosine of two memories about one subject
+_SHARED: Final = 2  # words that name something, in what the newer says has changed and in the older
+_READ: Final = 4_000  # characters of a memory
+
+_SUMMARIES: Final = frozenset({Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
+
+_GENERIC: Final = frozenset(
+    map(
+        stem,
+        """
+        accept ahead add answer apply approve ask back bad big bit branch break bug build bye call cancel
+        change check class clean clear close code comment commit compile continue cool copy correct create
+        debug delete describe diff discard document docstring done downgrade edit editor error everything
+        exactly excellent execute exit explain explanation extract fail failed failing failure fast file
+        files find fine finish first fix fixed folder format formatting forward function git give go going
+        good great happen happened hello help hey hi hmm ignore implement merge import improve indent inline
+        install issue job keep last later layout leave lgtm line lint linter list log logs long look looks
+        loop main make mean message method minute module move name nah needed new next nice nope nothing nvm
+        ok okay older open option order output package page paste perfect please ping pr print problem
+        proceed progress project pull push quick quit quickly read readme ready rebase redo refactor remove
+        rename repeat replace repo repository rerun resolve restart result results resume retry return
+        revert review right rollback run running safe safely sample save say screenshot script search see
+        send shorter short show shown simplify simpler skip small something sorry split squash stage start
+        status step stop style suite summarise summarize summary sure switch sync tell test tests thank
+        thanks thing think thx tidy today together tomorrow translate try turn two type types typo undo unit
+        update upgrade usage use variable version wait way well what whole word work working works wow write
+        wrong yeah yep yes yesterday
+        """.split(),
+    )
+)
+"""Words by which people direct an agent at what lies before it: they name no subject that a memory could be about."""
+
+_MARKUP: Final = re.compile(r"```.*?(?:```|\Z)|<[^<>]{1,80}>", re.DOTALL)
+_COMMAND: Final = re.compile(r"\s*[/!#][\w:-]*(?:\s|\Z)")
+_WORD: Final = re.compile(r"[\w']+")
+_HOW: Final = re.compile(
+    r"\b(?:how (?:do|should|can|must|did|to)(?: (?:i|we|you|one))?|where (?:do|does|is|are|did)|which|when do|"
+    r"why (?:do|did|does) (?:we|i)|what(?: i|')s the (?:command|way|right|correct))\b",
+    re.IGNORECASE,
+)
+_POINTING: Final = re.compile(r"\b(?:this|that|these|those|it|above|here)\b", re.IGNORECASE)
+_ASKS_FACT: Final = re.compile(
+    r"^\W*(?:(?:so|and|ok|okay|hey|hi|sorry|wait|btw|also)\W+)*(?:what|which|who|whom|whose|where|when|why|how)\b|"
+    r"\b(?:did we|was it|do we|have we|remind me)\b",
+    re.IGNORECASE,
+)
+_CHANGED: Final = re.compile(
+    r"\b(?:no longer|any ?more|gone|retired|deprecated|obsolete|outdated|superseded|replac\w+|remov\w+|dropped|forget|"
+    r"instead of|rather than|moved|migrated|switch(?:ed|ing|es)?|renamed|changed|used to|from now on|as of|now|"
+    r"was wrong|correction|until (?:now|then))\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a search knows of one memory; `match` (0–1) is how likely it answers the prompt as a question."""
+
+    row: RankingRow
+    signals: Signals
+    match: float
+
+    @property
+    def id(self) -> int:
+        """Return the id of the memory."""
+        return self.row.id
+
+
+def question_of(prompt: str) -> str:
+    """Return what of a prompt to search for; nothing where it only directs the agent at what lies before it."""
+    if _COMMAND.match(prompt):
+        return ""
+    bare = " ".join(_MARKUP.sub(" ", prompt).split()) or " ".join(prompt.split())
+    if len(bare) > _BEGINNING + _ENDING:
+        bare = f"{bare[:_BEGINNING].rpartition(' ')[0]} … {bare[-_ENDING:].partition(' ')[2]}"
+    return "" if _only_directs(bare) else bare
+
+
+def chosen(
+    prompt: str, candidates: Sequence[Candidate], query: QuerySignals, cosines: Mapping[tuple[int, int], float]
+) -> list[int]:
+    """Return the ids of memories that are worth a place before the prompt, the best first.
+
+    `cosines` are those of pairs of candidates. What a newer one among them has replaced gives its place to that.
+    """
+    worths = worth(prompt, candidates, query)
+    newer = replaced({one.id: one.row for one in candidates}, cosines)
+    least = max(_WORTH if query.semantic else _WORDED, _BESIDE * max(worths.values(), default=0.0))
+    found: dict[int, float] = {}
+    for one, value in worths.items():
+        if value >= least:
+            current = _newest(one, newer)
+            found[current] = max(found.get(current, 0.0), value)
+    return sorted(found, key=lambda one: (-found[one], -one))
+
+
+def worth(prompt: str, candidates: Sequence[Candidate], query: QuerySignals) -> dict[int, float]:
+    """Return for each candidate about how likely (0–1) it helps with the prompt."""
+    if not query.semantic:
+        return {one.id: one.match for one in candidates}
+    asks_fact = bool(_ASKS_FACT.search(prompt))
+    nearest = max((one.signals.cosine for one in candidates), default=0.0)
+    return {one.id: _worth(one.signals, query, nearest, asks_fact=asks_fact) for one in candidates}
+
+
+def without_crowding(memories: Sequence[Memory]) -> list[Memory]:
+    """Return memories in their order; of summaries one at most, the last, and of no session that speaks itself."""
+    facts = [one for one in memories if one.type not in _SUMMARIES]
+    sessions = {one.session_id for one in facts if one.session_id}
+    summaries = [one for one in memories if one.type in _SUMMARIES and one.session_id not in sessions]
+    return [*facts, *summaries[:1]]
+
+
+def replaced(rows: Mapping[int, RankingRow], cosines: Mapping[tuple[int, int], float]) -> dict[int, int]:
+    """Return for each memory that a newer one of these has replaced the newest such."""
+    found: dict[int, int] = {}
+    for pair, cosine in cosines.items():
+        older, newer = sorted(pair, key=lambda one: (dated(rows[one]), one))
+        if replaces(rows[newer], rows[older], cosine):
+            now = found.get(older, newer)
+            found[older] = max(now, newer, key=lambda one: (dated(rows[one]), one))
+    return found
+
+
+def replaces(newer: RankingRow, older: RankingRow, cosine: float) -> bool:
+    """Say whether a memory makes an older one obsolete.
+
+    It is about the same, of another day, and says that something changed, naming what the older one names.
+    """
+    if dated(newer) - dated(older) < _APART or newer.position is not None:
+        return False
+    if cosine >= _SAME:
+        return True
+    return cosine >= _SUBJECT and len(_changed(newer.content) & _named(older.content)) >= _SHARED
+
+
+def _changed(text: str) -> frozenset[str]:
+    """Return what the sentences name that say that something changed."""
+    said = (one for one in _SENTENCE.split(text[:_READ]) if _CHANGED.search(one))
+    return frozenset().union(*map(_named, said))
+
+
+def _named(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that may name its subject."""
+    words = (word for word in _WORD.findall(fold(text[:_READ])) if len(word) > 2 and word not in STOP_WORDS)
+    return frozenset(map(stem, words)) - _GENERIC
+
+
+def _newest(one: int, newer: Mapping[int, int]) -> int:
+    seen = {one}
+    while (later := newer.get(one)) is not None and later not in seen:
+        one = later
+        seen.add(one)
+    return one
+
+
+def _worth(one: Signals, query: QuerySignals, nearest: float, *, asks_fact: bool) -> float:
+    odds = (
+        _BIAS
+        + _COSINE * one.cosine
+        + _LATE * (one.late or 0.0)
+        + _WORDS * rank.saturated(one.bm25)
+        + _RAREST * one.rarest
+        + _UNKNOWN * query.unknown
+        + asks_fact * (_FACT + _FACT_UNKNOWN * query.unknown)
+        + _BEHIND * (nearest - one.cosine)
+    )
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _only_directs(text: str) -> bool:
+    words = [word for word in _WORD.findall(fold(text).replace("’", "'")) if not word.isdigit()]
+    telling = [word for word in (one.partition("'")[0] for one in words) if len(word) > 1 and word not in STOP_WORDS]
+    if any(stem(word) not in _GENERIC for word in telling):
+        return False
+    return not (telling and _HOW.search(text) and not _POINTING.search(text))

@@ -1,0 +1,128 @@
+"""Which memories are worth a place before a prompt that asked for none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from memories import NOW, a_memory
+
+from recollect.domain.enums import FactType, Observation
+from recollect.domain.search import QuerySignals, RankingRow, Signals
+from recollect.policy.injection import Candidate, chosen, question_of, replaces, without_crowding
+
+DAY = timedelta(days=1)
+QUERY = QuerySignals(words=6, rarest=3.0, unknown=0.4, semantic=True, weight=10.0, size=40)
+NEAR = Signals(cosine=0.55, late=0.45, rare=0.45, bm25=9.0, coverage=0.3, rarest=0.9)
+FAR = Signals(cosine=0.2, late=0.2, rare=0.2, bm25=1.0, coverage=0.05, rarest=0.3)
+
+
+def row(one: int, content: str = "", days: float = 0, **fields: object) -> RankingRow:
+    """Return a row of a memory that was true so many days ago."""
+    at = NOW - days * DAY
+    known = RankingRow(one, FactType.GENERAL, 0.5, 0.5, at, 0, 0, None, None, None, at, content=content)
+    return replace(known, **fields)
+
+
+def candidate(one: int, signals: Signals = NEAR, match: float = 0.5, content: str = "", days: float = 0) -> Candidate:
+    """Return a candidate of these signals."""
+    return Candidate(row(one, content, days), signals, match)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("thanks", "Yes, go ahead!", "run the tests", "commit this", "show me the diff", "undo the last change"),
+        *("continue", "write a docstring for this function", "what does the error on line 12 mean?", "ok do it"),
+        *("/compact", "lgtm, merge", "```\nx = 1\n```\nexplain this"),
+    ],
+)
+def test_a_prompt_that_only_directs_asks_nothing(prompt: str) -> None:
+    """Thanks, consent and orders about what lies before the agent name no subject."""
+    assert question_of(prompt) == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("how do i run the tests?", "where are the logs?", "deploy 91be2d0 to staging", "add a status to item_status"),
+        *("why does the digest arrive late?", "tests fail on ryuk", "/etc/hosts is read twice by the proxy"),
+    ],
+)
+def test_a_prompt_with_a_subject_is_searched(prompt: str) -> None:
+    """What names something of the project, or asks how things are done there, is looked up."""
+    assert question_of(prompt) == prompt
+
+
+def test_a_long_prompt_is_read_at_both_ends() -> None:
+    """A pasted log does not drown what is wanted of it."""
+    asked = question_of(f"the importer dies with this: {'x ' * 5_000} why does the importer stop?")
+    assert len(asked) < 1_100
+    assert asked.startswith("the importer dies")
+    assert asked.endswith("why does the importer stop?")
+
+
+def test_only_what_is_near_has_a_place() -> None:
+    """What is far has none; neither has what is much worse than the best."""
+    middling = Signals(cosine=0.33, late=0.33, rare=0.33, bm25=3.0, coverage=0.1, rarest=0.6)
+    found = [candidate(1), candidate(2, FAR), candidate(3, middling)]
+    assert chosen("add a bulk endpoint", found, QUERY, {}) == [1]
+    assert chosen("add a bulk endpoint", [candidate(2, FAR)], QUERY, {}) == []
+
+
+def test_a_question_for_a_fact_needs_more_than_a_task() -> None:
+    """Who asks which provider was picked wants that, and nothing near it; a task gains by what is near."""
+    near = [candidate(1, Signals(cosine=0.36, late=0.33, rare=0.33, bm25=4.0, coverage=0.1, rarest=0.7))]
+    asked = replace(QUERY, unknown=0.8)
+    assert chosen("which provider did we pick for the portal?", near, asked, {}) == []
+    assert chosen("move the portal to another provider", near, asked, {}) == [1]
+
+
+def test_without_the_model_words_must_be_sure() -> None:
+    """Where the model reads no such language, a good match by words is enough, a weak one is not."""
+    by_words = replace(QUERY, semantic=False)
+    signals = replace(NEAR, cosine=0.0, late=None, rare=None)
+    found = [candidate(1, signals, 0.8), candidate(2, signals, 0.3)]
+    assert chosen("wo liegt der Schlüssel?", found, by_words, {}) == [1]
+
+
+OLD = "Tests need the compose service db-test on port 5433."
+NEW = "The database comes from testcontainers; db-test on port 5433 is no longer used."
+
+
+def test_what_is_replaced_gives_its_place_to_the_newer() -> None:
+    """The newer one stands for both, even where it is not near enough itself."""
+    found = [candidate(1, content=OLD, days=9), candidate(2, FAR, content=NEW)]
+    assert chosen("tests cannot reach port 5433", found, QUERY, {(1, 2): 0.55}) == [2]
+    assert chosen("tests cannot reach port 5433", found, QUERY, {(1, 2): 0.3}) == [1]
+
+
+@pytest.mark.parametrize(
+    ("newer", "cosine", "days", "gone"),
+    [
+        (NEW, 0.55, 9, True),
+        ("Staging listens on port 8443 now.", 0.5, 9, False),
+        ("Port 5433 of db-test is slow.", 0.55, 9, False),
+        (NEW, 0.4, 9, False),
+        (NEW, 0.55, 0.05, False),
+        ("Tests want the compose service db-test at 5433.", 0.8, 9, True),
+    ],
+)
+def test_what_replaces(newer: str, cosine: float, days: float, gone: bool) -> None:
+    """It is about the same on another day, and says what has changed of that, or says the same anew."""
+    assert replaces(row(2, newer), row(1, OLD, days), cosine) is gone
+
+
+def test_turns_of_a_talk_replace_nothing() -> None:
+    """What was said stays said."""
+    assert not replaces(row(2, NEW, position=4), row(1, OLD, 9), 0.9)
+
+
+def test_summaries_do_not_crowd_out_facts() -> None:
+    """A summary of a session whose facts are there goes; of others one stays, the last."""
+    fact = a_memory(session_id="s1")
+    own = a_memory(id=2, session_id="s1", type=Observation.SESSION_SUMMARY)
+    other = a_memory(id=3, session_id="s2", type=Observation.CHECKPOINT)
+    third = a_memory(id=4, session_id="s3", type=Observation.SESSION_SUMMARY)
+    assert [one.id for one in without_crowding([own, other, fact, third])] == [1, 3]
