@@ -85,7 +85,8 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
     state = context.state
-    found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
+    opens = bool(state.boundaries) and state.boundaries[-1].at == context.at
+    found = observe(one, state.trail, frozenset(state.seen), context.event.folder, opens=opens)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
     if found.candidate is None:
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, _summary(one)))

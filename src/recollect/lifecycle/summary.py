@@ -30,8 +30,9 @@ _HEADINGS: Final = {
 
 def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
     """Return the summary of a session that kept these memories."""
-    left = [*trail.open, *([f"it failed last: {trail.failure[1]}"] if trail.failure else [])]
-    return _draft(session_id, at, "summary", Observation.SESSION_SUMMARY, _listed(kept) + _lines("Left open", left))
+    return _draft(
+        session_id, at, "summary", Observation.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open)
+    )
 
 
 def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:

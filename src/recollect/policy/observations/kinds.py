@@ -9,6 +9,7 @@ from typing import Final
 from recollect.domain.enums import Concept, FactType, Observation
 from recollect.policy.observations.features import Feature
 from recollect.policy.observations.occurrence import Occurrence, Origin
+from recollect.policy.observations.statements import SIGNS
 
 TRUST: Final[Mapping[Origin, float]] = {
     Origin.PROMPT: 0.9,
@@ -28,8 +29,8 @@ _REFACTORS: Final = re.compile(r"\b(?:refactor\w*|renam\w*|extract\w*|clean ?up|
 _ADDS: Final = re.compile(r"\b(?:add\w*|implement\w*|new|introduc\w*|support\w*)\b", re.IGNORECASE)
 
 
-def kind_of(one: Occurrence, found: Mapping[Feature, float]) -> Observation:
-    """Return what kind of observation an occurrence is."""
+def kind_of(one: Occurrence, found: Mapping[Feature, float], task: str = "") -> Observation:
+    """Return what kind of observation an occurrence is, given what it was for."""
     if one.origin is Origin.PROMPT:
         if found.get(Feature.REPLACEMENT, 0) > found.get(Feature.RULE, 0):
             return Observation.CHANGE
@@ -40,12 +41,13 @@ def kind_of(one: Occurrence, found: Mapping[Feature, float]) -> Observation:
     if one.origin is Origin.EDIT:
         return Observation.FEATURE if not one.removed and not found.get(Feature.NOTES) else Observation.CHANGE
     failed, fixed = found.get(Feature.ERROR, 0), found.get(Feature.AFTER_EDIT, 0)
-    said = f"{one.description} {one.input.get('prompt', '')}"
-    if fixed and (failed < 1 or found.get(Feature.BOTH)):
-        if _REFACTORS.search(said):
-            return Observation.REFACTOR
-        return Observation.FEATURE if _ADDS.search(said) and not _FIXES.search(said) else Observation.BUGFIX
-    return Observation.DISCOVERY
+    if not fixed or (failed >= 1 and not found.get(Feature.BOTH)) or one.description.rstrip().endswith("?"):
+        return Observation.DISCOVERY
+    if _FIXES.search(one.description) or SIGNS["complaint"].search(task):
+        return Observation.BUGFIX
+    if _REFACTORS.search(f"{one.description} {task}"):
+        return Observation.REFACTOR
+    return Observation.FEATURE if _ADDS.search(f"{one.description} {task}") else Observation.DISCOVERY
 
 
 def concepts_of(one: Occurrence, kind: Observation, found: Mapping[Feature, float]) -> tuple[Concept, ...]:

@@ -15,7 +15,7 @@ _MOST: Final = 400  # lines of an output that are judged, from both ends
 
 NOISE: Final[Mapping[str, re.Pattern[str]]] = {
     "progress": re.compile(
-        r"[⠀-⣿]|[■█▓▒░━]{4,}|\[[=>#.\- ]{8,}\]|\b\d{1,3}% ?(?:of|\||\[)|^\s*\d{1,3}%(?:\s|$)|\bETA\b|"
+        r"[⠀-⣿]|[■█▓▒░━]{4,}|\[[=>#.\- ]{8,}\]|\b\d{1,3}% ?(?:of \d|\||\[)|^\s*\d{1,3}%(?:\s|$)|\bETA\b|"
         r"\b(?:Pull complete|Pulling|Already exists|Layer already exists|Pushed|Extracting|Waiting|Mounted from)\b|"
         r"^\s*✔ |^\[\+\] Running|^(?:remote: )?(?:Enumerating|Counting|Compressing|Writing|Receiving|Resolving|"
         r"Unpacking) (?:objects|deltas)|^Delta compression|^Downloading ",

@@ -55,17 +55,22 @@ class Observed:
     lines: list[Line] = field(default_factory=list)
 
 
-def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
-    """Judge an occurrence; `seen` are the digests of earlier outputs, and paths are shown from `folder`."""
+def observe(
+    one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "", *, opens: bool = False
+) -> Observed:
+    """Judge an occurrence; `seen` are the digests of earlier outputs, and paths are shown from `folder`.
+
+    `opens` says that it opens a topic.
+    """
     lines = read(one.text)
-    after = followed(trail, one, lines)
+    after = followed(trail, one, lines, opens=opens)
     if reason := noise(one, lines, seen):
         return Observed(after, reason, None, lines)
     stated = _obeyed_by_nobody(statements(one.text)) if one.origin is Origin.PROMPT else []
     if one.origin is Origin.PROMPT and not any(said.states for said in stated):
         return Observed(after, _of_no_statement(stated), None, lines)
     found = features(one, lines, stated, trail)
-    kind = kind_of(one, found)
+    kind = kind_of(one, found, trail.task)
     read_files, modified = _files(one, trail, folder)
     candidate = Candidate(
         wording=worded(one, lines, stated, trail, folder),

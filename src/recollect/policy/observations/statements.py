@@ -87,7 +87,8 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         r"`[^`]+`|\b\w+_\w+\b|\b[\w-]+/[\w./-]+|\b[a-z]+[A-Z]\w+|--\w[\w-]+|\b\w+=\S+|\b[\w-]+\.\w{2,5}\b"
     ),
     "question": re.compile(
-        r"\?\s*$|^(?:why|what|where|when|which|who|how|is|are|does|do|did|can|could|would|should|any)\b.*\?|"
+        r"\?\s*$|^(?:(?:and|so|but|ok) )?(?:why|what|where|when|which|who|how)\b|^(?:is|are|does|do|did|can|could|"
+        r"would|should|any)\b.*\?|"
         r"\b(?:find out|no idea|any idea|not sure|wonder|see what|look (?:at|into))\b",
         re.IGNORECASE,
     ),
@@ -160,11 +161,14 @@ def statements(prompt: str) -> list[Statement]:
     return [Statement(one, _signs(one)) for one in _sentences(said(prompt))]
 
 
-def asked(prompt: str) -> str:
-    """Return what a prompt asks for or complains of, empty for one that does neither."""
+def asked(prompt: str, *, opens: bool = False) -> str:
+    """Return what a prompt asks for or complains of, empty for one that does neither.
+
+    A prompt that opens a topic tells what the work is about in any case: then it is all that the prompt says.
+    """
     stated = statements(prompt)
     if not any(_asks(one) for one in stated):
-        return ""
+        return " ".join(one.text for one in stated) if opens else ""
     return " ".join(one.text for one in stated if _asks(one) or not (one.states or "chatter" in one.signs))
 
 

@@ -43,10 +43,10 @@ class Trail(BaseModel):
     open: tuple[str, ...] = ()
 
 
-def followed(trail: Trail, one: Occurrence, lines: list[Line]) -> Trail:
-    """Return the trail after an occurrence."""
+def followed(trail: Trail, one: Occurrence, lines: list[Line], *, opens: bool = False) -> Trail:
+    """Return the trail after an occurrence; `opens` says that it opens a topic."""
     if one.origin is Origin.PROMPT:
-        task = asked(one.text)
+        task = asked(one.text, opens=opens)
         return trail.model_copy(update={"task": shortened(task, _TASK), "failure": None} if task else {})
     if one.origin is Origin.EDIT:
         return trail.model_copy(update={"edited": (one.path, change(one))})

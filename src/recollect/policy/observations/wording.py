@@ -32,6 +32,7 @@ _FOUND: Final = re.compile(
 )
 _FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]+\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
 _PLAIN_WORD: Final = re.compile(r"[^\W\d_]+(?=[\s,:;.!?']|$)")
+_OF_TESTS: Final = re.compile(r"\b\d+ (?:passed|failed)\b|^FAILED |^ERROR \S+::|\.py:\d+: \w+$")
 _PASSED: Final = re.compile(r"\b\d+ passed\b")
 _CHANGES_FOLDER: Final = re.compile(r"^cd \S+ && ")
 
@@ -120,8 +121,9 @@ def _of_report(one: Occurrence, lines: list[Line], trail: Trail) -> Wording:
 
 def _of_output(one: Occurrence, lines: list[Line], trail: Trail) -> Wording:
     command = " ".join(_CHANGES_FOLDER.sub("", without_documents(one.command)).split())
-    asked = one.description or shortened(command, 80) or one.tool
-    told = _chosen([line for line in lines if not line.noise], _SHARE)
+    asked = one.description.rstrip(" .:") or shortened(command, 80) or one.tool
+    useful = [line for line in lines if not line.noise] or lines
+    told = _chosen(useful, _SHARE)
     told += [line.text for line in lines if line.noise and _PASSED.search(line.text)][-1:]
     parts = [_sentence(asked), *_for(trail)]
     if trail.edited and trail.edited[0]:
@@ -139,9 +141,9 @@ def _of_output(one: Occurrence, lines: list[Line], trail: Trail) -> Wording:
         parts.append(f"Before that: {trail.failure[1]}")
     if command:
         parts.append(f"`{shortened(command, 280)}` gave:")
-    best = _best([line for line in lines if not line.noise])
+    best = _best(useful)
     return Wording(
-        _title(f"{asked.rstrip('.:')}: {best}" if best else asked),
+        _title(f"{asked}{'' if asked.endswith(('?', '!')) else ':'} {best}" if best else asked),
         shortened(f"Output of {command}", 160) if command else f"Output of {one.tool}",
         _cut("\n".join([*parts, *told]), LONGEST),
     )
@@ -164,7 +166,9 @@ def _best(told: list[Line]) -> str:
     """Return the line that tells most, without what a tool puts before it."""
     if not told:
         return ""
-    best = max(told, key=lambda line: line.worth - abs(len(line.text) - 80) / 400)
+    best = max(
+        told, key=lambda line: line.worth - abs(len(line.text) - 80) / 400 - 2 * bool(_OF_TESTS.search(line.text))
+    )
     return " ".join(_FRAME.sub("", best.text).split())
 
 
@@ -190,7 +194,7 @@ def _title(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    plain = " ".join(text.split())
+    plain = " ".join(text.split()).rstrip(";,")
     return plain if plain.endswith((".", "?", "!", ":", "…")) else f"{plain}."
 
 
