@@ -194,3 +194,30 @@ def test_the_trail_survives_a_restart() -> None:
     trail = observe(MEASURED, observe(EDIT, Trail()).trail).trail
     assert trail != Trail()
     assert Trail.model_validate_json(trail.model_dump_json()) == trail
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ("Done. All 264 tests pass now.", False),
+        (
+            "I've renamed the variable in three files and updated the tests. Let me know if you want anything else.",
+            False,
+        ),
+        (
+            "The double booking came from a lost update: `reserve()` reads the stock without a lock, so concurrent "
+            "requests all get the last unit. With FOR UPDATE 0 of 20 rounds are oversold, p95 85 ms.",
+            True,
+        ),
+    ],
+)
+def test_an_answer_is_kept_where_it_explains(answer: str, kept: bool) -> None:
+    """What the assistant says at the end of a turn is kept only where it has a cause or a figure."""
+    assert is_kept(used("Assistant", {}, answer)) is kept
+
+
+def test_a_topic_is_named_by_the_prompt_that_opens_it() -> None:
+    """What an output was for is the prompt that opened the topic, even one that asks nothing; a rule changes it not."""
+    opening = observe(prompted("last topic, the exit codes of the nightly wrapper"), Trail(), opens=True).trail
+    after = observe(prompted("never end with plain 1, the wrapper pages somebody"), opening).trail
+    assert after.task == opening.task == "last topic, the exit codes of the nightly wrapper"

@@ -62,6 +62,7 @@ class Feature(StrEnum):
     NOTES = "an edit of a document"
     WEB = "a web page"
     REPORT = "a report"
+    ANSWER = "the assistant's own words"
     OTHER = "another tool"
 
 
@@ -75,7 +76,7 @@ TYPES: Final[Mapping[Origin, Feature]] = {
     Origin.REPORT: Feature.REPORT,
 }
 """Features that say what an occurrence is; all others but those of substance say how much it matters."""
-TYPE_FEATURES: Final = frozenset([*TYPES.values(), Feature.DOCUMENT, Feature.NOTES, Feature.OTHER])
+TYPE_FEATURES: Final = frozenset([*TYPES.values(), Feature.DOCUMENT, Feature.NOTES, Feature.ANSWER, Feature.OTHER])
 
 AGAINST: Final = frozenset(
     [
@@ -125,7 +126,7 @@ def features(one: Occurrence, lines: list[Line], stated: list[Statement], trail:
 def _type(one: Occurrence) -> Feature:
     if one.origin in (Origin.FILE, Origin.EDIT) and is_document(one.path):
         return Feature.DOCUMENT if one.origin is Origin.FILE else Feature.NOTES
-    return TYPES.get(one.origin, Feature.OTHER)
+    return Feature.ANSWER if one.tool == "Assistant" else TYPES.get(one.origin, Feature.OTHER)
 
 
 def _of_prompt(stated: list[Statement]) -> dict[Feature, float]:

@@ -136,6 +136,7 @@ _NONE_OF: Final = re.compile(
     r"invalid|skipped|conflicts?)\b|\b[\w ]{3,30}[:=]\s*0(?:\s|$|,| /| of)",
     re.IGNORECASE,
 )
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*])|\n+")
 _TESTED: Final = re.compile(r"^(?:FAILED|ERROR) \S+(?:::| - )|^\s*(?:❯|×|✕) |^--- FAIL|^FAIL\b")
 
 
@@ -154,9 +155,10 @@ class Line:
         return 0.0 if self.noise else sum(_WORTH[sign] for sign in self.signs) + 0.6 * self.prose
 
 
-def read(text: str) -> list[Line]:
-    """Return the lines of an output that are not empty; of a long one the beginning and the end."""
-    lines = [line.rstrip()[:_LONGEST] for line in text.split("\n") if line.strip()]
+def read(text: str, *, by_sentence: bool = False) -> list[Line]:
+    """Return the lines of an output that are not empty, or its sentences; of a long one the beginning and the end."""
+    pieces = _SENTENCE.split(text) if by_sentence else text.split("\n")
+    lines = [line.rstrip()[:_LONGEST] for line in pieces if line.strip()]
     if len(lines) > _MOST:
         lines = lines[: _MOST // 2] + lines[-_MOST // 2 :]
     return [_judged(line) for line in lines]

@@ -62,7 +62,7 @@ def observe(
 
     `opens` says that it opens a topic.
     """
-    lines = read(one.text)
+    lines = read(one.text, by_sentence=one.origin in (Origin.REPORT, Origin.WEB))
     after = followed(trail, one, lines, opens=opens)
     if reason := noise(one, lines, seen):
         return Observed(after, reason, None, lines)

@@ -21,7 +21,8 @@ _ABBREVIATED: Final = re.compile(r"\b(?:e\.g|i\.e|etc|vs|approx|no|nr|ca|cf)\.$"
 
 SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     "rule": re.compile(
-        r"\b(?:never|must(?: not)?|mustn'?t|from now on|(?:the|a|one|our) rule|rule(?:s)? (?:for|is)|convention|"
+        r"\b(?:stop (?:using|doing|adding|writing)|use \S+(?: \S+)?,? not|, not [\w-]+$|never|must(?: not)?|mustn'?t|"
+        r"from now on|(?:the|a|one|our) rule|rule(?:s)? (?:for|is)|convention|"
         r"policy|not allowed|forbidden|nowhere|nothing (?:newer|older|else|under|may)|"
         r"may not|may only|only ever|every (?:\w+ ){1,3}(?:has|have|gets?|needs?|must|goes)|at most|at least|"
         r"no (?:new |plain |more )?[\w./-]+(?: \w+)? (?:please|in|for|anymore|without|on|under|outside|and no)|"
@@ -45,7 +46,11 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "fact": re.compile(
-        r"\b(?:heads up|fyi|note that|by the way|btw|for the record|remember(?: that)?|(?:is|are|was|were) (?:the "
+        r"\b(?:heads up|fyi|my name is|i work (?:on|at|in|with|for)|we (?:deploy|build|test|store|log|release|ship|"
+        r"call|name|"
+        r"host) \S+ ?(?:\S+ )?(?:with|in|to|on|by|as|from)|we (?:deploy|build|test|release|ship|log) (?:with|in|to|on|"
+        r"from)|"
+        r"(?:is|are) (?:\w+ )?\d|note that|by the way|btw|for the record|remember(?: that)?|(?:is|are|was|were) (?:the "
         r"(?:new|"
         r"old|only|one)|on|in|at|behind|under|owned|run|hosted|called|named|used by|used for|not|always|stored|kept|"
         r"generated|pinned|limited|supported|managed)\b|lives? (?:in|on|at|under)|stays?|remains?|go(?:es)? (?:into|"
