@@ -169,3 +169,21 @@ def test_every_stage_is_of_an_event_of_the_lifecycle() -> None:
     """No stage waits for something that never happens, and no two of a module and an event are there."""
     assert {one.event for one in STAGES} <= set(SessionEvent.__subclasses__())
     assert len({(one.module, one.event) for one in STAGES}) == len(STAGES)
+
+
+def test_the_parts_of_a_prompt_do_what_the_whole_does(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One part answers, the other notes; each of their stages runs once, in whichever part it is."""
+    ran: list[str] = []
+    given = Injection("<memory-context>…", ("7",))
+    seen = Observation(at=app.clock(), event="prompt:submit", decision=Decision.KEPT, reason="new", memory_id=3)
+    stages = [
+        _injecting(lambda context: ran.append("inject") or given),
+        Stage("boundaries", SubmitPrompt, 100, lambda context: ran.append("boundaries")),
+        Stage("capture", SubmitPrompt, 150, lambda context: ran.append("capture") or context.note(seen)),
+    ]
+    monkeypatch.setattr(pipeline, "STAGES", stages)
+    prompt = SubmitPrompt(session_id="s1", prompt="Who?")
+    assert pipeline.answer_prompt(app, prompt, ADA) == given
+    assert ran == ["inject"]
+    assert pipeline.note_prompt(app, prompt, ADA).decision == "kept"
+    assert ran == ["inject", "boundaries", "capture"]

@@ -10,7 +10,15 @@ from typing import Any
 import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
-from recollect.lifecycle.pipeline import prompt_submit, session_checkpoint, session_end, session_start, tool_post
+from recollect.lifecycle.pipeline import (
+    answer_prompt,
+    note_prompt,
+    prompt_submit,
+    session_checkpoint,
+    session_end,
+    session_start,
+    tool_post,
+)
 from recollect.lifecycle.session_log import list_sessions, show_session
 from recollect.operations.table import CORE, Operation
 from recollect.ports.app import App
@@ -33,11 +41,13 @@ TABLE = (
 )
 
 BY_NAME = {operation.name: operation for operation in TABLE}
+PARTS = {one.name: one for one in (Operation("answer_prompt", answer_prompt), Operation("note_prompt", note_prompt))}
+"""The two parts of `prompt_submit`, which the daemon runs apart, so that a coding agent waits for the first alone."""
 
 
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
-    operation = BY_NAME[name]
+    operation = BY_NAME.get(name) or PARTS[name]
     request = operation.request(**fields)
     return operation.run(app, request, caller, **({"request_id": request_id} if operation.writes else {}))
 

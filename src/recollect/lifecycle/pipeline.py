@@ -32,6 +32,8 @@ E = TypeVar("E", bound=SessionEvent)
 KEPT_FOR: Final = timedelta(days=30)
 """How long a session is shown after it was last heard of."""
 
+_ANSWERING: Final = "inject"
+"""The module that answers a prompt."""
 _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
@@ -45,10 +47,17 @@ def session_start(app: App, request: StartSession, caller: Caller, *, request_id
 def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
     """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
     del request_id  # asked again, it answers again
-    _, emitted = passed(app, request, caller)
-    found = [value for _, value in emitted.results if isinstance(value, Injection)]
-    injection = found[0] if found else Injection()
-    return Injection(injection.text, injection.memory_ids, emitted.failed)
+    return _injection(*passed(app, request, caller))
+
+
+def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
+    """Do the part of `prompt_submit` that somebody waits for; `note_prompt` does the rest."""
+    return _injection(*passed(app, request, caller, [one for one in STAGES if one.module == _ANSWERING]))
+
+
+def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
+    """Keep what is worth it of a prompt that `answer_prompt` has answered."""
+    return _noted(*passed(app, request, caller, [one for one in STAGES if one.module != _ANSWERING]))
 
 
 def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
@@ -108,6 +117,12 @@ def _save(context: Context[E], failed: Sequence[str]) -> None:
     changes = {"last_at": max(context.at, context.session.last_at), "ended_at": ended}
     session = context.session.model_copy(update=changes | {"state": context.state.model_dump(mode="json")})
     context.app.sessions.save(session, context.observations)
+
+
+def _injection(_: Context[E], emitted: Emitted) -> Injection:
+    found = [value for _, value in emitted.results if isinstance(value, Injection)]
+    injection = found[0] if found else Injection()
+    return Injection(injection.text, injection.memory_ids, emitted.failed)
 
 
 def _noted(context: Context[E], emitted: Emitted) -> Noted:

@@ -12,7 +12,7 @@ from payloads import BASE, CASES, payload
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
 from recollect.doors.daemon.hook_events import OPERATIONS
-from recollect.doors.operations import BY_NAME
+from recollect.doors.operations import BY_NAME, PARTS
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",
@@ -45,7 +45,7 @@ def test_a_payload_becomes_our_event(
     session = said.get("session_id") or said["conversation_id"]
     assert heard("", agent, said) == (event, {"session_id": session} | ours)
     assert hook_contracts.folder_of(said) == "/work/engine"
-    request = BY_NAME[OPERATIONS[event]].request(**ours, session_id=session, agent=agent)
+    request = (BY_NAME | PARTS)[OPERATIONS[event]].request(**ours, session_id=session, agent=agent)
     assert request.model_dump()["session_id"] == session
 
 
@@ -61,9 +61,9 @@ def test_the_sender_is_known_by_its_payload(
 
 
 def test_every_event_has_its_operation() -> None:
-    """Each of our events is an operation of the table, and each agent's table speaks of our events alone."""
+    """Each of our events has something that runs for it, and each agent's table speaks of our events alone."""
     assert set(OPERATIONS) == set(hook_contracts.OURS)
-    assert set(OPERATIONS.values()) <= set(BY_NAME)
+    assert set(OPERATIONS.values()) <= set(BY_NAME) | set(PARTS)
     assert {rule.event for one in hook_contracts.CONTRACTS.values() for rule in one.rules.values()} == set(OPERATIONS)
 
 

@@ -90,10 +90,14 @@ def take(app: App, tmp_path: Path) -> Callable[..., tuple[Any, list[Any], HookQu
 
 
 def test_a_prompt_is_answered_at_once(take: Callable[..., Any], tmp_path: Path) -> None:
-    """Its operation runs as the session's caller: the settings' user and team, and the project of its folder."""
-    answer, [(name, fields, caller)], _ = take("prompt:submit")
-    assert answer == {"text": "<memory-context>"}
-    assert name == "prompt_submit"
+    """The answer is made as the session's caller: the settings' user and team, and the project of its folder.
+
+    What the prompt may teach waits its turn.
+    """
+    answer, [(name, fields, caller), (later, *same)], _ = take("prompt:submit")
+    assert answer == {"text": "<memory-context>", "taken": True}
+    assert (name, later) == ("answer_prompt", "note_prompt")
+    assert same == [fields, caller]
     assert (caller.user, caller.team, caller.project) == ("ada", "crew", "named here")
     assert fields["folder"] == str(tmp_path)
     assert datetime.fromisoformat(fields["at"]).tzinfo

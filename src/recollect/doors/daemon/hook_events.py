@@ -1,4 +1,4 @@
-"""What the daemon does with an event of a session: a prompt is answered, everything else waits its turn."""
+"""What the daemon does with an event of a session: a prompt is answered at once, and all else waits its turn."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ Perform = Callable[..., Any]
 
 OPERATIONS: Final = {
     "session:start": "session_start",
-    "prompt:submit": "prompt_submit",
+    "prompt:submit": "note_prompt",
     "tool:post": "tool_post",
     "session:checkpoint": "session_checkpoint",
     "session:end": "session_end",
 }
-"""The operation of each event."""
-_ANSWERED: Final = "prompt:submit"
+"""What the queue runs for each event."""
+_ANSWERS: Final = {"prompt:submit": "answer_prompt"}
+"""What is run at once for an event that somebody waits for."""
 
 
 def take(body: dict[str, Any], serving: Callable[[Settings], Perform], now: str, queue: HookQueue) -> dict[str, Any]:
-    """Answer a prompt with the `text` to put before it; put any other event into the queue, and say whether it fitted.
+    """Answer a prompt with the `text` to put before it, and put what is left to do of each event into the queue.
 
-    `serving` returns what runs operations under the settings that the client's variables and folder make; `now` is the
-    time of an event that says none, or one that is still to come. Raises `InvalidInput` for an unknown event.
+    Says whether it was `taken` there. `serving` returns what runs operations under the settings that the client's
+    variables and folder make; `now` is the time of an event that says none, or one that is still to come. Raises
+    `InvalidInput` for an unknown event.
     """
     event = body["event"]
     if event not in OPERATIONS:
@@ -41,10 +43,9 @@ def take(body: dict[str, Any], serving: Callable[[Settings], Perform], now: str,
     told = environment.Surroundings(dict(body["variables"]), Path(folder), str(body["user"]))
     with environment.surrounded(told):
         perform = serving(Settings(**dict(body["given"])))
-    if event == _ANSWERED:
-        return {"text": perform(OPERATIONS[event], **fields).text}
+    answer = {"text": perform(_ANSWERS[event], **fields).text} if event in _ANSWERS else {}
     size = sum(len(str(one)) for one in fields.values())
-    return {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
+    return answer | {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
 
 
 def _time(said: object, now: str) -> str:
