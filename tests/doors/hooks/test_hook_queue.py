@@ -43,6 +43,17 @@ def test_a_full_queue_loses_the_newest() -> None:
     assert (queue.waiting, queue.lost) == (0, 2)
 
 
+def test_the_texts_of_all_that_waits_are_counted() -> None:
+    """Events that are small each fill the queue together, and make room again when they are done."""
+    queue, go = HookQueue(largest=100), threading.Event()
+    for _ in range(2):
+        assert [queue.put(go.wait, 40) for _ in range(3)] == [True, True, False]
+        go.set()
+        assert queue.finish(60)
+        go.clear()
+    assert queue.lost == 2
+
+
 def test_a_failing_event_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     """An event whose work fails is counted and logged without its text, and the next one is worked on."""
     queue, done = HookQueue(), list[str]()
