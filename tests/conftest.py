@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+from chroma_process import ChromaProcess
 from clock import Clock
 from postgres import Postgres
 from recollect import App, Settings
@@ -147,3 +148,19 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
     for name in set(sys.modules) - before:
         if Path(getattr(sys.modules[name], "__file__", None) or "").parent == SCRIPTS:
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def chroma_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaProcess]:
+    """Return a real Chroma server that the tests of one process share; whoever kills it starts it again."""
+    process = ChromaProcess(tmp_path_factory.mktemp("chroma"))
+    process.start()
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def deployed(unused_settings: Settings, migrated_postgres_url: str, chroma_process: ChromaProcess) -> Settings:
+    """Return settings of a deployment: a real PostgreSQL and a real Chroma server."""
+    changes = {"database_url": migrated_postgres_url, "chroma_url": chroma_process.url}
+    return unused_settings.model_copy(update=changes)

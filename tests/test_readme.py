@@ -50,8 +50,9 @@ def shell(environment: dict[str, str]) -> Any:
 
 
 def test_readme_has_every_setting() -> None:
-    """The table of settings lists each setting with its help, and nothing else."""
-    rows = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \|.*?\| (.+) \|$", README, re.MULTILINE))
+    """The tables of settings, here and on the page on servers, list each setting with its help, and nothing else."""
+    pages = README + (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \|.*?\| (.+) \|$", pages, re.MULTILINE))
     elsewhere = LifecycleSettings.model_fields
     told = {name: field for name, field in Settings.model_fields.items() if name not in elsewhere}
     assert rows == {variable(name): field.description for name, field in told.items()}

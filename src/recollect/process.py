@@ -25,6 +25,11 @@ def of(names: frozenset[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
+def of_child(**settings: str) -> dict[str, str]:
+    """Return the environment of a process that is started here, with some settings of ours in it."""
+    return dict(os.environ) | {f"{PREFIX}{name.upper()}": value for name, value in settings.items() if value}
+
+
 def user() -> str:
     """Return the system's name of the user, as `getpass.getuser` would, which imports what no hook needs."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):

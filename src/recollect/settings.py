@@ -6,10 +6,11 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.lifecycle import LifecycleSettings
@@ -38,6 +39,9 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
+_SERVERS: Final = {"database_url": ("postgresql",), "chroma_url": ("http", "https")}
+
+
 class Settings(LifecycleSettings):
     """The settings: arguments win over the environment, where an empty value counts as absent."""
 
@@ -63,6 +67,12 @@ class Settings(LifecycleSettings):
         None,
         description="Where fetched models and those prepared for fast loading are kept. Default: `recollect` in the "
         "user's cache folder, for all stores.",
+    )
+    database_url: str = Field(
+        "", description="PostgreSQL of a shared deployment: `postgresql://…`. Default: SQLite in the data folder."
+    )
+    chroma_url: str = Field(
+        "", description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder."
     )
     on_secret: OnSecret = Field(
         OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
@@ -103,6 +113,19 @@ class Settings(LifecycleSettings):
         local = model.startswith((".", "~", "/")) or len(path.parts) > 2
         return str(_absolute(path)) if local else model
 
+    @field_validator("database_url", "chroma_url")
+    @classmethod
+    def _address(cls, url: str, info: ValidationInfo) -> str:
+        """Take the addresses of servers that can be used, and name no password in an error."""
+        schemes = _SERVERS[str(info.field_name)]
+        try:
+            known = not url or (urlsplit(url).scheme in schemes and bool(urlsplit(url).netloc))
+        except ValueError:
+            known = False
+        if not known:
+            raise ValueError(f"must begin with {' or '.join(f'{one}://' for one in schemes)} and name a host")
+        return url
+
     @field_validator("models_dir")
     @classmethod
     def _there(cls, folder: Path | None) -> Path | None:
@@ -115,6 +138,12 @@ class Settings(LifecycleSettings):
     def folder(self) -> Path:
         """Return the data folder as an absolute path."""
         return self.home
+
+    @property
+    def store_name(self) -> str:
+        """Return where the store is, without a password: its database and host, or its folder."""
+        parts = urlsplit(self.database_url)
+        return f"{parts.path.lstrip('/')} on {parts.hostname}" if self.database_url else str(self.folder)
 
     @property
     def caches(self) -> Path:

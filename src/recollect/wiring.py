@@ -18,7 +18,7 @@ from recollect.engines.embedding import open_embedder
 from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
-from recollect.errors import ModelMismatch
+from recollect.errors import InvalidInput, ModelMismatch
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.ports.app import App
 from recollect.ports.models import Capabilities, Embedder
@@ -32,14 +32,16 @@ from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
-from recollect.store.sql.database import Database, open_file, open_read_only
+from recollect.store.sql.database import Database, open_file, open_read_only, open_server
 from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import SqlRecords
 from recollect.store.sql.sessions import SqlSessions
-from recollect.store.store_lock import own
+from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
-from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.text.postgres import PostgresText
+from recollect.store.vectors.chroma import ChromaCollections, ChromaIndex
+from recollect.store.vectors.chroma_server import ChromaServer
 from recollect.store.vectors.shadow_index import SqlShadowIndex
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
@@ -105,8 +107,8 @@ class _Store:
 
     database: Database
     records: SqlRecords
-    text: SqliteText
-    index: ChromaIndex
+    text: SqliteText | PostgresText
+    index: ChromaCollections
     vectors: SqlChromaVectors
     stopping: threading.Event
     journal_files: tuple[JournalTips | JournalMirror, ...]
@@ -130,7 +132,8 @@ class _Store:
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
-        return [self._sync_vectors, *files, lambda: kept_files.remove_old(self.folder, self.clock())]
+        tidying = [lambda: kept_files.remove_old(self.folder, self.clock())] if self.database.file else []
+        return [self._sync_vectors, *files, *tidying]
 
     def _sync_vectors(self) -> float:
         self.vectors.sync()
@@ -141,7 +144,8 @@ class _Store:
         embed = partial(chunks_of, embedder) if embedder.ready else None
         found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
         files = [one.check() for one in self.journal_files]
-        return [*found, *files, kept_files.check(self.folder, self.clock())]
+        kept = [kept_files.check(self.folder, self.clock())] if self.database.file else []
+        return [*found, *files, *kept]
 
 
 def _open_store(
@@ -152,32 +156,53 @@ def _open_store(
     notify: Callable[[], None],
     undo: ExitStack,
 ) -> _Store:
-    """Own the store, bring its database to the tables of this version, and open what works on it."""
-    file = settings.folder / "memory.db"
-    secure(settings.folder)
-    fixed = file.is_file() and read_only(settings.folder)
-    if not fixed:
-        undo.callback(own(settings.folder, role).release)
-    database = open_read_only(file) if fixed else open_file(file)
+    """Own the store, bring its database to the tables of this version, and open what works on it.
+
+    What is on servers has no owner: many processes may use it at once.
+    """
+    folder = settings.folder
+    database, fixed = _open_database(settings, role, undo)
     undo.callback(database.close)
     migrate(database)
     stopping = threading.Event()
-    index = ChromaIndex(settings.folder / "chroma", _generation(database, model))
+    index = _open_index(settings, database, _generation(database, model))
     vectors = SqlChromaVectors(database, index, stopping, similarity, model)
     undo.callback(vectors.close)
-    tips = JournalTips(database, settings.folder / TIPS)
+    tips = [] if settings.database_url else [JournalTips(database, folder / TIPS)]
     mirrors = [JournalMirror(database, settings.journal_mirror)] if settings.journal_mirror else []
-    files: tuple[JournalTips | JournalMirror, ...] = (tips, *mirrors)
+    files: tuple[JournalTips | JournalMirror, ...] = (*tips, *mirrors)
     for one in () if fixed else files:
         undo.callback(one.close)
     records = SqlRecords(database, clock, notify, model)
-    text = SqliteText(database)
-    return _Store(database, records, text, index, vectors, stopping, files, settings.folder, clock, fixed)
+    text = PostgresText(database) if settings.database_url else SqliteText(database)
+    return _Store(database, records, text, index, vectors, stopping, files, folder, clock, fixed)
+
+
+def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Database, bool]:
+    """Open the database, and say whether it can only be read. Whatever lies in the data folder has one owner."""
+    folder, file = settings.folder, settings.folder / "memory.db"
+    if settings.database_url:
+        if not settings.chroma_url or role == DAEMON:
+            undo.callback(own(folder, role).release)
+        return open_server(settings.database_url), False
+    secure(folder)
+    if file.is_file() and read_only(folder):
+        return open_read_only(file), True
+    undo.callback(own(folder, role).release)
+    return open_file(file), False
+
+
+def _open_index(settings: Settings, database: Database, generation: str) -> ChromaCollections:
+    if not settings.chroma_url:
+        return ChromaIndex(settings.folder / "chroma", generation)
+    with database.exclusive() as connection:
+        store = store_metadata.own_id(connection)
+    return ChromaServer(settings.chroma_url, generation, store)
 
 
 def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:
     """Copy the store of `settings` into one file, as of one instant, while others write; see `store.backup`."""
-    return store_backup.backup((settings or Settings()).folder, file, force=force)
+    return store_backup.backup(_local(settings), file, force=force)
 
 
 def verify_backup(file: Path) -> Manifest:
@@ -193,12 +218,23 @@ def restore(
     free: Callable[[], object] = lambda: None,
 ) -> Restored:
     """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
-    return store_backup.restore((settings or Settings()).folder, file, force=force, free=free)
+    return store_backup.restore(_local(settings), file, force=force, free=free)
 
 
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
-    return salvage.mend((settings or Settings()).folder, free)
+    settings = settings or Settings()
+    return None if settings.database_url else salvage.mend(settings.folder, free)
+
+
+def _local(settings: Settings | None) -> Path:
+    """Return the data folder of a local store; raise `InvalidInput` for a deployment, which others look after."""
+    settings = settings or Settings()
+    if settings.database_url:
+        raise InvalidInput(
+            "database_url", "This store is in PostgreSQL: use `pg_dump` and `pg_restore` on it. Chroma is built again."
+        )
+    return settings.folder
 
 
 def fetch_model(settings: Settings, model: str = "", *, from_pypi: bool = False) -> Path:

@@ -97,7 +97,7 @@ def mcp(
     """Serve the `memory` tool, or others, to an MCP client. It speaks over stdin and stdout."""
     sets = check_names(toolset or ())
     if ctx.obj.daemon:
-        pipe.serve(ctx.obj.model_dump(mode="json"), ctx.obj.folder, sets)
+        pipe.serve(ctx.obj.model_dump(mode="json", exclude={"database_url"}), ctx.obj.folder, sets)
         return
     door = import_module("recollect.doors.mcp")  # the SDK takes half a second to import
     door.serve(ctx.obj, sets)
@@ -113,7 +113,7 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     ]
     try:
         with opened(settings, model=False) as run:
-            return [*checks, Check("store", True, str(settings.folder)), *run("doctor", deep=deep)]
+            return [*checks, Check("store", True, settings.store_name), *run("doctor", deep=deep)]
     except StoreOwned as error:
         advice = "Wait until that process ends, or end it; one process at a time can open the store."
         return [*checks, Check("store", False, str(error), advice)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from recollect.domain.results import Memory
 from recollect.domain.search import View
@@ -12,6 +12,10 @@ from recollect.ports.storage import Chunk, UnembeddedMemory
 
 if TYPE_CHECKING:
     from recollect.ports.models import Matrix, Vector, Weights
+
+
+SCANNED_AWAY: Final = 20_000
+"""Memories that are compared one by one while the server of the vector index is away; of more, words alone answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Vectors(Protocol):
 
     @property
     def state(self) -> str:
-        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, or `moved` to another model."""
+        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, `away`, or `moved` to another model."""
 
 
 class ShadowIndex(Protocol):

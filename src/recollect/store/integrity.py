@@ -27,7 +27,7 @@ from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
-from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
+from recollect.store.vectors.chroma import ChromaCollections, IndexBroken
 from recollect.store.vectors.outbox import as_vector, chunks_after, different, expected_ids
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
@@ -55,7 +55,12 @@ _EDITED = (
 
 
 def examine(
-    database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool = False, embed: Embed | None = None
+    database: Database,
+    vectors: SqlChromaVectors,
+    index: ChromaCollections,
+    *,
+    deep: bool = False,
+    embed: Embed | None = None,
 ) -> list[Check]:
     """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts.
 
@@ -78,7 +83,7 @@ def examine(
     return [*checks, *_indexes(database, vectors, index, deep=deep)]
 
 
-def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool) -> Iterator[Check]:
+def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Iterator[Check]:
     """Compare the indexes with the memories, once the vector index has caught up; nobody writes meanwhile."""
     with suppress(StoreUnusable):  # the checks say why
         vectors.sync()
@@ -175,7 +180,7 @@ def _vocabulary(connection: Connection) -> Check:
     return Check("vocabulary", right, seen, _REINDEX)
 
 
-def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaIndex, waiting: set[int]) -> Check:
+def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaCollections, waiting: set[int]) -> Check:
     expected = expected_ids(connection)
     try:
         differing = (one for name, ids in expected.items() for one in index.ids(name) ^ ids)
@@ -187,7 +192,7 @@ def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaInd
     return Check("vector index", wrong == 0, f"{wrong} vectors in doubt" if wrong else "agrees with SQL", _REINDEX)
 
 
-def _values(database: Database, vectors: SqlChromaVectors, index: ChromaIndex, *, deep: bool) -> Check:
+def _values(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Check:
     """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
     wrong: set[int] = set()
     with database.reading() as connection:

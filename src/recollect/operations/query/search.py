@@ -22,7 +22,7 @@ from recollect.policy.text.speaker_names import named_speakers, without_names
 from recollect.policy.text.terms import forms, stem
 from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
 from recollect.ports.app import App
-from recollect.ports.search import Term
+from recollect.ports.search import SCANNED_AWAY, Term
 
 if TYPE_CHECKING:
     from recollect.ports.models import TokenEmbeddings
@@ -238,7 +238,7 @@ def _embedded(
     """
     if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
-    if why := _unsearchable(app, query):
+    if why := _unsearchable(app, query) or _unanswered(app, view):
         return query.text, None, f"Vector search skipped: {why}"
     transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS), view).values() if query.name_words else ()
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
@@ -247,6 +247,12 @@ def _embedded(
         text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
     waiting = app.records.unembedded(1, view)
     return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
+
+
+def _unanswered(app: App, view: View) -> str:
+    """Return why vectors that could be searched are not: too many to look at each while their index is away."""
+    away = app.vectors.state == "away" and app.text.size(view) > SCANNED_AWAY
+    return "the vector index does not answer." if away else ""
 
 
 def _unsearchable(app: App, query: ParsedQuery, *, patient: bool = False) -> str:

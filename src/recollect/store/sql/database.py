@@ -101,6 +101,16 @@ def open_file(path: Path) -> Database:
     return Database(f"sqlite:///{path}")
 
 
+def open_server(url: str) -> Database:
+    """Open the database of a server; raise `StoreUnusable`, which names no password, when it does not answer."""
+    try:
+        database = Database(url)
+        with database.reading():
+            return database
+    except ModuleNotFoundError:
+        raise StoreUnusable('PostgreSQL needs one package more: `pip install "recollect[server]"`.') from None
+
+
 def open_read_only(path: Path) -> Database:
     """Open the SQLite database at `path`, in a folder that cannot be written, for reading alone.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, delete, select
@@ -11,6 +12,7 @@ from recollect.store.sql.statements import insert_all
 
 MODEL = ("model", "revision", "dimensions")
 GENERATION = "generation"
+_OWN_ID = "store"
 SHADOW = "shadow."
 """What the names of the stamps of a generation under construction begin with."""
 
@@ -26,6 +28,15 @@ def write(connection: Connection, values: Mapping[str, str]) -> None:
     """Write several stamps, over those of the same names."""
     erase(connection, values)
     insert_all(connection, tables.store_metadata, ({"name": name, "value": value} for name, value in values.items()))
+
+
+def own_id(connection: Connection) -> str:
+    """Return the name by which this store is known among others that share a server, made at the first call."""
+    found = read(connection).get(_OWN_ID, "")
+    if not found:
+        found = secrets.token_hex(4)
+        write(connection, {_OWN_ID: found})
+    return found
 
 
 def erase(connection: Connection, names: Iterable[str]) -> None:

@@ -11,10 +11,12 @@ import logging
 import re
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from recollect.store.files import remove
 
@@ -31,6 +33,9 @@ log = logging.getLogger(__name__)
 _GRAPH = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 _OPTIONS: Any = {"configuration": {"hnsw": _GRAPH}, "embedding_function": None}
 _BATCH = 5_000
+_AWAY = (429, 502, 503, 504)
+_PATIENCE = 20.0  # seconds for one answer of a server
+_PORTS = {"http": 8000, "https": 443}
 _ID = re.compile(r"(\d+)\.\d+")
 
 
@@ -38,12 +43,17 @@ class IndexBroken(Exception):
     """The vector index failed; SQL still holds everything."""
 
 
-class ChromaIndex:
-    """The collections of one Chroma folder. Ids are `MEMORY.CHUNK`; `generation` changes with the model."""
+class IndexAway(IndexBroken):
+    """The server of the vector index does not answer; what it holds may be as it was."""
 
-    def __init__(self, folder: Path, generation: str) -> None:
-        self._folder = folder
-        self._unproven = folder.with_name(f"{folder.name}.unproven")
+
+class ChromaCollections(ABC):
+    """The collections of one store, wherever Chroma runs.
+
+    Ids are `MEMORY.CHUNK`; `generation` changes with the model.
+    """
+
+    def __init__(self, generation: str) -> None:
         self.generation = generation
         self._client: ClientAPI | None = None
         self._opening = threading.Lock()
@@ -51,70 +61,38 @@ class ChromaIndex:
         self._calls, self._compacting = 0, False
         self._collections: dict[str, Collection] = {}
 
+    @abstractmethod
+    def open(self) -> ClientAPI:
+        """Open the index, unless it is; raise `IndexBroken` when that cannot be."""
+
+    @abstractmethod
+    def proven(self) -> None:
+        """Note that the whole index was asked and did no harm."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Delete what the index holds, so that it is built again."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the index."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Take what was deleted out of Chroma's files, where they are ours."""
+
+    @abstractmethod
+    def shadow(self, generation: str) -> ChromaCollections:
+        """Return the index of another generation, through the same client."""
+
+    @abstractmethod
+    def prune(self, building: str = "") -> None:
+        """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
+
     @property
     def ready(self) -> bool:
         """Say whether the index is open, so that using it costs no import."""
         return self._client is not None
-
-    def open(self) -> ClientAPI:
-        """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
-
-        A damaged graph can end the process where an error was due. So a mark lies beside the folder until it is
-        `proven`; whoever finds the mark of a dead owner does not try the same folder again.
-        """
-        with self._opening:
-            if self._client is None:
-                if self._unproven.exists():
-                    log.warning("the last owner died before the vector index was proven: it is built again")
-                    _guarded(lambda: remove(self._folder))
-                _guarded(self._unproven.touch)
-                try:
-                    self._client = _guarded(lambda: _connect(self._folder))
-                except IndexBroken as error:
-                    log.warning("the vector index cannot be opened and is built again: %s", error)
-                    _guarded(lambda: remove(self._folder))
-                    self._client = _guarded(lambda: _connect(self._folder))
-            return self._client
-
-    def proven(self) -> None:
-        """Note that the whole index was asked and did no harm."""
-        _guarded(lambda: self._unproven.unlink(missing_ok=True))
-
-    def discard(self) -> None:
-        """Delete the folder, so that the next `open` begins anew."""
-        try:
-            self.close()
-        except IndexBroken as error:
-            log.warning("the vector index cannot even be closed: %s", error)
-        with self._opening:
-            _guarded(lambda: remove(self._folder))
-
-    def close(self) -> None:
-        """Let go of the folder."""
-        with self._opening:
-            client, self._client = self._client, None
-            self._collections.clear()
-        if client is not None:
-            closable: Any = client  # the protocol that chromadb declares leaves `close` out
-            _guarded(closable.close)
-            self.proven()
-
-    def compact(self) -> None:
-        """Take what was deleted out of Chroma's files: its queue, free pages, and the graphs of dropped collections.
-
-        Chroma itself leaves all of that. Calls of other threads wait meanwhile, which is some milliseconds.
-        """
-        with self._gate:
-            self._compacting = True
-            self._gate.wait_for(lambda: not self._calls)
-        try:
-            self.close()
-            _guarded(lambda: _compact(self._folder))
-        finally:
-            with self._gate:
-                self._compacting = False
-                self._gate.notify_all()
-        self.open()
 
     @contextmanager
     def _using(self, namespace: str) -> Iterator[Collection]:
@@ -129,11 +107,15 @@ class ChromaIndex:
                 self._calls -= 1
                 self._gate.notify_all()
 
+    def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
+        """Call with the namespace's collection; whatever goes wrong is `IndexBroken`."""
+        with self._using(namespace) as collection:
+            return guarded(lambda: call(collection))
+
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
         """Return the memories of the `limit` nearest chunks, each with its best cosine."""
         asked: Any = [vector]
-        with self._using(namespace) as collection:
-            found = _guarded(lambda: collection.query(asked, n_results=limit, include=["distances"]))
+        found = self._guarded(namespace, lambda one: one.query(asked, n_results=limit, include=["distances"]))
         best: dict[int, float] = {}
         for name, distance in zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True):
             memory_id = int(name.partition(".")[0])
@@ -144,48 +126,124 @@ class ChromaIndex:
         """Insert or replace vectors."""
         for start in range(0, len(ids), _BATCH):
             stop = start + _BATCH
-            some: Any = list(vectors[start:stop])
-            with self._using(namespace) as collection:
-                _guarded(lambda: collection.upsert(list(ids[start:stop]), some))  # noqa: B023 - called at once
+            names, some = list(ids[start:stop]), list(vectors[start:stop])
+            self._guarded(namespace, lambda one: one.upsert(names, some))  # noqa: B023 - called at once
 
     def take(self, namespace: str, ids: Sequence[str]) -> None:
         """Remove vectors; ids that are absent are no error."""
         for start in range(0, len(ids), _BATCH):
-            with self._using(namespace) as collection:
-                _guarded(lambda: collection.delete(list(ids[start : start + _BATCH])))  # noqa: B023 - called at once
+            names = list(ids[start : start + _BATCH])
+            self._guarded(namespace, lambda one: one.delete(names))  # noqa: B023 - called at once
 
     def ids(self, namespace: str) -> set[str]:
         """Return every id in the namespace's collection."""
-        with self._using(namespace) as collection:
-            return set(_guarded(lambda: collection.get(include=[]))["ids"])
+        return set(self._guarded(namespace, lambda one: one.get(include=[]))["ids"])
 
     def vectors(self, namespace: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of these ids, float32[d]; one that the collection lacks is absent."""
         found: dict[str, Vector] = {}
         for start in range(0, len(ids), _BATCH):
             asked = list(ids[start : start + _BATCH])
-            with self._using(namespace) as collection:
-                some = _guarded(lambda: collection.get(asked, include=["embeddings"]))  # noqa: B023 - called at once
+            some = self._guarded(namespace, lambda one: one.get(asked, include=["embeddings"]))  # noqa: B023 - called at once
             held: Any = some["embeddings"]
             found |= dict(zip(some["ids"], held, strict=True))
         return found
 
     def count(self, namespace: str) -> int:
         """Return how many vectors the namespace's collection holds."""
-        with self._using(namespace) as collection:
-            return _guarded(collection.count)
+        return int(self._guarded(namespace, lambda one: one.count()))
 
     def drop(self, namespace: str) -> None:
         """Delete the namespace's collection."""
         self._collections.pop(namespace, None)
         client, name = self.open(), self._name(namespace)
-        if any(one.name == name for one in _guarded(client.list_collections)):
-            _guarded(lambda: client.delete_collection(name))
+        if any(one.name == name for one in guarded(client.list_collections)):
+            guarded(lambda: client.delete_collection(name))
 
     def adopt(self, generation: str) -> None:
         """Serve the collections of another generation from now on."""
         self.generation = generation
         self._collections.clear()
+
+    def _name(self, namespace: str) -> str:
+        return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
+
+    def _collection(self, namespace: str) -> Collection:
+        known = self._collections.get(namespace)
+        if known is None:
+            client, name = self.open(), self._name(namespace)
+            known = guarded(lambda: client.get_or_create_collection(name, **_OPTIONS))
+            self._collections[namespace] = known
+        return known
+
+
+class ChromaIndex(ChromaCollections):
+    """The collections of one Chroma folder, which one process may use."""
+
+    def __init__(self, folder: Path, generation: str) -> None:
+        super().__init__(generation)
+        self._folder = folder
+        self._unproven = folder.with_name(f"{folder.name}.unproven")
+
+    def open(self) -> ClientAPI:
+        """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
+
+        A damaged graph can end the process where an error was due. So a mark lies beside the folder until it is
+        `proven`; whoever finds the mark of a dead owner does not try the same folder again.
+        """
+        with self._opening:
+            if self._client is None:
+                if self._unproven.exists():
+                    log.warning("the last owner died before the vector index was proven: it is built again")
+                    guarded(lambda: remove(self._folder))
+                guarded(self._unproven.touch)
+                try:
+                    self._client = guarded(lambda: _connect(self._folder))
+                except IndexBroken as error:
+                    log.warning("the vector index cannot be opened and is built again: %s", error)
+                    guarded(lambda: remove(self._folder))
+                    self._client = guarded(lambda: _connect(self._folder))
+            return self._client
+
+    def proven(self) -> None:
+        """Note that the whole index was asked and did no harm."""
+        guarded(lambda: self._unproven.unlink(missing_ok=True))
+
+    def discard(self) -> None:
+        """Delete the folder, so that the next `open` begins anew."""
+        try:
+            self.close()
+        except IndexBroken as error:
+            log.warning("the vector index cannot even be closed: %s", error)
+        with self._opening:
+            guarded(lambda: remove(self._folder))
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        with self._opening:
+            client, self._client = self._client, None
+            self._collections.clear()
+        if client is not None:
+            closable: Any = client  # the protocol that chromadb declares leaves `close` out
+            guarded(closable.close)
+            self.proven()
+
+    def compact(self) -> None:
+        """Take what was deleted out of Chroma's files: its queue, free pages, and the graphs of dropped collections.
+
+        Chroma itself leaves all of that. Calls of other threads wait meanwhile, which is some milliseconds.
+        """
+        with self._gate:
+            self._compacting = True
+            self._gate.wait_for(lambda: not self._calls)
+        try:
+            self.close()
+            guarded(lambda: _compact(self._folder))
+        finally:
+            with self._gate:
+                self._compacting = False
+                self._gate.notify_all()
+        self.open()
 
     def shadow(self, generation: str) -> ChromaIndex:
         """Return the index of another generation in the same folder, through the same client."""
@@ -197,20 +255,9 @@ class ChromaIndex:
         """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
         client = self.open()
         kept = {self.generation, building}
-        for one in _guarded(client.list_collections):
+        for one in guarded(client.list_collections):
             if one.name.rpartition("-")[0] not in kept:
-                _guarded(lambda: client.delete_collection(one.name))  # noqa: B023 - called at once
-
-    def _name(self, namespace: str) -> str:
-        return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
-
-    def _collection(self, namespace: str) -> Collection:
-        known = self._collections.get(namespace)
-        if known is None:
-            client, name = self.open(), self._name(namespace)
-            known = _guarded(lambda: client.get_or_create_collection(name, **_OPTIONS))
-            self._collections[namespace] = known
-        return known
+                guarded(lambda: client.delete_collection(one.name))  # noqa: B023 - called at once
 
 
 def chunk_id(memory_id: int, ordinal: int) -> str:
@@ -218,22 +265,48 @@ def chunk_id(memory_id: int, ordinal: int) -> str:
     return f"{memory_id}.{ordinal}"
 
 
-def _connect(folder: Path) -> ClientAPI:
-    import chromadb
-    from chromadb.api.shared_system_client import SharedSystemClient
+def our_settings() -> Any:
+    """Return Chroma's settings without the environment and the `.env` file of whoever started us."""
     from chromadb.config import Settings
 
     class OurSettings(Settings):
-        """Chroma's settings without the environment and the `.env` file of whoever started us."""
+        """Settings that only come from here."""
 
         @classmethod
         def settings_customise_sources(cls, *_: Any, init_settings: Any, **__: Any) -> tuple[Any, ...]:  # type: ignore[override]
             """Take what is given here and nothing else."""
             return (init_settings,)
 
+    return OurSettings(anonymized_telemetry=False)
+
+
+def connected(url: str) -> ClientAPI:
+    """Return a client of the Chroma server at an address; raise what chromadb raises where it does not answer."""
+    import chromadb
+
+    parts = urlsplit(url)
+    port = parts.port or _PORTS.get(parts.scheme, 8000)
+    client = chromadb.HttpClient(parts.hostname or "", port, ssl=parts.scheme == "https", settings=our_settings())
+    opened: Any = client  # chromadb sets no limit of time, and nothing public can
+    opened._server._session.timeout = _PATIENCE
+    client.heartbeat()
+    return client
+
+
+def released(client: Any) -> None:
+    """Let go of a client of a server, and of the connections that chromadb leaves open."""
+    client.close()
+    for one in (client, client._admin_client):
+        one._server._session.close()
+
+
+def _connect(folder: Path) -> ClientAPI:
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        return chromadb.PersistentClient(str(folder), settings=OurSettings(anonymized_telemetry=False))
+        return chromadb.PersistentClient(str(folder), settings=our_settings())
     except BaseException:  # whatever it was, chromadb would hand out the half-started system for this folder again
         SharedSystemClient._identifier_to_system.pop(str(folder), None)
         raise
@@ -254,10 +327,19 @@ def _compact(folder: Path) -> None:
             graph.write_bytes(bytes(graph.stat().st_size))
 
 
-def _guarded(call: Callable[[], T]) -> T:
+def guarded(call: Callable[[], T]) -> T:
+    """Return what a call of Chroma returns; raise `IndexBroken` for whatever it raises, `IndexAway` for no answer."""
     try:
         return call()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # the index is derived: a Rust panic too must only cost a rebuild
-        raise IndexBroken(f"{type(error).__name__}: {error}") from error
+        kind = IndexAway if _is_away(error) else IndexBroken
+        raise kind(f"{type(error).__name__}: {error}") from error
+
+
+def _is_away(error: BaseException) -> bool:
+    """Say whether an error tells of a server that cannot be reached, or is about to stop or to start."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    unheard = status in _AWAY if status is not None else type(error).__module__.startswith("httpx")
+    return unheard or isinstance(error, ConnectionError) or "Could not connect" in str(error)

@@ -23,7 +23,7 @@ from recollect.store.sql.database import Database
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
 from recollect.store.text.fts5_schema import DELETED_TEXT
-from recollect.store.vectors.chroma import ChromaIndex, chunk_id
+from recollect.store.vectors.chroma import ChromaCollections, chunk_id
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector
@@ -42,7 +42,7 @@ _SAME = 0.99  # cosine of a vector with itself, less what the index may round
 class Outbox:
     """Drains the queue into the index, and builds namespaces of the index again when they are in doubt."""
 
-    def __init__(self, database: Database, index: ChromaIndex, stopping: threading.Event) -> None:
+    def __init__(self, database: Database, index: ChromaCollections, stopping: threading.Event) -> None:
         self._database = database
         self._index = index
         self._stopping = stopping
@@ -163,7 +163,12 @@ def _mark_stale(connection: Connection, batch: Sequence[tuple[int, int, str, int
 
 
 def put_pages(
-    database: Database, index: ChromaIndex, table: Table, namespace: str, limit: int, alone: AbstractContextManager[Any]
+    database: Database,
+    index: ChromaCollections,
+    table: Table,
+    namespace: str,
+    limit: int,
+    alone: AbstractContextManager[Any],
 ) -> Iterator[Sequence[Row[Any]]]:
     """Copy a namespace's chunks in `table` into the index; yield each page, read and put `alone`."""
     last = (0, -1)
@@ -206,7 +211,7 @@ def chunks_after(
         return connection.execute(query).all()
 
 
-def different(index: ChromaIndex, namespace: str, chunks: Sequence[Row[Any]]) -> list[int]:
+def different(index: ChromaCollections, namespace: str, chunks: Sequence[Row[Any]]) -> list[int]:
     """Return the memories of those chunks whose vector the index does not hold as SQL does."""
     held = index.vectors(namespace, [chunk_id(one.memory_id, one.ordinal) for one in chunks])
     found = []

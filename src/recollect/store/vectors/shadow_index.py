@@ -19,7 +19,7 @@ from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, insert_all
 from recollect.store.sql.visibility import shown
-from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
+from recollect.store.vectors.chroma import ChromaCollections, IndexBroken
 from recollect.store.vectors.outbox import put_pages
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
@@ -48,7 +48,7 @@ class _Indexed(NamedTuple):
 class SqlShadowIndex:
     """The `ShadowIndex` port."""
 
-    def __init__(self, database: Database, index: ChromaIndex, vectors: SqlChromaVectors) -> None:
+    def __init__(self, database: Database, index: ChromaCollections, vectors: SqlChromaVectors) -> None:
         self._database = database
         self._index = index
         self._vectors = vectors

@@ -18,12 +18,13 @@ from sqlalchemy import Connection, func, select
 
 from recollect.domain.search import View
 from recollect.errors import StoreUnusable
+from recollect.ports.search import SCANNED_AWAY
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
-from recollect.store.vectors.chroma import ChromaIndex, IndexBroken
+from recollect.store.vectors.chroma import ChromaCollections, IndexAway, IndexBroken
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
 from recollect.store.vectors.outbox import Outbox, stale
 
@@ -57,13 +58,14 @@ class SqlChromaVectors(SqlVectors):
     """
 
     _database: Database
-    _index: ChromaIndex
+    _index: ChromaCollections
     _stopping: InitVar[threading.Event]
     _similarity: Similarity
     _model: Mapping[str, str] | None = None
     _moved: bool = field(default=False, init=False)
     _broken: set[str] = field(default_factory=set, init=False)
     _checked: bool = field(default=False, init=False)
+    _away: bool = field(default=False, init=False)
     _rests_until: float = field(default=0.0, init=False)
     _rest: float = field(default=0.0, init=False)
     _syncing: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -83,6 +85,8 @@ class SqlChromaVectors(SqlVectors):
             near = self._indexed(connection, vector, view, limit)
             if near is not None and len(near) < limit and (small or _few(connection, view) is None):
                 near = self._indexed(connection, vector, view, limit, _PATIENT)
+            if near is None and self._away and size(connection, view) > SCANNED_AWAY:
+                return {}
             if near is None or len(near) < limit:
                 chunks = CHUNKS.where(tables.vector.c.memory_id.in_(passing(view)))
                 return scan(connection, vector, limit, chunks, values_of(connection, view))
@@ -97,8 +101,9 @@ class SqlChromaVectors(SqlVectors):
             with self._distrusting("failed and is built again"):
                 self._catch_up()
                 return
-            self._index.discard()
-            self._catch_up()
+            if not self._away:
+                self._index.discard()
+                self._catch_up()
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it."""
@@ -109,19 +114,31 @@ class SqlChromaVectors(SqlVectors):
 
     @contextmanager
     def _distrusting(self, outcome: str) -> Iterator[None]:
-        """Let SQL answer for every namespace once the index has failed in this block."""
+        """Let SQL answer for every namespace once the index has failed in this block.
+
+        An index that is only away is looked at again as after an opening.
+        """
         try:
+            self._away = False
             yield
+        except IndexAway as error:
+            self._lost(error)
         except IndexBroken as error:
             log.warning("the vector index %s: %s", outcome, error)
             with self._database.reading() as connection:
                 self._broken |= set(connection.execute(select(tables.namespace.c.name)).scalars())
 
+    def _lost(self, error: IndexAway) -> None:
+        log.warning("the vector index does not answer: %s", error)
+        self._away, self._checked = True, False
+
     @property
     def state(self) -> str:
-        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, or `moved` to another model."""
+        """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, `away`, or `moved` to another model."""
         if self._moved or self._unreadable:
             return "moved" if self._moved else "unreadable"
+        if self._away:
+            return "away"
         opening = not (self._index.ready and self._checked)
         return "opening" if opening else "rebuilding" if self._broken else "ready"
 
@@ -208,7 +225,7 @@ class SqlChromaVectors(SqlVectors):
         """Ask the index for ever more, until `limit` of what it finds may be seen; None when it cannot serve."""
         numbers = namespace_ids(connection, view.namespaces)
         known = store_metadata.read(connection)
-        if self.state == "opening" or self._broken & set(numbers):
+        if self.state in ("opening", "away") or self._broken & set(numbers):
             return None
         if self._model is not None and store_metadata.generation_of(known) != self._index.generation:
             return None
@@ -230,6 +247,9 @@ class SqlChromaVectors(SqlVectors):
         for namespace in namespaces:
             try:
                 found |= self._index.query(namespace, vector, limit)
+            except IndexAway as error:
+                self._lost(error)
+                return None
             except IndexBroken as error:
                 log.warning("the vector index failed, SQL answers: %s", error)
                 self._broken.add(namespace)

@@ -1,0 +1,140 @@
+"""A deployment on servers: replicas see each other's writes, a server that is away costs no answer and no write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from callers import ADA
+from chroma_process import ChromaProcess
+from operate import OTHER, add, do, ill, recalled
+from recollect import App, Settings
+from recollect.errors import InvalidInput, StoreUnusable
+from recollect.store.vectors import vector_search
+from recollect.store.vectors.chroma import IndexAway
+from recollect.store.vectors.chroma_server import ChromaServer
+from stores import open_app
+
+SAID = "The quokka of the harbour deploys the billing service on Fridays."
+
+
+@pytest.fixture
+def replica(deployed: Settings, clock: Any) -> Iterator[Callable[[], App]]:
+    """Return a function that opens one more replica of the deployment."""
+    opened: list[App] = []
+
+    def opening() -> App:
+        opened.append(open_app(deployed, clock=clock))
+        opened[-1].vectors.sync()
+        return opened[-1]
+
+    yield opening
+    for one in opened:
+        one.close()
+
+
+def test_replicas_read_each_others_writes(replica: Callable[[], App]) -> None:
+    """What one has stored, changed or forgotten is so for the other at once, by meaning, word, typo and id."""
+    one, two = replica(), replica()
+    written = add(one, SAID, key="mascot")
+    for query in ("who ships invoices before the weekend?", "quokka", "quoka", "harbour billing"):
+        assert written in recalled(two, query), query
+    do(two, "update_memory", id=str(written), content="The mascot is a heron now.")
+    assert written in recalled(one, "heron")
+    assert written not in recalled(one, "quokka")
+    do(one, "forget", id=str(written))
+    assert recalled(two, "heron mascot") == set()
+    assert [ill(app) for app in (one, two)] == [[], []]
+
+
+def test_many_memories_are_found_through_the_server(
+    replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond what is looked at one by one the server's index answers, for each caller with what they may see."""
+    monkeypatch.setattr(vector_search, "_SCANNED", 20)
+    app = replica()
+    for number, word in enumerate(("steam", "diesel", "rocket", "petrol") * 15):
+        add(app, f"Note {number} on the {word} engine.")
+    wanted = add(app, SAID)
+    add(app, "The quokka of the harbour deploys for somebody else.", OTHER)
+    again = replica()
+    assert again.vectors.state == "ready"
+    asked: list[str] = []
+    query = ChromaServer.query
+    monkeypatch.setattr(ChromaServer, "query", lambda *given: asked.append(given[1]) or query(*given))
+    found = do(again, "recall", query="quokka deploys on fridays", limit=3)
+    assert found.hits[0].memory.id == wanted
+    assert all("somebody else" not in hit.memory.content for hit in found.hits)
+    assert set(asked) == {"project:crew/engine"}
+
+
+def test_a_server_that_is_away_costs_nothing(replica: Callable[[], App], chroma_process: ChromaProcess) -> None:
+    """While Chroma is down writes are taken and recall answers; when it is back, its index agrees with SQL again."""
+    app = replica()
+    before = add(app, SAID)
+    chroma_process.kill()
+    try:
+        meanwhile = add(app, "The heron keeps the keys of the release cupboard.")
+        assert {before, meanwhile} <= recalled(app, "heron quokka")
+        assert recalled(app, "which bird guards the deployment locker?") >= {meanwhile}
+        app.vectors.sync()
+        assert app.vectors.state == "away"
+        do(app, "forget", id=str(before))
+        assert before not in recalled(app, "quokka")
+    finally:
+        chroma_process.start()
+    assert ill(app) == []
+    assert app.vectors.state == "ready"
+    assert ill(replica()) == []
+
+
+def test_deployments_share_a_server_without_meeting(
+    replica: Callable[[], App], deployed: Settings, clock: Any, request: pytest.FixtureRequest
+) -> None:
+    """Another deployment on the same Chroma server neither shows nor removes what this one has there."""
+    app = replica()
+    mine = add(app, SAID)
+    app.vectors.sync()
+    elsewhere = deployed.model_copy(update={"database_url": request.getfixturevalue("postgres_url")})
+    with open_app(elsewhere, clock=clock) as other:
+        add(other, SAID)
+        other.vectors.repair()
+        assert ill(other) == []
+    assert ill(app) == []
+    assert recalled(app, "quokka") == {mine}
+
+
+def test_no_answer_is_away_and_nothing_else() -> None:
+    """A server that is not there is told from an index that is broken."""
+    with pytest.raises(IndexAway):
+        ChromaServer("http://127.0.0.1:9", "m1", "ab").open()
+
+
+def test_a_database_that_does_not_answer_is_told(unused_settings: Settings) -> None:
+    """The error says so in a sentence, and names no password."""
+    settings = unused_settings.model_copy(update={"database_url": "postgresql://ada:hush@127.0.0.1:9/none"})
+    with pytest.raises(StoreUnusable) as caught:
+        open_app(settings)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [("database_url", "mysql://x/y"), ("database_url", "postgresql:"), ("chroma_url", "ftp://x"), ("chroma_url", "[")],
+)
+def test_an_address_of_another_kind_is_refused(name: str, url: str) -> None:
+    """The error names the setting and what it must begin with, and never repeats the address."""
+    with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()}: must begin with"):
+        Settings(**{name: url})
+
+
+def test_everybody_sees_their_own(replica: Callable[[], App]) -> None:
+    """On servers, too, what a caller may not see does not exist for them."""
+    app = replica()
+    secret = add(app, SAID, sensitivity="private")
+    assert recalled(app, "quokka") == set()
+    assert recalled(app, "quokka", allow_private=True) == {secret}
+    assert do(app, "list_memories", OTHER, allow_private=True).memories == ()
+    assert do(app, "stats", ADA, allow_private=True).memories == 1
