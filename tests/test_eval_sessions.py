@@ -288,7 +288,14 @@ def test_hooks_and_store_keep_the_same(environment: dict[str, str], tmp_path: Pa
     assert len(hooks["memories"]) == len(store["memories"])
 
 
-FLOORS = {"capture precision": 0.6, "capture recall": 0.7, "boundary F1": 0.7, "silence": 0.85}
+FLOORS = {
+    "capture precision": 0.75,
+    "capture recall": 0.75,
+    "boundary F1": 0.7,
+    "injection hits": 0.5,
+    "injection precision": 0.35,
+    "silence": 0.85,
+}
 """Shares of the recorded session that were reached, less what one event more or less makes."""
 
 
