@@ -221,3 +221,13 @@ def test_a_topic_is_named_by_the_prompt_that_opens_it() -> None:
     opening = observe(prompted("last topic, the exit codes of the nightly wrapper"), Trail(), opens=True).trail
     after = observe(prompted("never end with plain 1, the wrapper pages somebody"), opening).trail
     assert after.task == opening.task == "last topic, the exit codes of the nightly wrapper"
+
+
+def test_a_rule_tells_what_it_was_said_about() -> None:
+    """What a person decides in the middle of some work is kept with that work, as it is short by itself."""
+    one = candidate(
+        prompted("pushes through the vpn do 5 MB/s, where do we lose that?"),
+        prompted("4 MiB then, no flag for it, never"),
+    )
+    assert one.wording.content.endswith("Said during: pushes through the vpn do 5 MB/s, where do we lose that?")
+    assert "vpn" not in one.wording.title

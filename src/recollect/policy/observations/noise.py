@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from recollect.policy.governor import governed
+from recollect.policy.injection_phrases import ORDERS
 from recollect.policy.observations.explanations import explanations
 from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, programs
+from recollect.policy.text.normalization import fold
 
-ORDERS: Final = "it gives orders to a model"
+COMMANDED: Final = "it gives orders to a model"
 ECHO: Final = "it is what memory itself returned"
 _ECHO: Final = re.compile(r"<[\w-]*memor(?:y|ies)(?:[\s>-]|\Z)|^\s*\{\"memories\":", re.IGNORECASE)
 _LONGEST_JUDGED: Final = 20_000  # characters of a text from outside that are read for orders
@@ -21,6 +23,7 @@ _MANY: Final = 8
 _FEW: Final = 5
 _PLACES: Final = 3  # so few paths may be an answer
 _SETTING: Final = re.compile(r"^\s*(?:- )?\"?[\w./-]+\"?:?(?:\s*[:=]\s*[^\s;]*)?$|^\s*- \S+$|^\s*[\[\]{}],?$")
+_SPOKEN: Final = 6  # words of a line that may be an order in wordings that nobody listed
 _LARGE: Final = 600  # characters of an answer in JSON
 _SAYS: Final = re.compile(r"\w")
 _TIMES: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]?|\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?Z?|\bin \d+(?:\.\d+)? ?m?s\b")
@@ -73,8 +76,18 @@ def digest(text: str) -> str:
 
 
 def gives_orders(text: str) -> bool:
-    """Say whether a text that somebody else wrote has a line, or two that follow each other, for a model to obey."""
-    return bool(governed(text[:_LONGEST_JUDGED]).redacted)
+    """Say whether a text that somebody else wrote has a line, or two that follow each other, for a model to obey.
+
+    Lines of few words are names and messages of programs: of those only the known phrases count.
+    """
+    lines = text[:_LONGEST_JUDGED].split("\n")
+    spoken = [line for line in lines if len(line.split()) >= _SPOKEN]
+    return is_phrased(text[:_LONGEST_JUDGED]) or bool(governed("\n".join(spoken)).redacted)
+
+
+def is_phrased(text: str) -> bool:
+    """Say whether a text has one of the known phrases by which orders are given to a model."""
+    return any(ORDERS.search(" ".join(fold(line).split())) for line in text.split("\n"))
 
 
 def _echo(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
@@ -86,7 +99,7 @@ def _plan(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
 
 
 def _orders(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    return ORDERS if one.origin is not Origin.PROMPT and gives_orders(one.text) else ""
+    return COMMANDED if one.origin is not Origin.PROMPT and gives_orders(one.text) else ""
 
 
 def _empty(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:

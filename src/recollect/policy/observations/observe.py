@@ -11,7 +11,7 @@ from recollect.domain.enums import Concept, FactType, Observation
 from recollect.policy.observations.features import Feature, features
 from recollect.policy.observations.kinds import TRUST, concepts_of, fact_type_of, kind_of
 from recollect.policy.observations.lines import Line, read
-from recollect.policy.observations.noise import gives_orders, noise
+from recollect.policy.observations.noise import is_phrased, noise
 from recollect.policy.observations.occurrence import Occurrence, Origin
 from recollect.policy.observations.statements import Statement, statements
 from recollect.policy.observations.trail import Trail, followed, works
@@ -89,7 +89,7 @@ def observe(
 
 def _obeyed_by_nobody(stated: list[Statement]) -> list[Statement]:
     """Leave out what a person pasted that gives orders to a model."""
-    return [one for one in stated if not gives_orders(one.text)]
+    return [one for one in stated if not is_phrased(one.text)]
 
 
 def _of_no_statement(stated: list[Statement]) -> str:

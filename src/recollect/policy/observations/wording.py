@@ -50,7 +50,7 @@ def worded(one: Occurrence, lines: list[Line], stated: list[Statement], trail: T
     """Return an occurrence in words; paths are shown from `folder`."""
     match one.origin:
         case Origin.PROMPT:
-            wording = _of_prompt(stated)
+            wording = _of_prompt(stated, trail)
         case Origin.EDIT | Origin.FILE:
             wording = _of_file(one)
         case Origin.REPORT | Origin.WEB:
@@ -70,11 +70,13 @@ def _from(folder: str, text: str) -> str:
     return text.replace(folder.rstrip("/") + "/", "") if len(folder) > 1 else text
 
 
-def _of_prompt(stated: list[Statement]) -> Wording:
+def _of_prompt(stated: list[Statement], trail: Trail) -> Wording:
     """Keep the person's words: what is stated, and what stands between, less tasks, questions and thanks."""
     kept = [one for one in stated if one.states or (one.worth >= 0 and len(one.text.split()) > 2)]
     best = max((one for one in stated if one.states), key=lambda one: one.worth, default=stated[0])
-    return Wording(_title(best.text), "Said by the user", _cut("\n".join(_sentence(one.text) for one in kept), LONGEST))
+    said = [_sentence(one.text) for one in kept]
+    during = [f"Said during: {_sentence(trail.task)}"] if trail.task else []
+    return Wording(_title(best.text), "Said by the user", _cut("\n".join([*said, *during]), LONGEST))
 
 
 def _of_file(one: Occurrence) -> Wording:
