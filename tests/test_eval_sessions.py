@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -195,9 +197,16 @@ def test_secrets_are_made_anew_and_found_wherever_they_stand(module: Module, tin
     assert one.secrets["token"] == event.input["more"][0]["deep"]
     assert one.secrets["aws_key"] in event.output
     assert one.masked(event.output) == "key {{SECRET:aws_key}} works"
-    assert leaks(tmp_path, one.secrets) == []
-    (tmp_path / "daemon.log").write_text(f"got {one.secrets['token']}", encoding="utf-8")
-    assert leaks(tmp_path, one.secrets) == ["token in daemon.log"]
+    home = tmp_path / "home"
+    home.mkdir()
+    assert leaks(home, one.secrets) == []
+    (home / "daemon.log").write_text(f"got {one.secrets['token']}", encoding="utf-8")
+    assert leaks(home, one.secrets) == ["token in daemon.log"]
+    (home / "daemon.log").unlink()
+    with closing(sqlite3.connect(home / "memory.db")) as database, database:
+        database.execute("create table note (body text)")
+        database.execute("insert into note values (?)", ["." * 4_560 + one.secrets["token"] + "." * 3_587])
+    assert leaks(home, one.secrets) == ["token in memory.db, note.body"]
 
 
 def test_the_days_of_a_set_are_moved_to_now(module: Module, tiny: Path) -> None:
