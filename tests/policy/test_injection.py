@@ -35,6 +35,7 @@ def candidate(one: int, signals: Signals = NEAR, match: float = 0.5, content: st
     [
         *("thanks", "Yes, go ahead!", "run the tests", "commit this", "show me the diff", "undo the last change"),
         *("continue", "write a docstring for this function", "what does the error on line 12 mean?", "ok do it"),
+        *("run cargo clippy and fix what it finds", "what's the password of the staging database?"),
         *("/compact", "lgtm, merge", "```\nx = 1\n```\nexplain this"),
     ],
 )

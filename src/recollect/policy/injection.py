@@ -24,20 +24,20 @@ from recollect.policy.text.terms import STOP_WORDS, stem
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
-_WORTH: Final = 0.3  # from which a memory has a place
+_WORTH: Final = 0.28  # from which a memory has a place
 _WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
 _BESIDE: Final = 0.5  # of the best one's worth
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 
-_BIAS: Final = -5.9
-_COSINE: Final = 3.8
-_LATE: Final = 6.6
-_WORDS: Final = 1.4
-_RAREST: Final = 2.0
-_UNKNOWN: Final = 0.6
-_FACT: Final = -1.3
-_FACT_UNKNOWN: Final = -0.8
-_BEHIND: Final = -4.9
+_BIAS: Final = -5.8
+_COSINE: Final = 5.2
+_LATE: Final = 4.2
+_WORDS: Final = 2.9
+_RAREST: Final = 1.7
+_UNKNOWN: Final = 0.7
+_FACT: Final = -1.0
+_FACT_UNKNOWN: Final = -1.1
+_BEHIND: Final = -4.4
 
 _SAME: Final = 0.65  # cosine of two memories that say the same, so that the newer is enough
 _APART: Final = timedelta(hours=4)
@@ -51,23 +51,24 @@ _GENERIC: Final = frozenset(
     map(
         stem,
         """
-        accept ahead add answer apply approve ask back bad big bit branch break bug build bye call cancel
-        change check class clean clear close code comment commit compile continue cool copy correct create
-        debug delete describe diff discard document docstring done downgrade edit editor error everything
-        exactly excellent execute exit explain explanation extract fail failed failing failure fast file
-        files find fine finish first fix fixed folder format formatting forward function git give go going
-        good great happen happened hello help hey hi hmm ignore implement merge import improve indent inline
-        install issue job keep last later layout leave lgtm line lint linter list log logs long look looks
-        loop main make mean message method minute module move name nah needed new next nice nope nothing nvm
-        ok okay older open option order output package page paste perfect please ping pr print problem
-        proceed progress project pull push quick quit quickly read readme ready rebase redo refactor remove
-        rename repeat replace repo repository rerun resolve restart result results resume retry return
-        revert review right rollback run running safe safely sample save say screenshot script search see
-        send shorter short show shown simplify simpler skip small something sorry split squash stage start
-        status step stop style suite summarise summarize summary sure switch sync tell test tests thank
-        thanks thing think thx tidy today together tomorrow translate try turn two type types typo undo unit
-        update upgrade usage use variable version wait way well what whole word work working works wow write
-        wrong yeah yep yes yesterday
+        accept add ahead answer apply approve ask back bad big bit black branch break bug build bump bye
+        call cancel cargo change check class clean clear clippy close code comment commit compile continue
+        cool copy correct create debug delete describe diff discard docstring document done downgrade edit
+        editor error eslint everything exactly excellent execute exit explain explanation extract fail
+        failed failing failure fast file files find finds fine finish first fix fixed folder format
+        formatting forward function git give go gofmt going good great happen happened hello help hey hi hmm
+        ignore implement import improve indent inline install isort issue jest job keep last later layout
+        leave lgtm line lint linter list log logs long look looks loop main make makefile mean merge message
+        method minute module move mypy nah name needed new next nice nope nothing npm nvm ok okay older open
+        option order output package page paste perfect ping please pnpm pr prettier print problem proceed
+        progress project pull push pytest quick quickly quit read readme ready rebase rebuild redo refactor
+        remove rename repeat replace repo repository rerun resolve restart result results resume retry
+        return revert review right rollback ruff run running rustfmt safe safely sample save say screenshot
+        script search see send short shorter show shown simpler simplify skip small something sorry split
+        squash stage start status step stop style suite summarise summarize summary sure switch sync tell
+        test tests thank thanks thing think thx tidy today todo together tomorrow translate try tsc turn two
+        type types typo undo unit update upgrade usage use variable version vitest wait warning warnings way
+        well what whole word work working works wow write wrong yarn yeah yep yes yesterday
         """.split(),
     )
 )
@@ -87,6 +88,11 @@ _ASKS_FACT: Final = re.compile(
     r"\b(?:did we|was it|do we|have we|remind me)\b",
     re.IGNORECASE,
 )
+_SECRET: Final = re.compile(
+    r"^\W*what\b(?:\W+[\w'-]+){0,5}?\W+(?:passwords?|passphrase|token|secret|credentials?|(?:api|private|access) key)"
+    r"(?:\W+(?:of|for|to|on|in)\b.{0,60})?\W*$",
+    re.IGNORECASE,
+)  # what such a question wants is never stored
 _CHANGED: Final = re.compile(
     r"\b(?:no longer|any ?more|gone|retired|deprecated|obsolete|outdated|superseded|replac\w+|remov\w+|dropped|forget|"
     r"instead of|rather than|moved|migrated|switch(?:ed|ing|es)?|renamed|changed|used to|from now on|as of|now|"
@@ -117,7 +123,7 @@ def question_of(prompt: str) -> str:
     bare = " ".join(_MARKUP.sub(" ", prompt).split()) or " ".join(prompt.split())
     if len(bare) > _BEGINNING + _ENDING:
         bare = f"{bare[:_BEGINNING].rpartition(' ')[0]} … {bare[-_ENDING:].partition(' ')[2]}"
-    return "" if _only_directs(bare) else bare
+    return "" if _only_directs(bare) or _SECRET.match(bare) else bare
 
 
 def chosen(
