@@ -47,6 +47,7 @@ REQUESTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("session_start", {"session_id": "s1", "agent": "claude-code", "source": "startup"}),
     ("prompt_submit", {"session_id": "s1", "prompt": "Who deploys src/ship.py?"}),
     ("tool_post", {"session_id": "s1", "tool": "Bash", "input": {"command": "ls"}, "output": "src"}),
+    ("correct_observation", {"session_id": "s1", "number": 1, "keep": False}),
     ("session_checkpoint", {"session_id": "s1"}),
     ("session_end", {"session_id": "s1", "reason": "exit"}),
     ("list_sessions", {}),

@@ -212,8 +212,13 @@ _FIELDS |= {
     "prompt_submit": lambda make: {"session_id": make.chance.choice(_SESSIONS), "prompt": make.text()},
     "tool_post": lambda make: {"session_id": make.chance.choice(_SESSIONS), "tool": "Task", "output": make.text()},
     "list_sessions": lambda make: {},
+    "correct_observation": lambda make: {
+        "session_id": make.chance.choice(_SESSIONS),
+        "number": make.chance.randint(1, 9),
+        "keep": make.chance.random() < 0.5,
+    },
 }
-_OF_SESSIONS = {name for name in _FIELDS if "session" in name} | {"prompt_submit", "tool_post"}
+_OF_SESSIONS = {name for name in _FIELDS if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
 _WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember"} | _OF_SESSIONS
 _RARE = _OF_SESSIONS | {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
 _WEIGHTED = [name for name in _FIELDS for _ in range(1 if name in _RARE else 3)]

@@ -109,3 +109,30 @@ def test_old_sessions_go_with_their_observations(sessions: SqlSessions, store: A
     assert store.rows("SELECT * FROM observation") == []
     sessions.save(old, [seen(store)])
     assert store.rows("SELECT * FROM observation") == []
+
+
+def test_texts_are_rewritten(sessions: SqlSessions, store: Any) -> None:
+    """Other texts stand in the place of an observation's own; its decision and its neighbours stay."""
+    one = begun(sessions, store)
+    sessions.save(one, [seen(store, summary="a"), seen(store, summary="b", reason="r", draft={"content": "b"})])
+    second = sessions.observations(one)[1]
+    sessions.rewrite(one, second.model_copy(update={"summary": "c", "draft": {"content": "c"}}))
+    first, second = sessions.observations(one)
+    assert (first.summary, second.summary, second.reason, second.draft) == ("a", "c", "r", {"content": "c"})
+
+
+def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: SqlSessions, store: Any) -> None:
+    """The texts of observations that name it go, and what the state says of the session; digests and counts stay."""
+    kept, other = store.add("The keel is iron."), store.add("The mast is oak.")
+    one, apart = begun(sessions, store), begun(sessions, store, "s2")
+    state = {"seen": ["d"], "trail": {"task": "keel"}, "boundaries": [{"at": "2026-03-01", "keywords": ["keel"]}]}
+    sessions.save(one.model_copy(update={"state": state}), [seen(store, summary="keel", memory_id=kept)])
+    sessions.save(apart.model_copy(update={"state": state}), [seen(store, summary="mast", memory_id=other)])
+    with store.records.writing("project:crew/engine", "ada") as transaction:
+        transaction.delete(kept)
+    first, second = (sessions.find(ADA, name) for name in ("s1", "s2"))
+    assert first is not None
+    assert second is not None
+    assert first.state == {"seen": ["d"], "boundaries": [{"at": "2026-03-01", "keywords": []}]}
+    assert second.state == state
+    assert [each.summary for one in (first, second) for each in sessions.observations(one)] == ["", "mast"]

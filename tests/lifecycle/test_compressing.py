@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from callers import ADA
 from operate import actions, add, by_hand, do, ill, listed, shown, token
 from recollect import App, Settings
@@ -78,21 +76,6 @@ def test_old_memories_about_the_same_become_one(app: App, clock: Clock) -> None:
     assert ill(app) == []
 
 
-def test_what_is_near_in_meaning_is_compressed_too(app: App, clock: Clock) -> None:
-    """Three that say much the same with few common words make a summary."""
-    texts = (
-        "CI's alembic step failed since two merged branches left multiple head revisions.",
-        "Alembic history must stay linear: no merge revisions, the second branch rebases its migration.",
-        "scripts/check_single_head.sh fails CI when Alembic has more than one head.",
-    )
-    ids = [add(app, text, source="hook") for text in texts]
-    add(app, "Sails were mended in Brest.", source="hook")
-    clock.pass_days(8)
-    end(app)
-    summary = summary_of(app, ids)
-    assert shown(app, summary or 0).content.splitlines()[1:] == [f"- 2026-03-01: {text}" for text in texts]
-
-
 def test_a_second_end_writes_nothing(app: App, clock: Clock) -> None:
     """Neither members nor summaries are compressed again."""
     captured(app)
@@ -154,6 +137,23 @@ def test_entities_of_the_members_find_the_summary(app: App, clock: Clock) -> Non
     assert found() >= {"Marie Curie", "Ada Lovelace", "Alan Turing"}
 
 
+def test_a_forgotten_member_is_not_quoted_any_more(app: App, clock: Clock) -> None:
+    """Its lines go from the summary, which goes with the last of them; recall finds no word of it."""
+    ids = captured(app)
+    clock.pass_days(8)
+    end(app)
+    summary = summary_of(app, ids) or 0
+    done = do(app, "forget", id=str(ids[1]))
+    assert done.notes[0] == f"Memory {summary} no longer quotes it."
+    memory = shown(app, summary)
+    assert ("under load" in f"{memory.content} {memory.overview}", CACHE[0] in memory.content) == (False, True)
+    assert ids[1] not in {hit.memory.id for hit in do(app, "recall", query="expires early under load").hits}
+    do(app, "forget", id=str(ids[0]))
+    do(app, "forget", id=str(ids[2]))
+    assert [one.id for one in do(app, "list_memories").memories] == [ids[2] + 1]
+    assert ill(app) == []
+
+
 def test_what_is_restored_stays_by_itself(app: App, clock: Clock) -> None:
     """A member that is made current again is never compressed again, nor are those whose summary is forgotten."""
     ids = captured(app)
@@ -184,9 +184,8 @@ def test_members_go_after_their_summary(app: App, clock: Clock) -> None:
     assert "evict" in actions(app, summary or 0)
 
 
-def test_no_more_than_five_summaries_at_once(app: App, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_five_summaries_at_once(app: App, clock: Clock) -> None:
     """The work of one end is bounded; the next end goes on."""
-    monkeypatch.setattr(app.vectors, "alike", lambda ids, least: set())  # the words are of no language
     for number in range(7):
         words = [f"{chr(97 + number) * 4}{one}" for one in ("mast", "keel", "sail")]
         for part in ("oak", "pine", "teak"):

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, add, do, listed
-from recollect import App, Caller
+from operate import OTHER, add, do, listed, rows
+from recollect import App, Caller, Settings
 from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Observation
 from recollect.errors import InvalidInput, NotFound
 from recollect.lifecycle.session_log import correct_observation
+from recollect.lifecycle.session_state import SessionState
+from recollect.policy.boundaries import Window
 
 DRAFT = {"content": "The mast is oak.", "source": "hook", "session_id": "s1"}
 
@@ -90,3 +92,25 @@ def test_others_have_no_such_session(app: App, memory: int) -> None:
     with pytest.raises(NotFound, match="no observation 9"):
         correct(app, session_id="s1", number=9, keep=False)
     assert listed(app) == [memory]
+
+
+def test_a_forgotten_memory_leaves_nothing_in_sessions(app: App, memory: int, settings: Settings) -> None:
+    """No word of it stays in what the stages know, nor in what was dropped because it says nearly the same."""
+    session = app.sessions.find(ADA, "s1")
+    assert session is not None
+    state = SessionState(window=Window(outputs=(frozenset({"keel", "iron"}),)), seen=("digest",))
+    nearly = Observation(
+        at=app.clock(),
+        event="tool:post",
+        decision=Decision.DROPPED,
+        summary="The iron keel",
+        draft={"content": "The keel is of iron."},
+        memory_id=memory,
+    )
+    app.sessions.save(session.model_copy(update={"state": state.model_dump(mode="json")}), [nearly])
+    assert do(app, "show_session").observations[3].summary == "The iron keel"
+    do(app, "forget", id=str(memory))
+    kept = rows(settings, "SELECT state FROM session") + rows(settings, "SELECT summary, draft FROM observation")
+    assert "iron" not in repr(kept)
+    assert "digest" in repr(kept)
+    assert "The mast is oak." in repr(kept)

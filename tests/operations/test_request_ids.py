@@ -12,6 +12,7 @@ from callers import ADA
 from operate import add, by_hand, do, rows, token
 from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
+from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.results import Outcome
 from recollect.doors.operations import BY_NAME, TABLE
 from stores import open_app
@@ -60,6 +61,14 @@ def _file(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"items": (item,), "last": True}
 
 
+def _observed(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
+    """Have an observation of a session that was dropped."""
+    session = app.sessions.begin(ADA, "s1", "claude-code", clock())
+    seen = Observation(at=clock(), event="tool:post", decision=Decision.DROPPED, draft={"content": "The pier is long."})
+    app.sessions.save(session, [seen])
+    return {"session_id": "s1", "number": 1, "keep": True}
+
+
 SAY = {"content": "The pier is long."}
 SESSION = {"session_id": "s1"}
 FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
@@ -84,6 +93,7 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "tool_post": lambda app, clock, settings: SESSION | {"tool": "Task", "output": FOUND},
     "session_checkpoint": lambda app, clock, settings: SESSION,
     "session_end": lambda app, clock, settings: SESSION,
+    "correct_observation": _observed,
 }
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
@@ -15,6 +15,7 @@ import recollect
 from callers import ADA
 from recollect import App, Draft, Get, Listing, Query, Restore, StoreFact
 from recollect.domain.enums import OnFound
+from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Inspect, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.forget import memory_forget
@@ -22,6 +23,9 @@ from recollect.operations.inspect import doctor, history
 from recollect.operations.rescan import rescan
 from recollect.operations.restore import restore_memory
 from recollect.store.sql.database import Database, open_file
+
+if TYPE_CHECKING:
+    from conftest import Clock
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
@@ -155,3 +159,34 @@ def test_the_command_ends_with_three_while_a_secret_is_in_sight(
     assert run("--redact", "--quarantine").returncode == 2
     assert run("--redact").returncode == 0
     assert run("--json").returncode == 0
+
+
+def test_what_sessions_keep_is_looked_at(app: App, clock: Clock) -> None:
+    """A secret in what was dropped, or in what the stages know, is told of by session and number, and masked."""
+    session = app.sessions.begin(ADA, "s1", "claude-code", clock())
+    seen = Observation(
+        at=clock(),
+        event="tool:post",
+        decision=Decision.DROPPED,
+        summary=f"export TOKEN={SECRET}",
+        draft={"content": f"The bot signs in with {SECRET}", "tags": ["bot"]},
+    )
+    harmless = Observation(at=clock(), event="tool:post", decision=Decision.DROPPED, summary="a listing")
+    state = {"trail": {"task": f"use {SECRET}"}, "seen": [sha256(b"x").hexdigest()]}
+    app.sessions.save(session.model_copy(update={"state": state}), [harmless, seen])
+    found = rescan(app, Rescan(), ADA)
+    assert {(one.what, one.id, one.field) for one in found.exposed} == {
+        ("session s1", 0, "state"),
+        ("session s1", 2, "summary"),
+        ("session s1", 2, "draft"),
+    }
+    assert (found.scanned, found.changed) == (2, 0)
+    assert rescan(app, Rescan(scope="team"), ADA).exposed == ()
+    assert rescan(app, Rescan(on_found="quarantine"), ADA).changed == 2
+    assert rescan(app, Rescan(), ADA).exposed == ()
+    kept = app.sessions.find(ADA, "s1")
+    assert kept is not None
+    assert kept.state["seen"] == state["seen"]
+    first, second = app.sessions.observations(kept)
+    assert (first.summary, second.draft and second.draft["tags"]) == ("a listing", ["bot"])
+    assert SECRET not in repr((kept, second))

@@ -45,14 +45,6 @@ def test_three_about_the_same_are_a_cluster() -> None:
     assert grouped(remembered(*CACHE[:2], *MAST)) == []
 
 
-def test_what_is_near_in_meaning_is_about_the_same() -> None:
-    """Pairs that the caller knows to be near join groups as like words do, in any order, and unknown ids join none."""
-    others = remembered("Redis expires.", "A login is slow.", "The mast is oak.", "Sails are mended.")
-    assert [[one.id for one in group] for group in clusters(others, LATER, near=[(1, 2), (3, 2), (4, 9)])] == [
-        [1, 2, 3]
-    ]
-
-
 def test_a_chain_of_likeness_is_one_cluster() -> None:
     """A memory joins when it is like any one member, and the order in which they are given makes no difference."""
     chain = remembered("alder birch cedar dogwood", "fir grape hazel ivy", "cedar dogwood fir grape")
@@ -99,6 +91,17 @@ def test_the_summary_says_what_is_central() -> None:
     assert summary([first, *others]).split("\n") == [
         "What 4 memories about login said from 2026-03-01 to 2026-03-01:",
         *(f"- 2026-03-01: {text}" for text in CACHE),
+    ]
+
+
+def test_the_summary_says_titles_that_were_given() -> None:
+    """A title that somebody gave tells more than any sentence; what two members say stands once, with the later day."""
+    first, *others = remembered(*CACHE)
+    named = first.model_copy(update={"title": "Cache: one hour", "observed_at": NOW - timedelta(days=3)})
+    again = named.model_copy(update={"id": 9, "observed_at": NOW})
+    assert summary([named, *others, again]).split("\n")[1:] == [
+        "- 2026-03-01: Cache: one hour",
+        *(f"- 2026-03-01: {text}" for text in CACHE[1:]),
     ]
 
 

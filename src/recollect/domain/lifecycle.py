@@ -178,6 +178,8 @@ class ShowSession(Request):
     """Which of your sessions to show: its id or how it begins; the latest without one."""
 
     session_id: fields.Label = Field(None, description="Session, as the agent calls it, or how that begins")
+    limit: fields.Limit = 100
+    offset: fields.Offset = 0
 
 
 class CorrectObservation(Request):
@@ -246,9 +248,13 @@ class ShownObservation(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class ShownSession(Answer):
-    """A session with its observations in order, where its topics changed, and how often stages failed."""
+    """A session with a page of its observations in order, where its topics changed, and how often stages failed.
+
+    `total` is how many observations there are.
+    """
 
     session: SessionSummary
     observations: tuple[ShownObservation, ...]
+    total: int
     boundaries: tuple[str, ...] = ()
     failures: dict[str, int] = Field(default_factory=dict)

@@ -377,7 +377,10 @@ class Purged(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class StoredSecret(Answer):
-    """A stored secret: in which memory or fact, in which field, and of which kinds; never its value."""
+    """A stored secret: in which memory, fact or session, in which field, and of which kinds; never its value.
+
+    Of a session the `id` is the number of the observation, 0 for what is kept of all of them.
+    """
 
     what: str
     id: Id
@@ -387,7 +390,7 @@ class StoredSecret(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Rescanned(Answer):
-    """How much was looked at, which secrets are stored, and how many memories and facts were changed for that."""
+    """How much was looked at, which secrets are stored, and how much was changed for that."""
 
     scanned: int
     exposed: tuple[StoredSecret, ...]
@@ -397,7 +400,8 @@ class Rescanned(Answer):
     @property
     def message(self) -> str:
         """Say what was found."""
-        return f"{self.scanned} memories and facts scanned, {len(self.exposed)} secrets found, {self.changed} changed."
+        looked_at = f"{self.scanned} memories, facts and observations scanned"
+        return f"{looked_at}, {len(self.exposed)} secrets found, {self.changed} changed."
 
 
 @dataclass(frozen=True, config=LAZY)

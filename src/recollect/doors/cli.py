@@ -21,6 +21,7 @@ from recollect.doors import (
     cli_init,
     cli_model,
     cli_project,
+    cli_session,
     cli_tags,
     cli_transfer,
     cli_upkeep,
@@ -144,7 +145,7 @@ def rescan(
         bool, typer.Option("--quarantine", help="Hide each memory and fact that holds one; `undo` brings it back.")
     ] = False,
 ) -> None:
-    """Look for secrets in stored memories and facts. Exit code 3 when any are found."""
+    """Look for secrets in what is stored. These are memories, facts and sessions; exit code 3 when any are found."""
     if redact and quarantine:
         raise InvalidInput("redact", "Invalid redact: Must not be given together with `--quarantine`")
     rule = OnFound.REDACT if redact else OnFound.QUARANTINE if quarantine else OnFound.REPORT
@@ -181,6 +182,7 @@ cli.add_typer(cli_backup.cli)
 cli.add_typer(cli_transfer.cli)
 cli.add_typer(cli_project.cli)
 cli.add_typer(cli_clients.cli)
+cli.add_typer(cli_session.cli, name="session")
 cli.add_typer(cli_init.cli)
 cli.add_typer(cli_model.cli, name="model")
 

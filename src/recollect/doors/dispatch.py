@@ -20,7 +20,20 @@ HELP: Final = Path(__file__).with_name("help.txt")
 NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
 """The commands for which the daemon is started, which keeps the model loaded."""
 IN_DAEMON: Final = NEED_MODEL | frozenset(
-    ("by-concept", "by-file", "fact", "facts", "forget", "list", "purge", "rescan", "show", "stats", "timeline")
+    (
+        "by-concept",
+        "by-file",
+        "fact",
+        "facts",
+        "forget",
+        "list",
+        "purge",
+        "rescan",
+        "session",
+        "show",
+        "stats",
+        "timeline",
+    )
 )
 """The commands that only run operations: a daemon that is running runs them."""
 

@@ -19,7 +19,7 @@ from recollect.lifecycle.pipeline import (
     session_start,
     tool_post,
 )
-from recollect.lifecycle.session_log import list_sessions, show_session
+from recollect.lifecycle.session_log import correct_observation, list_sessions, show_session
 from recollect.operations.table import CORE, Operation
 from recollect.ports.app import App
 from recollect.settings import Settings
@@ -38,6 +38,7 @@ TABLE = (
     Operation("session_end", session_end, idempotent=True),
     Operation("list_sessions", list_sessions),
     Operation("show_session", show_session),
+    Operation("correct_observation", correct_observation, destructive=True, idempotent=True),
 )
 
 BY_NAME = {operation.name: operation for operation in TABLE}

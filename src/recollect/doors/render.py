@@ -37,7 +37,7 @@ _LAYERS = ("title", "abstract", "overview")
 _STYLES = {"id": "bold", "labels": "dim", "changed": "dim", "cosine": "dim"}
 _CUT = frozenset({"labels", "subject", "predicate"})
 """The columns that take at most a quarter of the room."""
-_WIDE = frozenset({"memory", "object"})
+_WIDE = frozenset({"memory", "object", "what it says"})
 """The columns that take the room which the others leave."""
 
 
@@ -147,10 +147,10 @@ def answer(result: Any, offset: int = 0) -> None:
                 print_line(note)
         case results.Listed():
             memories(result.memories)
-            print_line(_page(len(result.memories), result.total, offset))
+            print_line(page_line(len(result.memories), result.total, offset))
         case results.FactsFound():
             _facts(result)
-            print_line(_page(len(result.facts), result.total, offset))
+            print_line(page_line(len(result.facts), result.total, offset))
         case results.Stats():
             _stats(result)
         case results.Rescanned():  # where secrets are stored and of which kinds, never what they are
@@ -178,8 +178,14 @@ def memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
     """Print one memory's fields, without layers that only repeat its content, and what happened to it."""
     repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
     print_fields({name: _value(value) for name, value in body.items() if name not in repeated})
-    rows = [[line["at"], line["action"], line["actor"]] for line in history]
+    rows = [[line["at"], _action(line), line["actor"]] for line in history]
     print_rows(rows, "when", "what", "who", title="History")
+
+
+def _action(line: Mapping[str, Any]) -> str:
+    """Return what a line of the journal tells of; a change of importance with both values."""
+    weighed = line.get("importance") if line["action"] == "consolidate" else None
+    return "importance {:.2f} → {:.2f}".format(*weighed) if weighed else str(line["action"])
 
 
 def print_fields(fields: Mapping[str, str]) -> None:
@@ -290,7 +296,8 @@ def _stats(counted: results.Stats) -> None:
     print_fields(fields)
 
 
-def _page(shown: int, total: int, offset: int) -> str:
+def page_line(shown: int, total: int, offset: int) -> str:
+    """Say which part of a list is shown, and how to see more of it."""
     if not shown:
         return "Nothing found." if not total else f"Nothing there: {total} in all."
     left = total - offset - shown

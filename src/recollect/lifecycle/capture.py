@@ -113,9 +113,9 @@ def _judge(context: Context[Any], candidate: Candidate, one: Occurrence, tool: s
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and each.memory.source is Source.HOOK), None
     )
     if same is None and score is not None and not score.passes(threshold):
-        context.note(
-            _dropped(context, draft, f"memory {near[0].memory.id} says nearly this; {explained}", value, tool, one)
-        )
+        said_by = near[0].memory.id
+        note = _dropped(context, draft, f"memory {said_by} says nearly this; {explained}", value, tool, one)
+        context.note(note.model_copy(update={"memory_id": said_by}))  # so that both are forgotten together
         return
     _store(
         context,

@@ -49,15 +49,11 @@ def at_session_end(context: Context[EndSession]) -> None:
 
 
 def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = summary) -> Compressed:
-    """Write a summary of each cluster of old memories about the same, at most five of them.
-
-    Those whose vectors are near are about the same, and those that share many words, also without the model.
-    """
+    """Write a summary of each cluster of old memories about the same, at most five of them."""
     old = _old(app, caller, settings)
-    near = app.vectors.alike([one.id for one in old], app.embedder.card.near)
     written: list[int] = []
     members = 0
-    for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days), near):
+    for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
         some = [one for one in cluster if not _was_replaced(app, one)]
         if len(some) < FEWEST:
             continue

@@ -36,13 +36,14 @@ def list_sessions(app: App, request: ListSessions, caller: Caller) -> SessionLis
 def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
     """Show what was kept and dropped of a session, and why."""
     session = _found(app, request.session_id, caller)
-    observations = app.sessions.observations(session)
+    every = app.sessions.observations(session)
+    observations = every[request.offset : request.offset + request.limit]
     ids = {one.memory_id for one in observations if one.memory_id}
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
     topics = tuple(f"{one.at:%Y-%m-%d %H:%M} {', '.join(one.keywords)}" for one in state.boundaries)
     shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
-    return ShownSession(_summary(session), shown, topics, state.failures)
+    return ShownSession(_summary(session), shown, len(every), topics, state.failures)
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
@@ -92,7 +93,8 @@ def _summary(session: Session) -> SessionSummary:
 
 def _shown(one: Observation, memory: Memory | None) -> ShownObservation:
     gone = one.decision is Decision.KEPT and memory is None
-    said = (memory.title or memory.abstract) if memory else one.summary
+    its_own = memory if one.decision is Decision.KEPT else None
+    said = (its_own.title or its_own.abstract) if its_own else one.summary
     return ShownObservation(
         one.number,
         one.at,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Memory, Outcome, WriteStatus
-from recollect.operations import merges
+from recollect.operations import merges, summaries
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.operations.visibility import allowed_levels, parse_id
 from recollect.policy.reconcile import expired
@@ -23,8 +23,9 @@ def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -
     """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it.
 
     The answer quotes its first words, so that a wrong id is seen. One that was itself merged into another is taken out
-    of that one's text, if that has not changed since. An unknown id is an outcome, not an error. A `request_id` seen
-    before gives its first answer again, without the quote, since nothing of the text is kept.
+    of that one's text, if that has not changed since; the lines of a summary that quote it go too, and what sessions
+    keep of it. An unknown id is an outcome, not an error. A `request_id` seen before gives its first answer again,
+    without the quote, since nothing of the text is kept.
     """
     return _forget(app, request, caller, request_id, hard=True)
 
@@ -58,7 +59,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), notes)
             transaction.record_outcome(_NAME, request_id, outcome)
         if old is not None:
-            touched.update(one for one in (old.id, old.merged_into) if one)
+            touched.update(one for one in (old.id, old.merged_into, old.superseded_by) if one)
         return outcome
 
     outcome = retry_with_embeddings(app, write)
@@ -71,7 +72,9 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
 
 
 def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
-    """Take what is forgotten out of the memory that it was merged into; say whether that could be done."""
+    """Take what is forgotten out of the memory that it was merged into, or summed up in; say what could be done."""
+    if (summary := summaries.without(app, transaction, old, caller.user, made)) is not None:
+        return (f"Memory {summary} no longer quotes it.",)
     if old.merged_into is None:
         return ()
     whole = old.merged_into

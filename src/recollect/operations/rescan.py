@@ -1,13 +1,17 @@
-"""Rescan: today's secret detectors over what is stored, hidden memories included. Never returns a secret's value."""
+"""Rescan: today's secret detectors over what is stored, hidden memories included. Never returns a secret's value.
+
+What sessions keep of outputs that were not stored is looked at too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import BaseModel
 
-from recollect.domain.enums import OnFound, OnSecret
+from recollect.domain.enums import OnFound, OnSecret, Scope
 from recollect.domain.requests import Caller, Rescan, StoreFact
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
@@ -18,7 +22,14 @@ from recollect.ports.storage import Writing
 
 _PAGE = 200
 _PARTS = ("subject", "predicate", "object")
+_DIGESTS = {"seen"}
 _Page = tuple[int, list[StoredSecret], int]
+
+
+class _State(BaseModel):
+    """What the stages know of a session, for the gate to look at."""
+
+    state: dict[str, Any]
 
 
 def rescan(
@@ -29,10 +40,11 @@ def rescan(
     request_id: str = "",
     progress: Callable[[int], None] = lambda _: None,
 ) -> Rescanned:
-    """Search the caller's namespaces for secrets, and report, redact or quarantine what holds one.
+    """Search the caller's namespaces and sessions for secrets, and report, redact or quarantine what holds one.
 
-    Only levels of sensitivity that the request lets in are looked at. `progress` gets the number of memories and facts
-    scanned so far. `restore` brings a memory back from quarantine only when the gate finds no secret in it any more.
+    Only levels of sensitivity that the request lets in are looked at. `progress` gets the number of memories, facts and
+    observations scanned so far. What a session keeps cannot be quarantined, and is masked then too. `restore` brings a
+    memory back from quarantine only when the gate finds no secret in it any more.
     """
     del request_id  # a second rescan finds what is left
     scanned, changed = 0, 0
@@ -43,6 +55,11 @@ def rescan(
                 scanned, changed = scanned + looked, changed + done
                 exposed += found
                 progress(scanned)
+    if request.scope in (None, Scope.PROJECT):
+        for looked, found, done in _sessions(app, request, caller):
+            scanned, changed = scanned + looked, changed + done
+            exposed += found
+            progress(scanned)
     if changed:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)
@@ -93,6 +110,30 @@ def _facts(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterato
         if len(page) < _PAGE:
             return
         last = page[-1].id
+
+
+def _sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
+    """Look at what the caller's sessions keep: the texts of observations, and the words by which stages go on."""
+    offset, masks = 0, request.on_found is not OnFound.REPORT
+    while True:
+        page, _ = app.sessions.listed(caller, _PAGE, offset)
+        for session in page:
+            seen = app.sessions.observations(session)
+            what = f"session {session.session_id}"
+            found = [(one, _exposed(what, one.number, one)) for one in seen]
+            bad = [one for one, exposed in found if exposed]
+            state = _State(state={name: one for name, one in session.state.items() if name not in _DIGESTS})
+            in_state = _exposed(what, 0, state)
+            for one in bad if masks else ():
+                app.sessions.rewrite(session, clear(one, OnSecret.REDACT).value)
+            if in_state and masks:
+                masked = session.state | clear(state, OnSecret.REDACT).value.state
+                app.sessions.save(session.model_copy(update={"state": masked}))
+            exposed = [*in_state, *(each for _, exposed in found for each in exposed)]
+            yield len(seen), exposed, (len(bad) + bool(in_state)) * masks
+        offset += len(page)
+        if len(page) < _PAGE:
+            return
 
 
 def _triple(fact: Fact) -> StoreFact:

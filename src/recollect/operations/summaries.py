@@ -1,20 +1,33 @@
-"""Summaries of memories: what every one of them keeps, and how it takes the place of its members."""
+"""Summaries of memories: what every one keeps, how it takes the place of its members, and forgets one of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from recollect.domain.enums import Observation, Scope, Source
+from recollect.domain.enums import Observation, OnSecret, Scope, Source
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
-from recollect.operations.prepare_write import clear_or_journal, entry_for, evict_surplus, prepare
+from recollect.gate import clear
+from recollect.operations.prepare_write import (
+    Embeddings,
+    PreparedDraft,
+    clear_or_journal,
+    draft_of,
+    entry_for,
+    evict_surplus,
+    prepare,
+)
 from recollect.policy.condense import kept_fields
+from recollect.policy.reconcile import expired
 from recollect.ports.app import App
+from recollect.ports.storage import Writing
 
+_LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 _MOST_ENTITIES: Final = 100
 
 
@@ -51,3 +64,28 @@ def write_summary(
         if evict_surplus(app, transaction, new):
             app.run_later(app.text.purge_deleted)
     return new
+
+
+def without(app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings) -> int | None:
+    """Take the lines that quote a member out of its summary, and return that one's id; None where none does.
+
+    A summary of which no line is left is deleted. Raises `EmbeddingNeeded`.
+    """
+    whole = transaction.by_id(member.superseded_by) if member.superseded_by else None
+    if whole is None or whole.type is not Observation.COMPRESSED_SUMMARY:
+        return None
+    heading, *lines = whole.content.split("\n")
+    said = " ".join(f"{member.content} {member.abstract} {member.title}".split())
+    rest = [line for line in lines if not ((quoted := _LINE.fullmatch(line)) and quoted[1] in said)]
+    if len(rest) == len(lines):
+        return None
+    if not rest:
+        transaction.delete(whole.id)
+        return whole.id
+    fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
+    draft = Draft(**fields | {"content": "\n".join([heading, *rest])})
+    one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
+    if expired(whole, app.clock()):
+        one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
+    return whole.id

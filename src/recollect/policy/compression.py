@@ -13,7 +13,7 @@ from typing import Final
 
 from recollect.domain.results import Memory
 from recollect.policy.condense import MOST, beginning, condensed, day, may_condense
-from recollect.policy.text.layers import sentences, shortened
+from recollect.policy.text.layers import sentences, shortened, title
 from recollect.policy.text.topics import jaccard, spellings, topic_words
 
 FEWEST: Final = 3
@@ -28,35 +28,34 @@ _TOPIC: Final = 4  # words that name what a cluster is about
 _LONGEST: Final = 300  # characters of a sentence in a summary
 
 
-def clusters(
-    memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE, near: Iterable[tuple[int, int]] = ()
-) -> list[list[Memory]]:
+def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
     """Return the groups of three or more old memories that are about the same, the oldest first in each.
 
-    A memory joins a group when it is like any one of its members (single linkage): by its words, or as `near`, pairs of
-    ids, says. Groups never mix namespaces or levels of sensitivity, and have at most 40 members.
+    A memory joins a group when it is like any one of its members (single linkage). Groups never mix namespaces or
+    levels of sensitivity, and have at most 40 members.
+
+    Cosines of vectors instead of words were tried and not kept: of 45 memories captured from three labelled sessions
+    they put 29 into groups (cosine 0.55), where 64 % of the pairs were of one topic; words put 6, and 100 % were.
     """
     groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
         if _is_ripe(memory, now - min_age):
             groups[memory.namespace, memory.sensitivity].append(memory)
-    others: dict[int, list[int]] = defaultdict(list)
-    for one, other in near:
-        others[one].append(other)
-        others[other].append(one)
-    linked = (group for members in groups.values() for group in _linked(members, others))
+    linked = (group for members in groups.values() for group in _linked(members))
     parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
     return [part for part in parts if len(part) >= FEWEST]
 
 
 def summary(members: Sequence[Memory]) -> str:
-    """Return one text of a cluster: for each member its day, and the sentence that is nearest to what the others say.
+    """Return one text of a cluster: for each member its day, and its title, where somebody gave it one.
 
+    Of others it is the sentence that is nearest to what the members say.
     A later line may put an earlier one right, so whoever reads them must see which is later. What several say has the
     last of their days.
     """
     words = {one.id: topic_words(one.content) for one in members}
-    said = {one.id: _central(one, words) for one in members}
+    given = {one.id: one.title for one in members if one.title != title(one.content)}
+    said = {one.id: given.get(one.id) or _central(one, words) for one in members}
     days = {said[one.id]: day(one) for one in members}
     categories = {one.category for one in members}
     category = categories.pop() if len(categories) == 1 else None
@@ -76,17 +75,14 @@ def _is_ripe(memory: Memory, before: datetime) -> bool:
     return may_condense(memory) and memory.updated_at < before and all(one is None for one in hidden)
 
 
-def _linked(memories: Sequence[Memory], near: Mapping[int, Sequence[int]]) -> list[list[Memory]]:
+def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
     """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
-    places = {one.id: place for place, one in enumerate(memories)}
     words = [topic_words(one.content) for one in memories]
     group_of = list(range(len(memories)))
     holders: dict[str, list[int]] = defaultdict(list)
     for place, ours in enumerate(words):
         shared = Counter(chain.from_iterable(holders[word] for word in ours))
         like = {group_of[one] for one, n in shared.items() if n / (len(ours) + len(words[one]) - n) >= ALIKE}
-        near_by = (places.get(one, place) for one in near.get(memories[place].id, ()))
-        like |= {group_of[one] for one in near_by if one < place}
         if like:
             group_of = [place if group in like else group for group in group_of]
         for word in ours:

@@ -31,5 +31,8 @@ class Sessions(Protocol):
     def decide(self, session: Session, number: int, decision: Decision, reason: str, memory_id: int | None) -> None:
         """Write another decision over that of an observation; one that is kept keeps no draft."""
 
+    def rewrite(self, session: Session, observation: Observation) -> None:
+        """Write other texts over those of the observation of this number."""
+
     def remove_before(self, at: datetime) -> int:
         """Remove the sessions that were last heard of before `at`, whoever's they are; return how many."""

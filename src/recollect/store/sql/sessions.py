@@ -21,6 +21,10 @@ _OBSERVED: Final = tuple(Observation.model_fields)
 _LATEST: Final = (session.c.last_at.desc(), session.c.id.desc())
 
 
+_WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "checkpoint", "failures")
+"""What of a state holds no words of what was said."""
+
+
 @dataclass(frozen=True, slots=True)
 class SqlSessions:
     """The `Sessions` port over one database."""
@@ -95,10 +99,32 @@ class SqlSessions:
                 counts = {"kept": session.c.kept + change, "dropped": session.c.dropped - change}
                 connection.execute(update(session).where(session.c.id == session_.id).values(counts))
 
+    def rewrite(self, session_: Session, observation_: Observation) -> None:
+        """Write other texts over those of the observation of this number."""
+        this = (observation.c.session_row == session_.id) & (observation.c.number == observation_.number)
+        values = {name: getattr(observation_, name) for name in ("tool", "summary", "reason", "draft")}
+        with self._database.writing() as connection:
+            connection.execute(update(observation).where(this).values(values))
+
     def remove_before(self, at: datetime) -> int:
         """Remove the sessions that were last heard of before `at`, whoever's they are; return how many."""
         with self._database.writing() as connection:
             return connection.execute(delete(session).where(session.c.last_at < at)).rowcount
+
+
+def forget_texts(connection: Connection, memory_id: int) -> None:
+    """Let the sessions that made a memory, or met what it says again, keep no words of it.
+
+    Such an observation names the memory. Of the state what may hold words of it is dropped, and the stages begin anew.
+    """
+    of = select(observation.c.session_row).where(observation.c.memory_id == memory_id)
+    mine = select(session.c.id, session.c.state).where(session.c.id.in_(of))
+    for row in connection.execute(mine).all():
+        state = {name: row.state[name] for name in _WITHOUT_TEXT if name in row.state}
+        state["boundaries"] = [one | {"keywords": []} for one in row.state.get("boundaries", ())]
+        connection.execute(update(session).where(session.c.id == row.id).values(state=state))
+    texts = {"draft": None, "summary": ""}
+    connection.execute(update(observation).where(observation.c.memory_id == memory_id).values(texts))
 
 
 def _places(caller: Caller) -> dict[str, str]:

@@ -273,6 +273,8 @@ class SessionRow(_Row, table=True):
 class ObservationRow(_Row, table=True):
     """An event of a session and what became of it; it goes with its session."""
 
+    __table_args__ = (_index("observation", "memory_id"),)
+
     session_row: int = Field(primary_key=True, foreign_key="session.id", ondelete="CASCADE")
     number: int = Field(primary_key=True)
     at: datetime = Field(sa_type=UtcDateTime)

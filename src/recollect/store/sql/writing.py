@@ -19,6 +19,7 @@ from recollect.ports.storage import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, outcomes
 from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting, origin
+from recollect.store.sql.sessions import forget_texts
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import QUARANTINED, held, label, memory, outbox, request_outcome, usage, vector
 from recollect.store.sql.visibility import alive, of_levels, shown, visible
@@ -166,6 +167,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         if action in _BY_RULE and row.superseded_by is not None:
             self._pass_facts(memory_id, row.superseded_by)
         self._connection.execute(delete(memory).where(mine, memory.c.id == memory_id))
+        forget_texts(self._connection, memory_id)
         self._count(row.sensitivity, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
         self._replace(replaced, row.superseded_by)

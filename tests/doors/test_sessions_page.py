@@ -1,0 +1,69 @@
+"""docs/sessions.md tells the truth: its commands answer as it shows, one after another, on a session made here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from callers import ADA
+from operate import add
+from recollect import Settings
+from recollect.domain.lifecycle import Decision, Observation
+from recollect.lifecycle.session_state import SessionState
+from recollect.policy.boundaries import Boundary
+from stores import open_app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")
+BLOCK = "".join(re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+AT = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+RUNS = "Backend tests need `docker compose --profile test up -d db-test` first."
+NOTE = "CI runs on Node 22 since the lock file was renewed."
+
+
+def seen(minute: int, decision: Decision, **fields: Any) -> Observation:
+    """Return what became of the output of a tool."""
+    when = AT + timedelta(minutes=minute)
+    return Observation(at=when, event="tool:post", decision=decision, **{"tool": "Bash"} | fields)
+
+
+def prepare(settings: Settings) -> None:
+    """Leave the session of the page."""
+    with open_app(settings) as app:
+        kept = add(app, RUNS, source="hook")
+        session = app.sessions.begin(ADA, "5b0c2f6e", "claude-code", AT)
+        topic = Boundary(at=AT + timedelta(minutes=21), keywords=("node", "lock", "workflow"))
+        changes = {"ended_at": AT + timedelta(minutes=40), "last_at": AT + timedelta(minutes=40)}
+        state = SessionState(boundaries=(topic,)).model_dump(mode="json")
+        draft = {"content": NOTE, "source": "hook"}
+        app.sessions.save(
+            session.model_copy(update=changes | {"state": state}),
+            [
+                seen(1, Decision.DROPPED, summary="ls -la", reason="a listing"),
+                seen(4, Decision.KEPT, score=0.61, memory_id=kept, reason="it tells of a cause"),
+                seen(21, Decision.DROPPED, score=0.27, summary=NOTE, reason="0.27 of 0.30", draft=draft),
+            ],
+        )
+
+
+def test_its_commands_answer_as_shown(environment: dict[str, str], settings: Settings, tmp_path: Path) -> None:
+    """Each command prints on a terminal of ninety columns what the page shows, blanks at the ends of lines aside."""
+    prepare(settings)
+    ours = environment | {"RECOLLECT_DAEMON": "0", "COLUMNS": "90", "TERM": "dumb", "FORCE_COLOR": "1", "NO_COLOR": "1"}
+    command = str(Path(sys.executable).with_name("recollect"))
+    steps = re.split(r"^\$ ", BLOCK, flags=re.MULTILINE)[1:]
+    assert len(steps) >= 4
+    for step in steps:
+        typed, _, shown = step.partition("\n")
+        words = [command, *shlex.split(typed)[1:]]
+        done = subprocess.run(words, env=ours, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert _plain(done.stdout) == _plain(shown), typed
+
+
+def _plain(text: str) -> list[str]:
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return [line.rstrip() for line in bare.strip().splitlines()]
