@@ -39,11 +39,9 @@ _MOST_OF_TOPIC: Final = 600
 _QUIET: Final = 300.0  # seconds without an event after which a prompt may well be about something else
 _WORD: Final = re.compile(r"\w+")
 _OPENING: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|good|great|merged|done|right|so|and|lovely|thanks|cool)\W+)*(?:next|now|different|another|new "
-    r"topic|last "
-    r"(?:topic|thing|one)|one more|quick|other thing|separate\w*|unrelated|switching|let'?s (?:settle|move|switch|"
-    r"look)|"
-    r"\w+\.(?=\s)|(?:\w+ ){0,2}\w+:(?=\s))",
+    r"^(?:(?:ok(?:ay)?|good|great|merged|done|right|so|and|lovely|thanks|cool)\W+)*(?:next|now|different|another|"
+    r"new topic|last (?:topic|thing|one)|one more|quick|other thing|separate\w*|unrelated|switching|let'?s (?:settle|"
+    r"move|switch|look)|\w+\.(?=\s)|(?:\w+ ){0,2}\w+:(?=\s))",
     re.IGNORECASE,
 )
 

@@ -87,22 +87,22 @@ AGAINST: Final = frozenset(
 """Features that speak against a memory."""
 
 _QUESTION: Final = re.compile(
-    r"\?\s*$|^(?:why|what|where|when|which|who|how|is|are|does|do|did|can|would|will|should|find (?:out|the|where|why)|"
-    r"look (?:at|into|for)|see (?:what|why|if|how)|check (?:what|why|if|whether|how|that)|understand|investigate|debug|"
-    r"inspect|trace|diagnose|figure)\b|\blook$",
+    r"\?\s*$|^(?:why|what|where|when|which|who|how|is|are|does|do|did|can|would|will|should|find (?:out|the|where|"
+    r"why)|look (?:at|into|for)|see (?:what|why|if|how)|check (?:what|why|if|whether|how|that)|understand|investigate|"
+    r"debug|inspect|trace|diagnose|figure)\b|\blook$",
     re.IGNORECASE,
 )
 _MEASURES: Final = re.compile(
-    r"\b(?:measur\w*|profil\w*|bench\w*|tim(?:e|ing)|compar\w*|reproduc\w*|verif\w*|hammer\w*|load|stress|soak|count\w*|"
-    r"under load|latency|throughput|memory|leak|experiment\w*|try|tried|retry|point \w+ at|with(?:out)? \w+|after the "
-    r"fix|"
-    r"explain|cost\w*|replay\w*|simulat\w*|query plan|several|sizes)\b",
+    r"\b(?:measur\w*|profil\w*|bench\w*|tim(?:e|ing)|compar\w*|reproduc\w*|verif\w*|hammer\w*|load|stress|soak|"
+    r"count\w*|under load|latency|throughput|memory|leak|experiment\w*|try|tried|retry|point \w+ at|with(?:out)? \w+|"
+    r"after the fix|explain|cost\w*|replay\w*|simulat\w*|query plan|several|sizes)\b",
     re.IGNORECASE,
 )
 _ROUTINE: Final = re.compile(
     r"\b(?:list|show|commit|push|pull|install|build|lint|format|status|start|restart|stop|open|view|overview|fetch|"
-    r"download|clean ?up|remove|rename|apply|run (?:the |all |\w+ ){0,3}tests?|tests?$|full suite|run the suite|deploy|"
-    r"release|log in|current|recent|generate|check changes|stage|bump|upgrade|sync|print|cat|quick look|again)\b",
+    r"download|clean ?up|remove|rename|apply|run (?:the |all |\w+ ){0,3}tests?|tests?$|full suite|run the suite|"
+    r"deploy|release|log in|current|recent|generate|check changes|stage|bump|upgrade|sync|print|cat|quick look|"
+    r"again)\b",
     re.IGNORECASE,
 )
 _SUCCESS: Final = re.compile(

@@ -33,31 +33,29 @@ NOISE: Final[Mapping[str, re.Pattern[str]]] = {
         r"^\[\d+/\d+\] |^make(?:\[\d+\])?: |^vite v|building for production|digest: sha256"
     ),
     "passing tests": re.compile(
-        r"^[.\sEFsx]{8,}(?:\[ *\d+%\])?$|\bPASSED\b|^\s*(?:✓|✔|√) |^\s*ok\s+\d|^ok\s+\S+\s+[\d.]+s|^=+ (?:test "
-        r"session|[\d\w ,]*passed)|"
-        r"^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Duration|Start at|Time|Ran all)\b|^(?:platform|rootdir|"
-        r"configfile|plugins|collected|collecting|asyncio:|cachedir)\b|^\s*RUN  v|\bup nodes\.\.\.$|"
-        r"^=* ?(?:\d+ (?:passed|skipped|deselected|xfailed|warnings?)(?:, |\b))+|^[Rr]unning \d+ tests?|^test result: "
-        r"ok|^\s+Running (?:unit|tests/)|^test .+ ok$|^OK$|"
-        r"^To open last HTML|npx playwright show-report|^--- PASS|^PASS\b|^Ran \d+ tests"
+        r"^[.\sEFsx]{8,}(?:\[ *\d+%\])?$|\bPASSED\b|^\s*(?:✓|✔|√) |^\s*ok\s+\d|^ok\s+\S+\s+[\d.]+s|"
+        r"^=+ (?:test session|[\d\w ,]*passed)|^\s*(?:Tests?|Test Files|Test Suites|Snapshots|Duration|Start at|Time|"
+        r"Ran all)\b|^(?:platform|rootdir|configfile|plugins|collected|collecting|asyncio:|cachedir)\b|^\s*RUN  v|"
+        r"\bup nodes\.\.\.$|^=* ?(?:\d+ (?:passed|skipped|deselected|xfailed|warnings?)(?:, |\b))+|"
+        r"^[Rr]unning \d+ tests?|^test result: ok|^\s+Running (?:unit|tests/)|^test .+ ok$|^OK$|^To open last HTML|"
+        r"npx playwright show-report|^--- PASS|^PASS\b|^Ran \d+ tests"
     ),
     "the names of failed tests": re.compile(
         r"^=+ |^_{3,}|^!{3,}|^-{3,}|^\s*at .+\(.+:\d+|^\s*\^+\s*$|^\s*File \".+\", line \d+|^Traceback \(most|"
-        r"^\[\.\.\.|"
-        r"^\[…|^\.\.\.$"
+        r"^\[\.\.\.|^\[…|^\.\.\.$"
     ),
     "git housekeeping": re.compile(
         r"^(?: ?[MADRCU?]{1,2}|\?\?) \S+$|^On branch |^Your branch|^nothing to commit|^Changes (?:not|to be)|"
-        r"^\s+(?:modified|new file|deleted|renamed):|^\s*\(use \"git|^Untracked files|\|\s+\d+ [+-]+$|^\s*\d+ files? "
-        r"changed|^ (?:create|delete) mode|^Fast-forward|^Updating [0-9a-f]{7}|^Already up to date|^To (?:https?|git)|"
-        r"^\s*[0-9a-f]{7,}\.\.[0-9a-f]{7,}|^branch '|^remote:|^Total \d+ \(delta|^\[[\w/.-]+ [0-9a-f]{7,}\]|"
-        r"^(?:index|diff --git|@@) |^Switched to|^[0-9a-f]{7,12} [A-Z]"
+        r"^\s+(?:modified|new file|deleted|renamed):|^\s*\(use \"git|^Untracked files|\|\s+\d+ [+-]+$|"
+        r"^\s*\d+ files? changed|^ (?:create|delete) mode|^Fast-forward|^Updating [0-9a-f]{7}|^Already up to date|"
+        r"^To (?:https?|git)|^\s*[0-9a-f]{7,}\.\.[0-9a-f]{7,}|^branch '|^remote:|^Total \d+ \(delta|"
+        r"^\[[\w/.-]+ [0-9a-f]{7,}\]|^(?:index|diff --git|@@) |^Switched to|^[0-9a-f]{7,12} [A-Z]"
     ),
     "lint": re.compile(
-        r"\.{6,}(?:Passed|Skipped|Failed|\(no files)|^- (?:hook id|exit code|files were)|"
-        r"^\S+:\d+:\d+:? \[?[A-Z]{1,4}\d{2,4}\]?\b|^\s*\d+:\d+\s+(?:warning|error)\s|^All checks passed|"
-        r"^\d+ files? (?:left unchanged|reformatted|already formatted)|^✖ \d+ problems|potentially fixable|"
-        r"^Found \d+ errors?|fixable with the|^Success: no issues"
+        r"\.{6,}(?:Passed|Skipped|Failed|\(no files)|^- (?:hook id|exit code|files were)|^\S+:\d+:\d+:? "
+        r"\[?[A-Z]{1,4}\d{2,4}\]?\b|^\s*\d+:\d+\s+(?:warning|error)\s|^All checks passed|^\d+ files? (?:left "
+        r"unchanged|reformatted|already formatted)|^✖ \d+ problems|potentially fixable|^Found \d+ errors?|"
+        r"fixable with the|^Success: no issues"
     ),
     "a listing": re.compile(
         r"^[dl-][rwxsSt-]{9}[.+@]?\s|^total \d+$|^\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?\s+\d+ \S+$|^\s*(?:PRE )\S+/$|"
@@ -71,16 +69,15 @@ NOISE: Final[Mapping[str, re.Pattern[str]]] = {
 """What lines that nobody looks for again look like, by what they are."""
 
 _UNIT: Final = (
-    r"(?:ms|µs|us|ns|s|sec|seconds?|minutes?|min|m\d+s?|h|hours?|days?|[KMGT]i?B|[kmg]b|bytes?|%|x|×|fps|"
-    r"(?:req|requests?|rows?|ops|qps|rps|queries|errors?|items?|tokens?)(?:/s(?:ec)?)?|p|px|threads?|workers?|clients?)"
+    r"(?:ms|µs|us|ns|s|sec|seconds?|minutes?|min|m\d+s?|h|hours?|days?|[KMGT]i?B|[kmg]b|bytes?|%|x|×|fps|(?:req|"
+    r"requests?|rows?|ops|qps|rps|queries|errors?|items?|tokens?)(?:/s(?:ec)?)?|p|px|threads?|workers?|clients?)"
 )
 SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     "error": re.compile(
         r"\b(?:[A-Z]\w*)?(?:Error|Exception|Violation|Timeout|Refused|Denied)\b|\b(?:error|fatal|panic|failed|failure|"
         r"cannot|could not|can't|unable|refused|denied|rejected|killed|crash(?:ed)?|deadlock\w*|segfault|OOM\w*|"
         r"leak\w*|corrupt\w*|invalid|unexpected|unknown|mismatch\w*|missing|undefined|too (?:long|many|large|small|"
-        r"old)|"
-        r"not (?:found|supported|allowed|permitted|available|defined|exist|valid|a valid)|does(?: not|n't) exist|"
+        r"old)|not (?:found|supported|allowed|permitted|available|defined|exist|valid|a valid)|does(?: not|n't) exist|"
         r"no such|suspended|expired|stale|timed? ?out|conflict\w*|diff(?:er|erent|ers)|unreachable|exceed\w*|"
         r"over(?:sold|flow\w*|lap\w*)|lost|dropped|skipped|duplicate\w*|wrong|NoSuch\w+)\b|✗|✘|❌|×\s",
         re.IGNORECASE,
@@ -107,8 +104,8 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     "pointer": re.compile(r"\s(?:<-+|-+>|=>|←|→|<=)\s|\S+\.\w{1,4}:\d+\b|\bline \d+\b"),
     "remark": re.compile(
-        r"(?:^|\s)(?:#|//|--|/\*|<!--)\s+(?=.*\b(?:the|an?|is|are|to|of|in|on|not|no|only|by|for|at|must|never|do|it)\b)"
-        r"[^\W\d]\S*(?:\s+\S+){2,}|^note: ",
+        r"(?:^|\s)(?:#|//|--|/\*|<!--)\s+(?=.*\b(?:the|an?|is|are|to|of|in|on|not|no|only|by|for|at|must|never|do|"
+        r"it)\b)[^\W\d]\S*(?:\s+\S+){2,}|^note: ",
         re.IGNORECASE,
     ),
     "message": re.compile(

@@ -53,8 +53,7 @@ _SUBCOMMANDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
 }
 _INSTALLS: Final = re.compile(
     r"^(?:(?:pip3?|uv pip|pipx|apt(?:-get)?|brew|gem|cargo|go|npm|pnpm|yarn|bun|poetry|uv|dnf|yum|apk|playwright|"
-    r"bundle)\s+"
-    r"(?:-\S+ )*(?:install|add|ci|sync|update|upgrade|fetch|get|i)|docker (?:compose )?pull)\b"
+    r"bundle)\s+(?:-\S+ )*(?:install|add|ci|sync|update|upgrade|fetch|get|i)|docker (?:compose )?pull)\b"
 )
 _CHECKS_STYLE: Final = re.compile(r"^(?:-\S+ )*(?:run )?(?:lint|fmt|format|validate)\b")
 _SHOWS: Final = frozenset("cd echo head tail cat wc less more nl cut sort uniq tr column file".split())
@@ -223,8 +222,7 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
 _HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _SLIP: Final = re.compile(
     r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
-    r"commands?)|"
-    r"not a git repository|similar name exists|did you mean|no tests ran|file or directory not found)\b",
+    r"commands?)|not a git repository|similar name exists|did you mean|no tests ran|file or directory not found)\b",
     re.IGNORECASE,
 )
 

@@ -19,9 +19,8 @@ from recollect.policy.observations.wording import Wording, relative, worded
 
 _TRIPLE: Final = re.compile(
     r"^(?:the |our |their )?(?P<subject>[\w][\w ./@-]{1,40}?) (?P<predicate>(?:is|are|lives?|runs?|uses?|needs?|"
-    r"belongs?|"
-    r"goes|go|comes?|stays?|moved|listens?|must be|must)(?: (?:in|on|at|under|through|to|from|behind|by|into|with))?) "
-    r"(?P<object>[^.;:]{3,120})",
+    r"belongs?|goes|go|comes?|stays?|moved|listens?|must be|must)(?: (?:in|on|at|under|through|to|from|behind|by|into|"
+    r"with))?) (?P<object>[^.;:]{3,120})",
     re.IGNORECASE,
 )
 _PRONOUNS: Final = frozenset("it this that these those they we i you he she there what which who".split())

@@ -15,8 +15,8 @@ from recollect.policy.text.terms import STOP_WORDS, stem
 _PHRASE: Final = r"(?P<what>[^.;:!?\n]{3,80}?)"
 _GONE: Final = (
     re.compile(
-        rf"\bforget (?:about )?(?:the|that|about|our|what we said about) {_PHRASE}(?: thing| stuff| rule| "
-        rf"part)?(?=[.;:,!?\n]|$)"
+        rf"\bforget (?:about )?(?:the|that|about|our|what we said about) {_PHRASE}(?: thing| stuff| rule|"
+        rf" part)?(?=[.;:,!?\n]|$)"
     ),
     re.compile(
         rf"(?:^|[.;:,!?\n]|\bso\b|\band\b|\bbut\b) ?{_PHRASE} (?:is|are|was|were|has been|have been) (?:now )?(?:gone|"

@@ -22,45 +22,36 @@ _ABBREVIATED: Final = re.compile(r"\b(?:e\.g|i\.e|etc|vs|approx|no|nr|ca|cf)\.$"
 SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     "rule": re.compile(
         r"\b(?:stop (?:using|doing|adding|writing)|use \S+(?: \S+)?,? not|, not [\w-]+$|never|must(?: not)?|mustn'?t|"
-        r"from now on|(?:the|a|one|our) rule|rule(?:s)? (?:for|is)|convention|"
-        r"policy|not allowed|forbidden|nowhere|nothing (?:newer|older|else|under|may)|"
-        r"may not|may only|only ever|every (?:\w+ ){1,3}(?:has|have|gets?|needs?|must|goes)|at most|at least|"
-        r"no (?:new |plain |more )?[\w./-]+(?: \w+)? (?:please|in|for|anymore|without|on|under|outside|and no)|"
-        r"not? \w+ without|(?:do not|don'?t|dont) (?:ever )?(?:use|touch|edit|call|run|add|commit|push|merge|rename|"
-        r"change|put|write|log|store|rely|trust|send|deploy|import|hard-?code|mock|delete|remove|upgrade|bump|cache)|"
-        r"make (?:that|it|this) the|stick (?:to|with)|keep (?:it|to|the|using)|should (?:never|always|only)|"
-        r"needs? to be|ha(?:s|ve) to be|is (?:the )?only|leave .{1,30} alone|everywhere|nobody|no one|"
-        r"no \w+ for (?:that|this|it)|no \w+ and no|careful|beware|watch out|whoever)\b",
+        r"from now on|(?:the|a|one|our) rule|rule(?:s)? (?:for|is)|convention|policy|not allowed|forbidden|nowhere|"
+        r"nothing (?:newer|older|else|under|may)|may not|may only|only ever|every (?:\w+ ){1,3}(?:has|have|gets?|"
+        r"needs?|must|goes)|at most|at least|no (?:new |plain |more )?[\w./-]+(?: \w+)? (?:please|in|for|anymore|"
+        r"without|on|under|outside|and no)|not? \w+ without|(?:do not|don'?t|dont) (?:ever )?(?:use|touch|edit|call|"
+        r"run|add|commit|push|merge|rename|change|put|write|log|store|rely|trust|send|deploy|import|hard-?code|mock|"
+        r"delete|remove|upgrade|bump|cache)|make (?:that|it|this) the|stick (?:to|with)|keep (?:it|to|the|using)|"
+        r"should (?:never|always|only)|needs? to be|ha(?:s|ve) to be|is (?:the )?only|leave .{1,30} alone|everywhere|"
+        r"nobody|no one|no \w+ for (?:that|this|it)|no \w+ and no|careful|beware|watch out|whoever)\b",
         re.IGNORECASE,
     ),
     "habit": re.compile(r"\b(?:always|any ?more|no more|only|every|until|please)\b", re.IGNORECASE),
     "decision": re.compile(
         r"\b(?:decision|decided|(?:let'?s|we(?:'ll| will)?|i'?ll|then|so|we're|we are) (?:go|going|use|using|take|"
-        r"settle|"
-        r"stick|stay|keep|drop|switch|standardi[sz]e)\b|settled?|agreed|go with|going with|go for|go back to|"
-        r"instead(?: of)?|"
-        r"rather than|we (?:use|chose|picked|want|prefer)|i (?:want|prefer|chose|picked)|final answer|"
-        r"make (?:that|it|this)|switch(?:ed)? to|drop(?:ped)? (?:the )?\w+ and|approved|rejected|no way|then (?:\w+ "
-        r"){0,3}"
-        r"(?:for|on|against|with|it is)|so: )",
+        r"settle|stick|stay|keep|drop|switch|standardi[sz]e)\b|settled?|agreed|go with|going with|go for|go back to|"
+        r"instead(?: of)?|rather than|we (?:use|chose|picked|want|prefer)|i (?:want|prefer|chose|picked)|final answer|"
+        r"make (?:that|it|this)|switch(?:ed)? to|drop(?:ped)? (?:the )?\w+ and|approved|rejected|no way|"
+        r"then (?:\w+ ){0,3}(?:for|on|against|with|it is)|so: )",
         re.IGNORECASE,
     ),
     "fact": re.compile(
         r"\b(?:heads up|fyi|my name is|i work (?:on|at|in|with|for)|we (?:deploy|build|test|store|log|release|ship|"
-        r"call|name|"
-        r"host) \S+ ?(?:\S+ )?(?:with|in|to|on|by|as|from)|we (?:deploy|build|test|release|ship|log) (?:with|in|to|on|"
-        r"from)|"
-        r"(?:is|are) (?:\w+ )?\d|note that|by the way|btw|for the record|remember(?: that)?|(?:is|are|was|were) (?:the "
-        r"(?:new|"
-        r"old|only|one)|on|in|at|behind|under|owned|run|hosted|called|named|used by|used for|not|always|stored|kept|"
-        r"generated|pinned|limited|supported|managed)\b|lives? (?:in|on|at|under)|stays?|remains?|go(?:es)? (?:into|"
-        r"through|"
-        r"via|over|to the|in)|may (?:retry|use|take|run|have)|runs? (?:on|in|through|under|behind|"
-        r"every|at|as)|belongs? to|comes? from|there (?:is|are) (?:no|only|a|two|three)|we (?:have|had|promised|run|"
-        r"host|"
-        r"support|ship|pay)|they (?:run|use|have|need)|(?:people|customers|users|clients) (?:\w+ )?(?:run|use|have|"
-        r"need|"
-        r"still)|on port|port \d+|listens? on|half (?:of )?(?:our|the|their))\b",
+        r"call|name|host) \S+ ?(?:\S+ )?(?:with|in|to|on|by|as|from)|we (?:deploy|build|test|release|ship|"
+        r"log) (?:with|in|to|on|from)|(?:is|are) (?:\w+ )?\d|note that|by the way|btw|for the record|"
+        r"remember(?: that)?|(?:is|are|was|were) (?:the (?:new|old|only|one)|on|in|at|behind|under|owned|run|hosted|"
+        r"called|named|used by|used for|not|always|stored|kept|generated|pinned|limited|supported|managed)\b|"
+        r"lives? (?:in|on|at|under)|stays?|remains?|go(?:es)? (?:into|through|via|over|to the|in)|may (?:retry|use|"
+        r"take|run|have)|runs? (?:on|in|through|under|behind|every|at|as)|belongs? to|comes? from|there (?:is|"
+        r"are) (?:no|only|a|two|three)|we (?:have|had|promised|run|host|support|ship|pay)|they (?:run|use|have|need)|"
+        r"(?:people|customers|users|clients) (?:\w+ )?(?:run|use|have|need|still)|on port|port \d+|listens? on|"
+        r"half (?:of )?(?:our|the|their))\b",
         re.IGNORECASE,
     ),
     "replacement": re.compile(
@@ -71,21 +62,20 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "reason": re.compile(
-        r"\b(?:because|since|otherwise|so that|so (?:the|this|it|we|they|nothing|nobody)|as (?:the|it|they|we)|that is "
-        r"why|the reason|due to|or else|in case|needs? the|would|will (?:\w+ )?(?:break|fail|deadlock|overwrite|be)|"
-        r"can'?t|cannot|costs?|we had that|ended up|came back|promised)\b",
+        r"\b(?:because|since|otherwise|so that|so (?:the|this|it|we|they|nothing|nobody)|as (?:the|it|they|we)|"
+        r"that is why|the reason|due to|or else|in case|needs? the|would|will (?:\w+ )?(?:break|fail|deadlock|"
+        r"overwrite|be)|can'?t|cannot|costs?|we had that|ended up|came back|promised)\b",
         re.IGNORECASE,
     ),
     "preference": re.compile(
-        r"\b(?:i (?:prefer|like|hate|don'?t like|want)|we (?:prefer|like)|please(?: always| no| keep| use)?|my (?:team|"
-        r"machine|laptop|editor|shell))\b",
+        r"\b(?:i (?:prefer|like|hate|don'?t like|want)|we (?:prefer|like)|please(?: always| no| keep| use)?|"
+        r"my (?:team|machine|laptop|editor|shell))\b",
         re.IGNORECASE,
     ),
     "limit": re.compile(
         r"\b(?:under|below|within|at most|at least|no more than|less than|more than|up to|max(?:imum)?|min(?:imum)?|"
-        r"after|"
-        r"every|against|until)\s+\w*\s*\d|\b\d+(?:\.\d+)?\s?(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?|%|[KMG]i?B|"
-        r"gb|mb|p|px|cents?|requests?|rows?)\b",
+        r"after|every|against|until)\s+\w*\s*\d|\b\d+(?:\.\d+)?\s?(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|"
+        r"weeks?|%|[KMG]i?B|gb|mb|p|px|cents?|requests?|rows?)\b",
         re.IGNORECASE,
     ),
     "name": re.compile(
@@ -93,32 +83,29 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     "question": re.compile(
         r"\?\s*$|^(?:(?:and|so|but|ok) )?(?:why|what|where|when|which|who|how)\b|^(?:is|are|does|do|did|can|could|"
-        r"would|should|any)\b.*\?|"
-        r"\b(?:find out|no idea|any idea|not sure|wonder|see what|look (?:at|into))\b",
+        r"would|should|any)\b.*\?|\b(?:find out|no idea|any idea|not sure|wonder|see what|look (?:at|into))\b",
         re.IGNORECASE,
     ),
     "task": re.compile(
-        r"^(?:(?:ok(?:ay)?|now|next(?: one)?|then|please|also|and|first|so|great|good|lovely|quick one|different thing|"
-        r"last (?:topic|thing)|hi|morning|hey|can you|could you|let'?s)[\s,:;.!-]+)*(?:add|fix|run|check|write|build|"
-        r"implement|create|make|update|look|find|see|reproduce|profile|measure|try|test|deploy|put|show|explain|read|"
-        r"commit|push|pull|merge|rebase|clean|remove|delete|rename|refactor|investigate|debug|compare|get|give|tell|"
-        r"open|review|bump|upgrade|install|set up|start|stop|restart|continue|go (?:on|ahead)|do|revert|list|migrate|"
-        r"now|next)\b",
+        r"^(?:(?:ok(?:ay)?|now|next(?: one)?|then|please|also|and|first|so|great|good|lovely|quick one|"
+        r"different thing|last (?:topic|thing)|hi|morning|hey|can you|could you|let'?s)[\s,:;.!-]+)*(?:add|fix|run|"
+        r"check|write|build|implement|create|make|update|look|find|see|reproduce|profile|measure|try|test|deploy|put|"
+        r"show|explain|read|commit|push|pull|merge|rebase|clean|remove|delete|rename|refactor|investigate|debug|"
+        r"compare|get|give|tell|open|review|bump|upgrade|install|set up|start|stop|restart|continue|go (?:on|ahead)|"
+        r"do|revert|list|migrate|now|next)\b",
         re.IGNORECASE,
     ),
     "complaint": re.compile(
-        r"\b(?:says?|shows?|gives?|takes?|fails?|failing|broken|red|crash\w*|slow|hangs?|stuck|twice|wrong|weird|error|"
-        r"(?:does|did)(?:n'?t| not)|isn'?t|won'?t|killed|arrives?|locks us out|flaky|ticket|bug|customer|happens?|"
-        r"although|even though|for nothing|suddenly|still (?:\w+ )?(?:fails?|red|broken|slow)|raises?|reran|"
-        r"nobody knows|every now and then|"
-        r"times? out|supposed to)\b",
+        r"\b(?:says?|shows?|gives?|takes?|fails?|failing|broken|red|crash\w*|slow|hangs?|stuck|twice|wrong|weird|"
+        r"error|(?:does|did)(?:n'?t| not)|isn'?t|won'?t|killed|arrives?|locks us out|flaky|ticket|bug|customer|"
+        r"happens?|although|even though|for nothing|suddenly|still (?:\w+ )?(?:fails?|red|broken|slow)|raises?|reran|"
+        r"nobody knows|every now and then|times? out|supposed to)\b",
         re.IGNORECASE,
     ),
     "chatter": re.compile(
-        r"\b(?:thanks?|thank you|great work|nice|perfect|cool|see you|enough for today|that'?s all|bye|good night|off "
-        r"for|"
-        r"tomorrow|next week|bis morgen|super|lovely|great|good|awesome|cheers|well done|go ahead|yes|continue|sounds "
-        r"good|lgtm|morning|hello|hi)\b",
+        r"\b(?:thanks?|thank you|great work|nice|perfect|cool|see you|enough for today|that'?s all|bye|good night|"
+        r"off for|tomorrow|next week|bis morgen|super|lovely|great|good|awesome|cheers|well done|go ahead|yes|"
+        r"continue|sounds good|lgtm|morning|hello|hi)\b",
         re.IGNORECASE,
     ),
 }

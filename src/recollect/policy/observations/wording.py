@@ -22,9 +22,8 @@ _SHARE: Final = 800  # characters of the lines of an output
 _LINE: Final = 240
 _OF_ONE_SHAPE: Final = 3
 _LEADS: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|ah|hm+|lovely|good|great|nice|no way|so|then|and|but|also|please|fyi|heads up|one rule for "
-    r"later|"
-    r"decision|rule|by the way|btw|note that|as i feared|right|well|yes)\b[\s,:;.!-]+)+",
+    r"^(?:(?:ok(?:ay)?|ah|hm+|lovely|good|great|nice|no way|so|then|and|but|also|please|fyi|heads up|"
+    r"one rule for later|decision|rule|by the way|btw|note that|as i feared|right|well|yes)\b[\s,:;.!-]+)+",
     re.IGNORECASE,
 )
 _FOUND: Final = re.compile(
