@@ -88,13 +88,15 @@ AGAINST: Final = frozenset(
 
 _QUESTION: Final = re.compile(
     r"\?\s*$|^(?:why|what|where|when|which|who|how|is|are|does|do|did|can|would|will|should|find (?:out|the|where|"
-    r"why)|look (?:at|into|for)|see (?:what|why|if|how)|check (?:what|why|if|whether|how|that)|understand|investigate|"
-    r"debug|inspect|trace|diagnose|figure)\b|\blook$",
+    r"why)|see (?:what|why|if|how)|check (?:what|why|if|whether|how|that))\b",
     re.IGNORECASE,
+)
+_LOOKS: Final = re.compile(
+    r"^(?:look (?:at|into|for)|understand|investigate|debug|inspect|trace|diagnose|figure)\b|\blook$", re.IGNORECASE
 )
 _MEASURES: Final = re.compile(
     r"\b(?:measur\w*|profil\w*|bench\w*|tim(?:e|ing)|compar\w*|reproduc\w*|verif\w*|hammer\w*|load|stress|soak|"
-    r"count\w*|under load|latency|throughput|memory|leak|experiment\w*|try|tried|retry|point \w+ at|with(?:out)? \w+|"
+    r"count\w*|under load|latency|throughput|experiment\w*|try|tried|retry|point \w+ at|with(?:out)? \w+|"
     r"after the fix|explain|cost\w*|replay\w*|simulat\w*|query plan|several|sizes)\b",
     re.IGNORECASE,
 )
@@ -202,7 +204,7 @@ def _of_command(one: Occurrence, trail: Trail) -> dict[Feature, float]:
     said = one.description
     done = work(one.command)
     return {
-        Feature.ASKS: float(bool(_QUESTION.search(said))),
+        Feature.ASKS: 1.0 if _QUESTION.search(said) else 0.5 * bool(_LOOKS.search(said)),
         Feature.MEASURES: float(bool(_MEASURES.search(said))),
         Feature.ROUTINE: float(
             bool(_ROUTINE.search(said) and not _QUESTION.search(said) and not _MEASURES.search(said))

@@ -34,7 +34,10 @@ _GIT: Final = frozenset(
     "tag remote restore reset config clone worktree clean".split()
 )
 _HOUSEKEEPING: Final[Mapping[str, frozenset[str]]] = {
-    "a listing": frozenset("ls tree find fd du df pwd which whereis file stat ps env printenv id whoami date".split()),
+    "a listing": frozenset(
+        "ls tree find fd du df pwd which whereis file stat ps env printenv id whoami date free uptime top lsof ss "
+        "mount".split()
+    ),
     "lint": frozenset(
         "ruff eslint prettier black flake8 isort pylint stylelint golangci-lint shellcheck gofmt rustfmt clippy biome "
         "pre-commit markdownlint hadolint mypy pyright".split()
@@ -57,6 +60,8 @@ _INSTALLS: Final = re.compile(
 )
 _CHECKS_STYLE: Final = re.compile(r"^(?:-\S+ )*(?:run )?(?:lint|fmt|format|validate)\b")
 _SHOWS: Final = frozenset("cd echo head tail cat wc less more nl cut sort uniq tr column file".split())
+_SEARCHES: Final = frozenset("rg ag ack".split())
+_RECURSIVE: Final = re.compile(r"(?:^|\s)-\w*[rR]\w*\b|--recursive\b")
 _SILENT: Final = frozenset(
     "cd echo export set true sleep source test [ mkdir rm cp mv touch chmod xargs tail head sort uniq wc cut sed "
     "tr".split()
@@ -162,6 +167,8 @@ def _kind(name: str, rest: str) -> str | None:
         return ""
     if _CHECKS_STYLE.search(rest):
         return "lint"
+    if name in _SEARCHES or (name == "grep" and _RECURSIVE.search(rest)):
+        return "a search of the code"
     for kind, names in _HOUSEKEEPING.items():
         if name in names:
             return kind
@@ -222,7 +229,8 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
 _HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _SLIP: Final = re.compile(
     r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
-    r"commands?)|not a git repository|similar name exists|did you mean|no tests ran|file or directory not found)\b",
+    r"commands?)|not a git repository|no module named|similar name exists|did you mean|no tests ran|"
+    r"file or directory not found)\b",
     re.IGNORECASE,
 )
 
@@ -240,7 +248,6 @@ _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], .
     _echo,
     _plan,
     _empty,
-    _orders,
     _repeated,
     _unreadable,
     _large_json,
@@ -252,4 +259,5 @@ _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], .
     _settings,
     _of_one_shape,
     _only_noise,
+    _orders,
 )
