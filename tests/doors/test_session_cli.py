@@ -51,7 +51,9 @@ def test_sessions_are_listed(typed: Typed) -> None:
         "1–2 of 2.",
     ]
     assert typed("session", "list", "--limit", "1").out.splitlines()[-1] == "1–1 of 2. 1 more: add `--offset 1`."
+    assert typed("session").out.splitlines() == lines
     body = typed("session", "list", "--json").json
+    assert typed("session", "--json").json == body
     assert [one["session_id"] for one in body["sessions"]] == ["s1", "older"]
 
 

@@ -22,14 +22,21 @@ from recollect.domain.lifecycle import (
 )
 from recollect.doors import exit_codes, render
 from recollect.doors.operations import BY_NAME, opened
-from recollect.doors.options import Given, from_fields
+from recollect.doors.options import Given, Json, from_fields
 from recollect.doors.render import sanitized
 from recollect.doors.serializers import agent_json
 
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
 _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
 
-cli = typer.Typer(no_args_is_help=True, help="Show what became of agents' sessions, and correct it.")
+cli = typer.Typer(invoke_without_command=True, help="Show what became of agents' sessions, and correct it.")
+
+
+@cli.callback()
+def session(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show what became of agents' sessions, and correct it; without a command list the latest."""
+    if ctx.invoked_subcommand is None:
+        _answer(ctx, "list_sessions", {}, as_json, lambda found: _sessions(found, 0))
 
 
 @cli.command("list")
@@ -95,10 +102,10 @@ def _session(found: ShownSession, offset: int) -> None:
 
 
 def _short(one: ShownObservation) -> list[str | Text]:
-    """Return a line for a terminal: what was kept is named by its memory; of what was not, the reason leads."""
+    """Return a line for a terminal: what was kept is named by its memory; of what was not, the first reason leads."""
     kept = one.decision == Decision.KEPT
     became = f"{one.decision} {one.memory_id}" if kept else one.decision
-    why = "" if kept else f"{one.reason}: " if one.summary else one.reason
+    why = "" if kept else one.reason.partition(",")[0] + " · " * bool(one.summary)
     said = Text.assemble((sanitized(why), "dim"), sanitized(one.summary))
     return [str(one.number), f"{one.at:%H:%M}", one.tool or one.event, Text(became, style=_STYLES[one.decision]), said]
 
