@@ -33,8 +33,8 @@ def lines(*names: str) -> list[str]:
 
 STRUCTURE = ("role_template", "tag_breaking", "unicode")
 CLOSING = re.compile(r"<[\s/]*(?:memor|system|user|assistant|human|tool|\|)", re.IGNORECASE)
-HELD_REDACTED = 0.64
-HELD_TOUCHED = 0.05
+HELD_REDACTED = 0.66
+HELD_TOUCHED = 0.04
 
 
 def written(name: str, half: str) -> list[dict[str, str]]:

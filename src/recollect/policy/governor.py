@@ -46,7 +46,7 @@ _HEADER: Final = re.compile(
     r"^([\"'`#*<|\[({=~\s]*)(system|developer|user|human|assistant|tool|model)([\"'`#*>|\])}=~:\s]*)$", re.IGNORECASE
 )  # of somebody's turn, alone on its line
 _DIGITS: Final = str.maketrans("013457@$", "oieastas")
-LIKELY: Final = 0.75
+LIKELY: Final = 0.45
 """The score from which a sentence is taken for an order to a model."""
 
 CERTAIN: Final = 2.5

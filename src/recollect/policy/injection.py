@@ -24,9 +24,9 @@ from recollect.policy.text.terms import STOP_WORDS, stem
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
-_WORTH: Final = 0.28  # from which a memory has a place
+_WORTH: Final = 0.22  # from which a memory has a place
 _WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
-_BESIDE: Final = 0.5  # of the best one's worth
+_BESIDE: Final = 0.55  # of the best one's worth
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 
 _BIAS: Final = -5.8
