@@ -134,6 +134,8 @@ def test_the_summary_is_of_the_kind_that_all_members_are() -> None:
 
 
 def test_a_cluster_is_named_by_what_its_members_share() -> None:
-    """The words that at least half of them have, the most frequent first, as they are spelt first."""
+    """The files or else the words that at least half of them have, the most frequent first, as they are spelt first."""
     assert topic(remembered(*CACHE)) == "cache, expires, session"
     assert topic(remembered(*MAST)) == ""
+    one, two, three = remembered(*CACHE, files_modified=("src/cache.py",), files_read=("README.md",))
+    assert topic([one, two.model_copy(update={"files_read": ()}), three]) == "cache.py, README.md"

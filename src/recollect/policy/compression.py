@@ -25,6 +25,7 @@ ALIKE: Final = 0.3
 
 _SENTENCES: Final = 30  # of one memory that are compared
 _TOPIC: Final = 4  # words that name what a cluster is about
+_FILES: Final = 2  # files that do
 _LONGEST: Final = 300  # characters of a sentence in a summary
 
 
@@ -63,11 +64,25 @@ def summary(members: Sequence[Memory]) -> str:
 
 
 def topic(members: Sequence[Memory]) -> str:
-    """Return the words that most members of a cluster have in common, spelt as they first are; at most four."""
+    """Return the names of the files that most members of a cluster are about; without any, the words they share."""
+    files = Counter(
+        name for one in members for name in {_name(path) for path in (*one.files_modified, *one.files_read)}
+    )
+    if shared := _shared(files, len(members)):
+        return ", ".join(shared[:_FILES])
     spelt = spellings(one.content for one in members)
-    counts = Counter(word for one in members for word in topic_words(one.content))
-    shared = [word for word, count in counts.items() if 2 * count >= len(members) and count > 1]
-    return ", ".join(spelt.get(one, one) for one in sorted(shared, key=lambda one: (-counts[one], one))[:_TOPIC])
+    words = _shared(Counter(word for one in members for word in topic_words(one.content)), len(members))
+    return ", ".join(spelt.get(one, one) for one in words[:_TOPIC])
+
+
+def _shared(counts: Counter[str], members: int) -> list[str]:
+    """Return what at least half of the members have, and more than one, the most frequent first."""
+    shared = [one for one, count in counts.items() if 2 * count >= members and count > 1]
+    return sorted(shared, key=lambda one: (-counts[one], one))
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _is_ripe(memory: Memory, before: datetime) -> bool:
