@@ -22,9 +22,13 @@ from recollect.policy.text import layers
 from recollect.policy.text.decoded import hidden, unescaped
 from recollect.policy.text.lookalikes import latin, without_marks
 from recollect.policy.text.neutral import neutral, visible
+from recollect.policy.text.terms import STOP_WORDS
 
 FENCE: Final = "memory-context"
 REDACTED: Final = "[redacted: instruction]"
+_HOPELESS: Final = -3.0  # a score below which no phrase of an order was ever found
+_BRIEF, _FAR = 60, 400  # characters of a text that is too short for a score, or goes on after it
+_PLAINLY: Final = 0.25  # share of little words from which a sentence reads as it stands
 _WHOLE: Final = 800  # characters of a memory that are shown where there is room
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
@@ -118,7 +122,7 @@ def governed_memory(memory: Memory) -> Memory:
 
 def orders(text: str) -> bool:
     """Say whether a text gives orders to a model, in whatever disguise."""
-    return any(ORDERS.search(one) or score(one) >= least for one, least in _readings(text))
+    return any(_is_order(one, least) for one, least in _readings(text))
 
 
 def _context_line(memory: Memory, said: str) -> str:
@@ -144,11 +148,18 @@ def _line(line: str) -> tuple[str, int]:
     return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
 
 
+def _is_order(said: str, least: float) -> bool:
+    """Say whether a text as it is compared is an order; a phrase is looked for only where that is not far off."""
+    sounds = score(said)
+    return sounds >= least or ((sounds > _HOPELESS or len(said) < _BRIEF) and bool(ORDERS.search(said)))
+
+
 def _phrased(text: str) -> bool:
     """Say whether a text holds a known phrase of an order, which may go over several sentences, or hides an order."""
-    if ORDERS.search(plain(unescaped(text))):
+    said = plain(unescaped(text))
+    if (score(said) > _HOPELESS or not _BRIEF <= len(said) <= _FAR) and ORDERS.search(said):
         return True
-    return any(ORDERS.search(said := plain(one)) or score(said) >= DECIPHERED for one in hidden(text))
+    return any(_is_order(plain(one), DECIPHERED) for one in hidden(text))
 
 
 def _readings(text: str) -> Iterator[tuple[str, float]]:
@@ -163,8 +174,10 @@ def _readings(text: str) -> Iterator[tuple[str, float]]:
         yield plain(joined), LIKELY
     if any(one.isdigit() or one in "@$" for one in shown):
         yield shown.translate(_DIGITS), CERTAIN
-    yield codecs.decode(shown, "rot13"), CERTAIN
-    yield shown[::-1], CERTAIN
+    words = shown.split()
+    if sum(word in STOP_WORDS for word in words) < _PLAINLY * len(words):
+        yield codecs.decode(shown, "rot13"), CERTAIN
+        yield shown[::-1], CERTAIN
     for said in hidden(text):
         yield plain(said), DECIPHERED
         yield plain(said)[::-1], CERTAIN
