@@ -25,11 +25,12 @@ from recollect.ports.models import Capabilities, Embedder
 from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import kept_files, salvage
+from recollect.store import kept_files, relocation, salvage
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
+from recollect.store.relocation import Relocated
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
@@ -225,6 +226,33 @@ def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambd
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     settings = settings or Settings()
     return None if settings.database_url else salvage.mend(settings.folder, free)
+
+
+def relocate(
+    settings: Settings,
+    *,
+    to_server: bool,
+    free: Callable[[], object] = lambda: None,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Relocated:
+    """Move the store of the data folder to the PostgreSQL of `settings`, or back; see `store.relocation`.
+
+    `free` is called before, to end a daemon that has the store open. Raises `InvalidInput` without a database.
+    """
+    if not settings.database_url:
+        raise InvalidInput("database_url", "Missing database_url: Name the PostgreSQL in RECOLLECT_DATABASE_URL.")
+    file = settings.folder / "memory.db"
+    if to_server and not file.exists():
+        raise InvalidInput("home", f"There is no store in {settings.folder}.")
+    free()
+    with ExitStack() as undo:
+        secure(settings.folder)
+        undo.callback(own(settings.folder).release)
+        server, local = open_server(settings.database_url), open_file(file)
+        for one in (server, local):
+            undo.callback(one.close)
+            migrate(one)
+        return relocation.relocate(*((local, server) if to_server else (server, local)), report)
 
 
 def _local(settings: Settings | None) -> Path:

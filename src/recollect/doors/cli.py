@@ -20,6 +20,7 @@ from recollect.doors import (
     cli_forget,
     cli_init,
     cli_model,
+    cli_move,
     cli_project,
     cli_session,
     cli_tags,
@@ -179,6 +180,7 @@ cli.add_typer(cli_tags.cli)
 cli.add_typer(cli_upkeep.cli)
 cli.add_typer(cli_daemon.cli)
 cli.add_typer(cli_backup.cli)
+cli.add_typer(cli_move.cli)
 cli.add_typer(cli_transfer.cli)
 cli.add_typer(cli_project.cli)
 cli.add_typer(cli_clients.cli)

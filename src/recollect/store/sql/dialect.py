@@ -38,6 +38,10 @@ class Dialect(ABC):
         """Return the highest id that a row of `table` has, or may have had."""
         return int(connection.execute(select(func.max(table.c.id))).scalar() or 0)
 
+    @abstractmethod
+    def begin_ids_after(self, connection: Connection, table: Table, highest: int) -> None:
+        """Let the next id of `table` be above `highest`."""
+
     def mark_deleted_text(self, connection: Connection) -> None:
         """Note that the text index still holds what the transaction deletes, until it is purged."""
         del connection

@@ -19,6 +19,7 @@ _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 _SHARE = text("SELECT pg_advisory_xact_lock_shared(:key)")
 _SEQUENCE = "CAST(pg_get_serial_sequence(:table, 'id') AS regclass)"
 _LAST_ID = text(f"SELECT coalesce(pg_sequence_last_value({_SEQUENCE}), 0)")
+_SET_ID = text(f"SELECT setval({_SEQUENCE}, :highest)")
 _NEXT_IDS = text(
     f"SELECT id FROM (SELECT nextval({_SEQUENCE}) AS id FROM generate_series(1, :count)) AS claimed ORDER BY id"  # noqa: S608 - our own text
 )
@@ -74,6 +75,15 @@ class Postgres(Dialect):
             drawn.discard(one or 0)
         fresh = iter(self._next_ids(connection, table, kept.count(None)))
         return [next(fresh) if one is None else one for one in kept]
+
+    def highest_id(self, connection: Connection, table: Table) -> int:
+        """Return the highest id that a row of `table` has, or may have had."""
+        return int(connection.execute(_LAST_ID, {"table": table.name}).scalar_one())
+
+    def begin_ids_after(self, connection: Connection, table: Table, highest: int) -> None:
+        """Let the next id of `table` be above `highest`."""
+        if highest > self.highest_id(connection, table):
+            connection.execute(_SET_ID, {"table": table.name, "highest": highest})
 
     def text_damage(self, connection: Connection) -> str:
         """Return the name of a text index that does not agree with the memories, or an empty string."""

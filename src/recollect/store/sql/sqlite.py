@@ -41,6 +41,8 @@ _JOURNAL = tuple(
 # The covering column spares a look at the row; PostgreSQL's index entries are too short for it.
 _LABELS = "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memory_id, value)"
 _HIGHEST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
+_RAISE_ID = text("UPDATE sqlite_sequence SET seq = max(seq, :highest) WHERE name = :name")
+_FIRST_ID = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :highest)")
 _MARK_DELETED = text(
     "INSERT INTO store_metadata (name, value) VALUES (:name, :token) ON CONFLICT (name) DO UPDATE SET value = :token"
 )
@@ -112,6 +114,12 @@ class Sqlite(Dialect):
     def highest_id(self, connection: Connection, table: Table) -> int:
         """Return the highest id that a row ever had; nothing of the table is read."""
         return int(connection.execute(_HIGHEST_ID, {"name": table.name}).scalar() or 0)
+
+    def begin_ids_after(self, connection: Connection, table: Table, highest: int) -> None:
+        """Let the next id of `table` be above `highest`."""
+        values = {"name": table.name, "highest": highest}
+        if not connection.execute(_RAISE_ID, values).rowcount and highest:
+            connection.execute(_FIRST_ID, values)
 
     def mark_deleted_text(self, connection: Connection) -> None:
         """Note that the text index still holds what the transaction deletes, until it is purged."""

@@ -12,7 +12,8 @@ from recollect.store.sql.statements import insert_all
 
 MODEL = ("model", "revision", "dimensions")
 GENERATION = "generation"
-_OWN_ID = "store"
+OWN_ID = "store"
+"""The entry that says by which name this store is known among others on a server."""
 SHADOW = "shadow."
 """What the names of the stamps of a generation under construction begin with."""
 
@@ -32,10 +33,10 @@ def write(connection: Connection, values: Mapping[str, str]) -> None:
 
 def own_id(connection: Connection) -> str:
     """Return the name by which this store is known among others that share a server, made at the first call."""
-    found = read(connection).get(_OWN_ID, "")
+    found = read(connection).get(OWN_ID, "")
     if not found:
         found = secrets.token_hex(4)
-        write(connection, {_OWN_ID: found})
+        write(connection, {OWN_ID: found})
     return found
 
 
