@@ -231,3 +231,14 @@ def test_a_rule_tells_what_it_was_said_about() -> None:
     )
     assert one.wording.content.endswith("Said during: pushes through the vpn do 5 MB/s, where do we lose that?")
     assert "vpn" not in one.wording.title
+
+
+def test_of_an_endless_output_the_ends_are_read() -> None:
+    """A prompt is read up to 20,000 characters, an output at both ends, and a command up to 4,000."""
+    middle = "x = 1\n" * 100_000
+    one = used("Bash", {"command": "python a.py " + "b" * 9_000}, f"first\n{middle}last")
+    assert len(one.text) <= 80_001
+    assert one.text.startswith("first")
+    assert one.text.endswith("last")
+    assert len(one.command) == 4_000
+    assert len(prompted("never " * 10_000).text) <= 20_000

@@ -23,6 +23,7 @@ _MANY: Final = 8
 _FEW: Final = 5
 _PLACES: Final = 3  # so few paths may be an answer
 _SETTING: Final = re.compile(r"^\s*(?:- )?\"?[\w./-]+\"?:?(?:\s*[:=]\s*[^\s;]*)?$|^\s*- \S+$|^\s*[\[\]{}],?$")
+_LINE_JUDGED: Final = 2_000
 _SPOKEN: Final = 6  # words of a line that may be an order in wordings that nobody listed
 _LARGE: Final = 600  # characters of an answer in JSON
 _SAYS: Final = re.compile(r"\w")
@@ -84,9 +85,9 @@ def gives_orders(text: str) -> bool:
 
     Lines of few words are names and messages of programs: of those only the known phrases count.
     """
-    lines = text[:_LONGEST_JUDGED].split("\n")
+    lines = [line[:_LINE_JUDGED] for line in text[:_LONGEST_JUDGED].split("\n")]
     spoken = [line for line in lines if len(line.split()) >= _SPOKEN]
-    return is_phrased(text[:_LONGEST_JUDGED]) or bool(governed("\n".join(spoken)).redacted)
+    return is_phrased("\n".join(lines)) or bool(governed("\n".join(spoken)).redacted)
 
 
 def is_phrased(text: str) -> bool:

@@ -31,6 +31,10 @@ class Origin(StrEnum):
     OTHER = "other"
 
 
+_PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
+_END: Final = 40_000  # characters that are read of either end of an output
+_COMMAND: Final = 4_000
+_DESCRIPTION: Final = 300
 _TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
     Origin.COMMAND: frozenset(
         "bash shell localshell runshellcommand execcommand executecommand runterminalcmd runcommand terminal exec "
@@ -55,6 +59,7 @@ _RECALLS: Final = re.compile(
     r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
 )
 _READERS: Final = frozenset("cat head tail sed less bat nl".split())
+_GAPS: Final = re.compile(r"[ \t]+")
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
@@ -86,12 +91,13 @@ class Occurrence:
     def command(self) -> str:
         """Return the command that ran, empty for what is none."""
         given = self.input.get("command") or self.input.get("cmd") or ""
-        return " ".join(map(str, given)) if isinstance(given, list) else str(given)
+        said = " ".join(map(str, given)) if isinstance(given, list) else str(given)
+        return _GAPS.sub(" ", said[:_COMMAND])
 
     @property
     def description(self) -> str:
         """Return what the agent said it was doing, in its words."""
-        return str(self.input.get("description") or "").strip()
+        return str(self.input.get("description") or "").strip()[:_DESCRIPTION]
 
     @property
     def path(self) -> str:
@@ -106,27 +112,27 @@ class Occurrence:
         """Return the text that an edit put into its file."""
         for name in ("new_string", "content", "file_text", "new_str", "patch", "input"):
             if isinstance(text := self.input.get(name), str):
-                return text
+                return text[:_PROMPT]
         edits = self.input.get("edits")
         if isinstance(edits, list):
-            return "\n".join(str(one.get("new_string", "")) for one in edits if isinstance(one, Mapping))
+            return "\n".join(str(one.get("new_string", "")) for one in edits if isinstance(one, Mapping))[:_PROMPT]
         return ""
 
     @property
     def removed(self) -> str:
         """Return the text that an edit took out of its file."""
-        return str(self.input.get("old_string") or self.input.get("old_str") or "")
+        return str(self.input.get("old_string") or self.input.get("old_str") or "")[:_PROMPT]
 
 
 def prompted(prompt: str) -> Occurrence:
     """Return a prompt as an occurrence."""
-    return Occurrence(Origin.PROMPT, _plain(prompt))
+    return Occurrence(Origin.PROMPT, _plain(prompt[:_PROMPT]))
 
 
 def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
     """Return the use of a tool as an occurrence; the tools `Assistant` and `Task` are reports."""
     origin = _origin(tool, given)
-    text = _plain(output)
+    text = _plain(output if len(output) <= 2 * _END else f"{output[:_END]}\n{output[-_END:]}")
     if origin is Origin.FILE:
         text = _NUMBERED.sub("", text)
     return Occurrence(origin, text, tool, given, failed)
