@@ -80,6 +80,13 @@ def test_a_question_for_a_fact_needs_more_than_a_task() -> None:
     assert chosen("move the portal to another provider", near, asked, {}) == [1]
 
 
+def test_who_asks_what_is_remembered_gets_what_a_search_finds() -> None:
+    """There a good match counts as in a search; a weak one is as little worth as ever."""
+    found = [candidate(1, FAR, match=0.7), candidate(2, FAR, match=0.2)]
+    assert chosen("what did we learn about Parcelwing?", found, QUERY, {}) == [1]
+    assert chosen("rework the client of Parcelwing", found, QUERY, {}) == []
+
+
 def test_without_the_model_words_must_be_sure() -> None:
     """Where the model reads no such language, a good match by words is enough, a weak one is not."""
     by_words = replace(QUERY, semantic=False)

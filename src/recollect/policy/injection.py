@@ -88,6 +88,11 @@ _ASKS_FACT: Final = re.compile(
     r"\b(?:did we|was it|do we|have we|remind me)\b",
     re.IGNORECASE,
 )
+_RECALLS: Final = re.compile(
+    r"\b(?:remember|recall|last time|told you|(?:did|have) (?:we|you|i) (?:learn\w*|decided?|find|"
+    r"found|agreed?|tried|try|seen?|noted?)|do (?:we|you) (?:already )?know)\b",
+    re.IGNORECASE,
+)  # asks for what is remembered: a good match counts as it does in a search
 _SECRET: Final = re.compile(
     r"^\W*what\b(?:\W+[\w'-]+){0,5}?\W+(?:passwords?|passphrase|token|secret|credentials?|(?:api|private|access) key)"
     r"(?:\W+(?:of|for|to|on|in)\b.{0,60})?\W*$",
@@ -150,7 +155,10 @@ def worth(prompt: str, candidates: Sequence[Candidate], query: QuerySignals) -> 
         return {one.id: one.match for one in candidates}
     asks_fact = bool(_ASKS_FACT.search(prompt))
     nearest = max((one.signals.cosine for one in candidates), default=0.0)
-    return {one.id: _worth(one.signals, query, nearest, asks_fact=asks_fact) for one in candidates}
+    found = {one.id: _worth(one.signals, query, nearest, asks_fact=asks_fact) for one in candidates}
+    if _RECALLS.search(prompt):
+        found = {one.id: max(found[one.id], one.match) for one in candidates}
+    return found
 
 
 def without_crowding(memories: Sequence[Memory]) -> list[Memory]:
