@@ -22,6 +22,7 @@ from recollect import App, Settings
 from recollect.domain.enums import Observation
 from recollect.doors.daemon import launch
 from recollect.doors.operations import perform
+from recollect.errors import RecollectError
 from session_sets import Event, Place, SessionSet
 
 err = Console(stderr=True)
@@ -181,9 +182,11 @@ class ThroughHooks:
         command = [str(Path(sys.executable).with_name("recollect")), "hook", name, "--agent", AGENT]
         start = time.perf_counter()
         done = subprocess.run(
-            command, input=json.dumps(payload), env=self._environment, capture_output=True, text=True, check=True
+            command, input=json.dumps(payload), env=self._environment, capture_output=True, text=True, check=False
         )
         self.took = (time.perf_counter() - start) * 1e3
+        if done.returncode:
+            raise RecollectError(f"The hook {name} ended with {done.returncode}, which none may: {done.stderr}")
         while self._status()["events_waiting"]:
             time.sleep(_PAUSE)
         new = self._newly_injected(session)
