@@ -8,12 +8,14 @@ import pytest
 
 from callers import ADA
 from operate import OTHER, add, do, listed, rows
-from recollect import App, Caller, Settings
+from recollect import App, Caller, Settings, remember
 from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Observation
 from recollect.errors import InvalidInput, NotFound
 from recollect.lifecycle.session_log import correct_observation
 from recollect.lifecycle.session_state import SessionState
+from recollect.lifecycle.summary import checkpoint, summary
 from recollect.policy.boundaries import Window
+from recollect.policy.observations.trail import Trail
 
 DRAFT = {"content": "The mast is oak.", "source": "hook", "session_id": "s1"}
 
@@ -114,3 +116,28 @@ def test_a_forgotten_memory_leaves_nothing_in_sessions(app: App, memory: int, se
     assert "iron" not in repr(kept)
     assert "digest" in repr(kept)
     assert "The mast is oak." in repr(kept)
+
+
+def test_a_forgotten_memory_leaves_the_summaries_of_its_session(app: App) -> None:
+    """Its line goes from the session's summary and checkpoint, with a heading that nothing stands under any more."""
+    said = {"decision": "Locks are taken in order.", "bugfix": "The keel leaked.", "discovery": "Oak is slow."}
+    fields: dict[str, Any] = {"source": "hook", "session_id": "s1"}
+    ids = {kind: add(app, content, type=kind, title=content, **fields) for kind, content in said.items()}
+    kept = [do(app, "get_memory", id=str(one)) for one in ids.values()]
+    trail = Trail()
+    sums = [
+        remember(app, one, ADA).id
+        for one in (summary("s1", app.clock(), kept, trail), checkpoint("s1", app.clock(), kept))
+    ]
+    done = do(app, "forget", id=str(ids["bugfix"]))
+    assert {f"Memory {one} no longer quotes it." for one in sums} <= set(done.notes)
+    for one in sums:
+        content = do(app, "get_memory", id=one).content
+        assert ("keel" in content, "Fixed:" in content, "Decided:\n- Locks are taken" in content) == (
+            False,
+            False,
+            True,
+        )
+    for kind in ("decision", "discovery"):
+        do(app, "forget", id=str(ids[kind]))
+    assert listed(app) == []

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from callers import ADA
-from recollect import App, Draft, Get, Query, get_memory, recall, remember
+from recollect import App, Draft, FindSimilar, Get, Query, find_similar, get_memory, recall, remember
 from recollect.domain.enums import FactType
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
@@ -166,11 +166,15 @@ def test_the_same_in_other_words_is_one_meanwhile_too(app: App) -> None:
     assert (again.id, again.status) == (one.id, WriteStatus.UPDATED)
 
 
-def test_nothing_is_named_meanwhile(app: App) -> None:
-    """What is near is not known without vectors: the draft is stored, and the answer names nothing."""
-    remember(app, Draft(content="The user prefers dark mode in the editor."), ADA)
+def test_what_is_near_is_told_once_there_are_vectors(app: App) -> None:
+    """Without vectors the answer names nothing and says so; `find_similar` decides again when they are there."""
+    first = remember(app, Draft(content="The user prefers dark mode in the editor."), ADA)
     outcome = remember(cold(app), Draft(content="The user prefers light mode in the editor."), ADA)
-    assert (outcome.status, outcome.notes, outcome.near) == (WriteStatus.STORED, (), ())
+    assert (outcome.status, outcome.near) == (WriteStatus.STORED, ())
+    assert [note for note in outcome.notes if "`find_similar`" in note] == list(outcome.notes) != []
+    embed_pending(app.records, app.embedder)
+    app.vectors.sync()
+    assert [one.memory.id for one in find_similar(app, FindSimilar(id=outcome.id), ADA)] == [int(first.id)]
 
 
 def test_the_stand_in_has_what_a_model_has() -> None:

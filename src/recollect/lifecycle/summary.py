@@ -13,6 +13,7 @@ from typing import Final
 from recollect.domain.enums import Observation, Source
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
+from recollect.operations.summaries import session_key
 from recollect.policy.observations.trail import Trail
 from recollect.policy.text.layers import shortened
 
@@ -44,7 +45,7 @@ def _draft(session_id: str, at: datetime, name: str, kind: Observation, lines: l
     title = f"{'Summary' if name == 'summary' else 'Checkpoint'} of the session of {at:%Y-%m-%d %H:%M}"
     return Draft(
         content="\n".join([f"{title}.", *lines]),
-        key=f"session:{session_id}:{name}"[:200],
+        key=session_key(session_id, name),
         title=title,
         type=kind,
         category=CATEGORY,

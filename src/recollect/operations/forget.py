@@ -73,10 +73,8 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
 
 def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
     """Take what is forgotten out of the memory that it was merged into, or summed up in; say what could be done."""
-    if (summary := summaries.without(app, transaction, old, caller.user, made)) is not None:
-        return (f"Memory {summary} no longer quotes it.",)
-    if old.merged_into is None:
-        return ()
+    if (quoting := summaries.without(app, transaction, old, caller.user, made)) or old.merged_into is None:
+        return tuple(f"Memory {one} no longer quotes it." for one in quoting)
     whole = old.merged_into
     if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
         return (f"Memory {whole} no longer says it.",)

@@ -55,8 +55,9 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             outcome, kept = _written(app, transaction, one, plan, caller.user)
             evicted = evict_surplus(app, transaction, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
+            unknown = (_NEAR_UNKNOWN,) if one.chunks is None and outcome.status is WriteStatus.STORED else ()
             hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
-            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden))
+            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown))
             transaction.record_outcome(_NAME, request_id, outcome)
     if evicted:
         app.run_later(app.text.purge_deleted)
@@ -64,6 +65,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
 
 
 _NAME = "remember"
+_NEAR_UNKNOWN = "What is near it is not known while the embedding model is loading; `find_similar` tells it later."
 _Kept = tuple[tuple[int, str], ...]
 """The hidden memories that keep a text, and the note on each while it is there."""
 

@@ -29,6 +29,7 @@ from recollect.ports.storage import Writing
 
 _LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 _MOST_ENTITIES: Final = 100
+_SUMMING: Final = frozenset({Observation.COMPRESSED_SUMMARY, Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
 
 
 def write_summary(
@@ -66,26 +67,39 @@ def write_summary(
     return new
 
 
-def without(app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings) -> int | None:
-    """Take the lines that quote a member out of its summary, and return that one's id; None where none does.
+def session_key(session_id: str, name: str) -> str:
+    """Return the key of what sums up a session: its `summary`, or its last `checkpoint`."""
+    return f"session:{session_id}:{name}"[:200]
 
-    A summary of which no line is left is deleted. Raises `EmbeddingNeeded`.
+
+def without(app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings) -> tuple[int, ...]:
+    """Take the lines that quote a member out of what sums it up, and return the ids of those that did.
+
+    That is the summary which took its place, and the summary and the checkpoint of its session. One of which no line is
+    left is deleted. Raises `EmbeddingNeeded`.
     """
-    whole = transaction.by_id(member.superseded_by) if member.superseded_by else None
-    if whole is None or whole.type is not Observation.COMPRESSED_SUMMARY:
-        return None
-    heading, *lines = whole.content.split("\n")
+    found = [transaction.by_id(member.superseded_by) if member.superseded_by else None]
+    if member.session_id:
+        found += [transaction.by_key(session_key(member.session_id, name)) for name in ("summary", "checkpoint")]
+    summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
+    return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
+
+
+def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings) -> bool:
+    """Take the lines that quote a member out of a summary; say whether there were any."""
+    first, *lines = whole.content.split("\n")
     said = " ".join(f"{member.content} {member.abstract} {member.title}".split())
     rest = [line for line in lines if not ((quoted := _LINE.fullmatch(line)) and quoted[1] in said)]
     if len(rest) == len(lines):
-        return None
+        return False
+    rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]
     if not rest:
         transaction.delete(whole.id)
-        return whole.id
+        return True
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
-    draft = Draft(**fields | {"content": "\n".join([heading, *rest])})
+    draft = Draft(**fields | {"content": "\n".join([first, *rest])})
     one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
     transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
-    return whole.id
+    return True
