@@ -3,7 +3,8 @@
 Each argument is a folder with `events.jsonl`, or `FOLDER:s1,s3` for some of its sessions. A line is an event of a
 session in time order: `session`, `seq`, `at`, `event` (`prompt:submit` or `tool:post`; others are skipped), `prompt`
 or `tool`, `input` and `output`, and `label` (`keep`, `drop`, or `maybe`, which is left out). The weights in use were
-fitted on `tests/sessions/build` and on sessions of four invented projects that are no part of this repository.
+fitted on `tests/sessions` (the page there says on which of them) and on the sessions of an invented project that is no
+part of this repository.
 
 The model is a logistic regression with a ridge penalty. A feature that speaks for a memory cannot be given a negative
 weight, nor one that speaks against it a positive one; what an occurrence is may have either. The bias is moved so that
