@@ -203,9 +203,9 @@ def test_the_library_is_imported_by_one_thread_at_a_time(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("piece", ["pw=", "%41", "&#65;", "cookie: session=", "QUJDQUJDQUJDQUJD\n", "seed phrase: "])
 def test_what_patterns_dread_is_read_to_its_end(piece: str) -> None:
-    """Seventy thousand characters of beginnings and spellings do not hide the secret behind them."""
+    """Thirty thousand characters of beginnings and spellings do not hide the secret behind them."""
     value = FORMS["github-classic"].value
-    text = (piece * (70_000 // len(piece)))[:69_000] + f"\n\n{value}"
+    text = (piece * (30_000 // len(piece) + 1))[:30_000] + f"\n\n{value}"
     assert any(finding.end == len(text) for finding in scan(text))
 
 

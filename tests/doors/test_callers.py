@@ -25,7 +25,8 @@ def functions() -> Iterator[FunctionType]:
             module = import_module(found.name)
             inside = [one for one in vars(module).values() if getattr(one, "__module__", "") == found.name]
             for one in inside:
-                yield from (each for each in (one, *vars(one).values()) if isinstance(each, FunctionType))
+                methods = vars(one).values() if isinstance(one, type) else ()
+                yield from (each for each in (one, *methods) if isinstance(each, FunctionType))
 
 
 @pytest.mark.parametrize("operation", TABLE, ids=lambda one: one.name)

@@ -53,7 +53,8 @@ def prepare(settings: Settings) -> None:
 def test_its_commands_answer_as_shown(environment: dict[str, str], settings: Settings, tmp_path: Path) -> None:
     """Each command prints on a terminal of ninety columns what the page shows, blanks at the ends of lines aside."""
     prepare(settings)
-    ours = environment | {"RECOLLECT_DAEMON": "0", "COLUMNS": "90", "TERM": "dumb", "FORCE_COLOR": "1", "NO_COLOR": "1"}
+    ours = environment | {"RECOLLECT_DAEMON": "0", "COLUMNS": "90", "TERM": "xterm", "NO_COLOR": "1"}
+    ours |= {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"}
     command = str(Path(sys.executable).with_name("recollect"))
     steps = re.split(r"^\$ ", BLOCK, flags=re.MULTILINE)[1:]
     assert len(steps) >= 4
