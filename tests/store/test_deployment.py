@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,6 +69,33 @@ def test_many_memories_are_found_through_the_server(
     assert found.hits[0].memory.id == wanted
     assert all("somebody else" not in hit.memory.content for hit in found.hits)
     assert set(asked) == {"project:crew/engine"}
+
+
+@pytest.mark.parametrize("change", ["update_memory", "forget"])
+def test_what_one_replica_read_does_not_undo_what_another_wrote(
+    replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """A replica that is slow to put a vector into the index does not bring back one changed or forgotten meanwhile."""
+    one, two = replica(), replica()
+    written = add(one, SAID)
+    fields = {"id": str(written)} | ({"content": "The mascot is a heron now."} if change == "update_memory" else {})
+
+    def other_replica() -> None:
+        do(two, change, **fields)
+        two.vectors.sync()
+
+    put, changing = ChromaServer.put, threading.Thread(target=other_replica)
+
+    def slow(*given: Any) -> None:
+        if not changing.ident:
+            changing.start()
+            changing.join(2)
+        put(*given)
+
+    monkeypatch.setattr(ChromaServer, "put", slow)
+    one.vectors.sync()
+    changing.join()
+    assert [ill(app) for app in (one, two)] == [[], []]
 
 
 def test_a_server_that_is_away_costs_nothing(replica: Callable[[], App], chroma_process: ChromaProcess) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,6 +64,12 @@ class Database:
         """Open one write transaction that excludes the writers of every namespace."""
         with _as_store_error(), self.dialect.writing(self.engine, None) as connection:
             yield connection
+
+    @contextmanager
+    def indexing(self, namespaces: Iterable[str]) -> Iterator[None]:
+        """Keep other processes from writing to the vector index of `namespaces` until the block ends."""
+        with _as_store_error(), self.dialect.indexing(self.engine, namespaces):
+            yield
 
     def checkpoint(self) -> bool:
         """Take deleted text out of the database's log too; say whether no reader kept it from that."""

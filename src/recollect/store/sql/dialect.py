@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from sqlalchemy import Connection, Engine, Table, func, select
@@ -33,6 +33,11 @@ class Dialect(ABC):
     @abstractmethod
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
+
+    def indexing(self, engine: Engine, namespaces: Iterable[str]) -> AbstractContextManager[object]:
+        """Keep other processes from writing to the vector index of `namespaces` until the block ends."""
+        del engine, namespaces
+        return nullcontext()
 
     def highest_id(self, connection: Connection, table: Table) -> int:
         """Return the highest id that a row of `table` has, or may have had."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -59,6 +59,17 @@ class Postgres(Dialect):
                 for key in sorted({_lock_of(name) for name in namespaces}):
                     connection.execute(_LOCK, {"key": key})
             yield connection
+
+    @contextmanager
+    def indexing(self, engine: Engine, namespaces: Iterable[str]) -> Iterator[None]:
+        """Keep other replicas from writing to the vector index of `namespaces` until the block ends.
+
+        Writers of the memories do not wait for it, so that a slow index costs no write.
+        """
+        with engine.connect() as connection, connection.begin():
+            for key in sorted({_lock_of(f"index {name}") for name in namespaces}):
+                connection.execute(_LOCK, {"key": key})
+            yield
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these.

@@ -11,8 +11,9 @@ import logging
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,10 +62,11 @@ class Outbox:
 
     def rebuild(self, namespace: str) -> None:
         """Drop the namespace's collection and fill it from SQL."""
-        with self._applying:
+        with self._alone([namespace]):
             self._index.drop(namespace)
         held = 0
-        for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, self._applying):
+        alone = partial(self._alone, [namespace])
+        for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, alone):
             held += len(page)
             if self._stopping.is_set():
                 break  # the next owner finds the count wrong and builds it again
@@ -105,13 +107,22 @@ class Outbox:
         return all(max(near.values(), default=0.0) > _SAME for near in found)
 
     def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
-        with self._applying:
+        with self._alone({namespace for _, _, namespace, _ in batch}):
             self._apply(batch)
             column = tables.outbox.c.id
             done = select(column).where(column.in_([one for one, *_ in batch]))
             with self._database.writing() as connection:  # what a writer changes at this moment is written again
                 _mark_stale(connection, batch)
                 connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
+
+    @contextmanager
+    def _alone(self, namespaces: Iterable[str]) -> Iterator[None]:
+        """Let no other thread and no other replica write to these namespaces of the index until the block ends.
+
+        Else what one has read from SQL could reach the index after what another has put or taken since.
+        """
+        with self._applying, self._database.indexing(namespaces):
+            yield
 
     def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
         columns = (tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
@@ -168,12 +179,12 @@ def put_pages(
     table: Table,
     namespace: str,
     limit: int,
-    alone: AbstractContextManager[Any],
+    alone: Callable[[], AbstractContextManager[Any]],
 ) -> Iterator[Sequence[Row[Any]]]:
     """Copy a namespace's chunks in `table` into the index; yield each page, read and put `alone`."""
     last = (0, -1)
     while True:
-        with alone:
+        with alone():
             page = chunks_after(database, table, namespace, last, limit)
             if not page:
                 return

@@ -96,7 +96,7 @@ class SqlShadowIndex:
         try:
             for space in spaces:
                 index.drop(space.name)
-                for page in put_pages(self._database, index, tables.vector_shadow, space.name, _PAGE, nullcontext()):
+                for page in put_pages(self._database, index, tables.vector_shadow, space.name, _PAGE, nullcontext):
                     self._note(space.id, page)
                     tick()
         except IndexBroken as error:
