@@ -15,7 +15,7 @@ PACKAGE = "src/recollect/"
 DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors/chroma.py", PACKAGE + "store/sql/migrations"
 ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
 # Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
-HEAVY = {"chromadb": VECTORS, "alembic": MIGRATIONS, "detect_secrets": PACKAGE + "gate"}
+HEAVY = {"chromadb": VECTORS, "httpx": VECTORS, "alembic": MIGRATIONS, "detect_secrets": PACKAGE + "gate"}
 HEAVY["tomlkit"] = PACKAGE + "doors/clients/toml_text.py"
 HEAVY["dateparser"] = PACKAGE + "policy/periods.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")

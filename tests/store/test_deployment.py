@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +14,7 @@ from chroma_process import ChromaProcess
 from operate import OTHER, add, do, ill, recalled
 from recollect import App, Settings
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.store.vectors import vector_search
+from recollect.store.vectors import chroma, vector_search
 from recollect.store.vectors.chroma import IndexAway
 from recollect.store.vectors.chroma_server import ChromaServer
 from stores import open_app
@@ -138,6 +139,35 @@ def test_no_answer_is_away_and_nothing_else() -> None:
     """A server that is not there is told from an index that is broken."""
     with pytest.raises(IndexAway):
         ChromaServer("http://127.0.0.1:9", "m1", "ab").open()
+
+
+def test_a_server_that_takes_connections_and_answers_none_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening it ends, as those that wait for the index would hang with it."""
+    monkeypatch.setattr(chroma, "_PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = ChromaServer(f"http://127.0.0.1:{silent.getsockname()[1]}", "m1", "ab")
+        with pytest.raises(IndexAway):
+            server.open()
+
+
+def test_a_server_that_is_away_is_not_waited_for_twice(
+    replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it did not answer, forgetting leaves the index to the queue."""
+    app, asked = replica(), list[str]()
+    written = [add(app, SAID), add(app, "The heron keeps the keys of the release cupboard.")]
+    app.vectors.sync()
+
+    def silent(_: ChromaServer, namespace: str, __: object) -> None:
+        asked.append(namespace)
+        raise IndexAway
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChromaServer, "take", silent)
+        for one in written:
+            do(app, "forget", id=str(one))
+    assert len(asked) == 1
+    assert ill(app) == []
 
 
 def test_a_database_that_does_not_answer_is_told(unused_settings: Settings) -> None:

@@ -283,10 +283,14 @@ def our_settings() -> Any:
 def connected(url: str) -> ClientAPI:
     """Return a client of the Chroma server at an address; raise what chromadb raises where it does not answer."""
     import chromadb
+    import httpx
 
     parts = urlsplit(url)
-    port = parts.port or _PORTS.get(parts.scheme, 8000)
-    client = chromadb.HttpClient(parts.hostname or "", port, ssl=parts.scheme == "https", settings=our_settings())
+    host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 8000)
+    named = f"[{host}]" if ":" in host else host
+    # chromadb would wait for ever for one that takes connections and answers none.
+    httpx.get(f"{parts.scheme}://{named}:{port}/api/v2/heartbeat", timeout=_PATIENCE)
+    client = chromadb.HttpClient(host, port, ssl=parts.scheme == "https", settings=our_settings())
     opened: Any = client  # chromadb sets no limit of time, and nothing public can
     opened._server._session.timeout = _PATIENCE
     client.heartbeat()

@@ -106,7 +106,12 @@ class SqlChromaVectors(SqlVectors):
                 self._catch_up()
 
     def sync_memory(self, memory_id: int) -> None:
-        """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it."""
+        """Bring the index up to date for one memory at once; when the index fails, the queue still knows of it.
+
+        One that is away is not waited for again.
+        """
+        if self._away:
+            return
         with suppress(StoreUnusable), self._distrusting("failed and is built again"):
             if self._serves():
                 self._index.open()
