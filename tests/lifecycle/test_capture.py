@@ -252,3 +252,24 @@ def test_a_session_begins_with_an_empty_trail(app: App) -> None:
     assert state(app).trail.failure is not None
     do(app, "session_start", session_id="s1", source="clear")
     assert state(app).trail.failure is None
+
+
+@pytest.mark.parametrize(
+    "command", ["mysql --password {} app", "redis-cli -a {} ping", "psql postgresql://app:{}@db.example/x"]
+)
+def test_the_trail_keeps_no_secret_that_stood_behind_an_option(app: App, command: str) -> None:
+    """Only the whole command shows that a word of it is a password: it is masked before the trail takes words of it."""
+    secret = "Lkj83" + "hfQwz3"
+    ran(app, command.format(secret), "Connect", "ValueError: this cannot be done because of that")
+    assert state(app).trail.commands
+    assert secret not in state(app).model_dump_json()
+    assert secret not in "".join(one.model_dump_json() for one in memories(app))
+
+
+def test_the_trail_keeps_no_part_of_a_token_that_it_cuts(app: App) -> None:
+    """What is cut in the middle of a token is masked before."""
+    token = "ghp" + "_" + "aB3dE5gH7jK9mN1pQ3sT" + "5vW7yZ9bC1eF3hJ5"
+    edit = {"file_path": "/r/a.py", "old_string": "", "new_string": "c " * 70 + token + " x = 1"}
+    do(app, "tool_post", session_id="s1", tool="Edit", input=edit)
+    assert state(app).trail.edited
+    assert token[:12] not in state(app).model_dump_json()

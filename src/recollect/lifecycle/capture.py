@@ -22,7 +22,7 @@ from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear
 from recollect.lifecycle.capabilities import MEMORABILITY, STORE, MemoryStore
 from recollect.lifecycle.context import Context
-from recollect.lifecycle.masking import masked
+from recollect.lifecycle.masking import masked, masked_occurrence
 from recollect.lifecycle.summary import checkpoint, summary
 from recollect.operations.visibility import unfiltered
 from recollect.policy.memorability import Memorability
@@ -84,7 +84,7 @@ def summarize(context: Context[EndSession]) -> None:
 def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
-    state = context.state
+    one, state = masked_occurrence(one), context.state
     opens = bool(state.boundaries) and state.boundaries[-1].at == context.at
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder, opens=opens)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
