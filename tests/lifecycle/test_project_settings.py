@@ -45,7 +45,14 @@ def test_nothing_above_the_checkout_is_read(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['home = "/elsewhere"\non_secret = "redact"\n', "token_budget = -5\n", "inject = 'perhaps'\n", "not toml", "\0"],
+    [
+        'home = "/elsewhere"\non_secret = "redact"\n',
+        "token_budget = -5\n",
+        "inject = 'perhaps'\n",
+        "not toml",
+        "\0",
+        "a = " + "[" * 3_000,
+    ],
 )
 def test_what_is_not_allowed_changes_nothing(project: Path, text: str) -> None:
     """Other settings, values out of range and broken files leave the settings as they are."""

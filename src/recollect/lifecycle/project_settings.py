@@ -67,6 +67,6 @@ def _read(file: Path) -> dict[str, Any]:
         if not file.is_file() or file.stat().st_size > _LARGEST:
             return {}
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         log.warning("%s cannot be read: %s", file, error)
         return {}
