@@ -69,10 +69,14 @@ class Settings(LifecycleSettings):
         "user's cache folder, for all stores.",
     )
     database_url: str = Field(
-        "", description="PostgreSQL of a shared deployment: `postgresql://…`. Default: SQLite in the data folder."
+        "",
+        repr=False,
+        description="PostgreSQL of a shared deployment: `postgresql://…`. Default: SQLite in the data folder.",
     )
     chroma_url: str = Field(
-        "", description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder."
+        "",
+        repr=False,
+        description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder.",
     )
     on_secret: OnSecret = Field(
         OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."

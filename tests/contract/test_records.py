@@ -6,6 +6,7 @@ import random
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -334,3 +335,15 @@ def test_stamps_are_overwritten(store: Any) -> None:
     store.records.set_stamps({"model": "a", "dimensions": "1"})
     store.records.set_stamps({"model": "b"})
     assert (store.records.stamp("model"), store.records.stamp("dimensions")) == ("b", "1")
+
+
+def test_a_read_sees_one_state(store: Any) -> None:
+    """What is written while a read transaction is open is not in it, and is in the next one."""
+    first = store.add("before")
+    with store.database.reading():
+        assert store.rows("SELECT count(*) FROM memory")[0][0] == 1
+        writer = Thread(target=store.add, args=("meanwhile",))
+        writer.start()
+        writer.join()
+        assert store.rows("SELECT id FROM memory") == [(first,)]
+    assert store.rows("SELECT count(*) FROM memory")[0][0] == 2

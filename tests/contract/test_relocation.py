@@ -122,6 +122,13 @@ def test_a_store_in_use_is_not_overwritten(filled: Any, other: Database, clock: 
         assert connection.execute(text("SELECT content FROM memory")).scalars().all() == ["somebody else's"]
 
 
+def test_a_target_with_sessions_alone_is_refused(filled: Any, other: Database, clock: Any) -> None:
+    """Whatever stands in the target, if it is not a part of this store, it is somebody's."""
+    SqlSessions(other).begin(ADA, "s9", "codex", clock())
+    with pytest.raises(InvalidInput, match="holds another store"):
+        relocate(filled.database, other)
+
+
 def test_a_row_that_did_not_arrive_is_noticed(filled: Any, other: Database) -> None:
     """A target that was changed between two steps is found out, and the move does not count as done."""
     steps = iter(range(40))

@@ -65,7 +65,7 @@ def _begin(target: Database, mark: str) -> None:
     """Mark the target as a part of this store; refuse one that holds anything else."""
     with target.exclusive() as connection:
         known = store_metadata.read(connection).get(_MARK)
-        if known != mark and any(count(connection, one) for one in (tables.memory, tables.journal, tables.fact)):
+        if known != mark and any(count(connection, one) for one in _TABLES):
             raise InvalidInput(
                 "target", "The target holds another store. Move to an empty database or an empty data folder."
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from command_line import Ended
 from files import contents
 from recollect.doors import cli_clients
 from recollect.doors.clients import files, passage
@@ -255,3 +256,12 @@ def test_an_unknown_agent_is_told_the_known_ones(typing: Typed) -> None:
         ended = typing(*arguments)
         assert ended.code == 2
         assert "claude-code, codex, cursor, vscode, gemini-cli, zed" in ended.err
+
+
+def test_no_password_goes_into_the_files_of_others(typing: Callable[..., Ended], home: Path) -> None:
+    """An address with a password is refused in a sentence that does not repeat it, and nothing is written."""
+    url = "postgresql://ada:hush-hush@db.example/recollect"
+    done = typing("install", "claude-code", "--yes", RECOLLECT_DATABASE_URL=url)
+    assert done.code == 2
+    assert ("~/.pgpass" in done.err, "hush-hush" in done.out + done.err) == (True, False)
+    assert list(home.rglob("*.json")) == []

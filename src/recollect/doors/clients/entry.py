@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from recollect.errors import InvalidInput
 from recollect.settings import Settings, variables_of
@@ -30,8 +31,15 @@ def this_program() -> Path:
 def new_entry(settings: Settings, extra: Mapping[str, Any]) -> Entry:
     """Return the entry that starts this program with the settings that were given, but for the project's name.
 
-    A client that is started from a desktop knows nothing of the shell's variables, so they stand in the entry.
+    A client that is started from a desktop knows nothing of the shell's variables, so they stand in the entry. Raises
+    `InvalidInput` for an address with a password, which would stand in files and commands of other programs.
     """
+    if any(urlsplit(one).password for one in (settings.database_url, settings.chroma_url)):
+        raise InvalidInput(
+            "database_url",
+            "An address of a server holds a password, which would be written into the agent's files: take it out of "
+            "RECOLLECT_DATABASE_URL and let `~/.pgpass` or PGPASSFILE have it.",
+        )
     variables = variables_of(settings)
     entry = {**extra, "command": str(this_program()), "args": ["mcp"]}
     return entry | {"env": variables} if variables else entry

@@ -41,7 +41,7 @@ class Database:
         if (known := getattr(self._thread, "connection", None)) is not None:
             yield known
             return
-        with _as_store_error(), self.engine.connect() as connection:
+        with _as_store_error(), self.engine.connect().execution_options(**self.dialect.reading) as connection:
             transaction = connection.begin()
             self._thread.connection = connection
             try:

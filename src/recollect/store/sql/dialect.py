@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -17,10 +17,15 @@ from sqlalchemy.types import Text, UserDefinedType
 
 
 class Dialect(ABC):
-    """One kind of database. `insert` makes an INSERT that may say what happens where a row is there already."""
+    """One kind of database.
+
+    `insert` makes an INSERT that may say what happens where a row is there already. `reading` are the options of a
+    connection whose transaction sees one state from its beginning to its end.
+    """
 
     schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
     insert: ClassVar[Any]
+    reading: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def engine(self, url: str) -> Engine:

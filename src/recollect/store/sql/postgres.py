@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import Connection, Engine, Table, create_engine, text
 from sqlalchemy.dialects import postgresql
@@ -40,6 +40,7 @@ class Postgres(Dialect):
     )
 
     insert = staticmethod(postgresql.insert)
+    reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
 
     def engine(self, url: str) -> Engine:
         """Return an engine that notices when the server was away."""
