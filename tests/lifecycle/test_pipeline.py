@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +187,24 @@ def test_the_parts_of_a_prompt_do_what_the_whole_does(app: App, monkeypatch: pyt
     assert ran == ["inject"]
     assert pipeline.note_prompt(app, prompt, ADA).decision == "kept"
     assert ran == ["inject", "boundaries", "capture"]
+
+
+def test_a_time_far_ahead_is_not_believed(app: App, clock: Any) -> None:
+    """An event of a clock that is years ahead counts as of a day from now, so that its session goes like any other."""
+    do(app, "session_start", session_id="s1", at="9999-12-31")
+    session = app.sessions.find(ADA, "s1")
+    assert session is not None
+    assert session.last_at <= clock() + timedelta(days=1)
+
+
+def test_an_input_that_no_database_holds_is_cleaned(app: App) -> None:
+    """NUL characters, lone surrogates and endless nesting cost no observation."""
+    deep: Any = "end"
+    for _ in range(150):
+        deep = [deep]
+    given = {"command": "make\0 test \ud800", "deep": deep}
+    noted = do(
+        app, "tool_post", session_id="s1", tool="Bash", input=given, output="FAILED: the deadlock is caused by x"
+    )
+    assert noted.failed == ()
+    assert UseTool(session_id="s1", tool="Bash", input=given).input["command"] == "make test ?"

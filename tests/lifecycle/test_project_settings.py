@@ -70,3 +70,17 @@ def test_one_bad_value_does_not_cost_the_others(project: Path) -> None:
 def test_no_folder_is_no_error(folder: str) -> None:
     """A session without a folder has the settings of the deployment."""
     assert settings_in(folder, DEFAULTS) == DEFAULTS
+
+
+def test_a_repository_undoes_no_opt_out(project: Path) -> None:
+    """Its file turns nothing on that is off, and spends and fades no more than without it; it may do less."""
+    write(
+        project / "recollect.toml",
+        'capture = true\ninject = true\nmodules_off = ""\ntoken_budget = 100000\nmax_inject_count = 2\n'
+        "consolidation_decay_rate = 1.0\n",
+    )
+    off = LifecycleSettings(capture=False, inject=False, modules_off="capture,inject")
+    found = settings_in(str(project), off)
+    assert (found.capture, found.inject, found.off) == (False, False, {"capture", "inject"})
+    assert (found.token_budget, found.max_inject_count) == (off.token_budget, 2)
+    assert found.consolidation_decay_rate == off.consolidation_decay_rate

@@ -141,3 +141,22 @@ def test_a_forgotten_memory_leaves_the_summaries_of_its_session(app: App) -> Non
     for kind in ("decision", "discovery"):
         do(app, "forget", id=str(ids[kind]))
     assert listed(app) == []
+
+
+def test_a_prompt_that_came_twice_leaves_nothing_when_it_is_forgotten(app: App) -> None:
+    """The observation of the repeat holds no word of what the first one was kept as."""
+    said = "From now on we always lock the rows of stock in the order of warehouse and sku, because of the deadlocks."
+    for _ in range(2):
+        do(app, "prompt_submit", session_id="s1", prompt=said)
+    for one in listed(app):
+        do(app, "forget", id=str(one))
+    assert "warehouse" not in str(do(app, "show_session", session_id="s1"))
+
+
+def test_what_somebody_writes_over_a_captured_memory_is_theirs(app: App) -> None:
+    """A new text by a person takes the source of a call, so that it does not fade; the same text again does not."""
+    one = add(app, "The keel is iron.", source="hook")
+    do(app, "remember", id=str(one), content="The keel is iron.", importance=0.9)
+    assert do(app, "get_memory", id=str(one)).source == "hook"
+    do(app, "remember", id=str(one), content="The keel is steel, as of the refit.")
+    assert do(app, "get_memory", id=str(one)).source == "tool"

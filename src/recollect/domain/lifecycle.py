@@ -61,6 +61,24 @@ class LifecycleSettings(BaseModel):
         return frozenset(part.strip().lower() for part in self.modules_off.split(",") if part.strip())
 
 
+_DEEPEST: Final = 100  # levels of an input that are kept
+
+
+def _storable(value: Any, depth: int = 0) -> Any:
+    """Return JSON without what no database holds: NUL characters, lone surrogates, and what is nested too deep."""
+    match value:
+        case str():
+            return value.replace("\0", "").encode("utf-8", "replace").decode()
+        case dict() if depth < _DEEPEST:
+            return {_storable(name): _storable(one, depth + 1) for name, one in value.items()}
+        case list() if depth < _DEEPEST:
+            return [_storable(one, depth + 1) for one in value]
+        case dict() | list():
+            return None
+        case _:
+            return value
+
+
 class SessionEvent(Request):
     """Something that a coding agent reports of one of its sessions."""
 
@@ -98,7 +116,9 @@ class UseTool(SessionEvent):
     event: ClassVar[str] = "tool:post"
 
     tool: fields.Name = Field(description="Name of the tool")
-    input: dict[str, Any] = Field(default_factory=dict, description="What the tool was given")
+    input: Annotated[dict[str, Any], AfterValidator(lambda value: _storable(value))] = Field(
+        default_factory=dict, description="What the tool was given"
+    )
     output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
         "", description="What the tool wrote"
     )

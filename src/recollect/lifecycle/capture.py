@@ -89,7 +89,8 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder, opens=opens)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
     if found.candidate is None:
-        context.note(_observation(context, Decision.DROPPED, found.noise, tool, _summary(one)))
+        again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
+        context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
         return
     _judge(context, found.candidate, one, tool)
 

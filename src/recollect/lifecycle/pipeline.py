@@ -34,6 +34,8 @@ KEPT_FOR: Final = timedelta(days=30)
 
 _ANSWERING: Final = "inject"
 """The module that answers a prompt."""
+_AHEAD: Final = timedelta(days=1)
+"""How far before ours the clock of an agent may be; a time beyond that is not believed."""
 _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
@@ -81,7 +83,8 @@ def session_end(app: App, request: EndSession, caller: Caller, *, request_id: st
 def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:
     """Send an event through the stages, one event of a session at a time, and write down what they made of it."""
     settings = settings_in(event.folder, app.lifecycle)
-    at = event.at or app.clock()
+    now = app.clock()
+    at = min(event.at or now, now + _AHEAD)
     with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
         session = app.sessions.begin(caller, event.session_id, event.agent, at)
         context = Context(

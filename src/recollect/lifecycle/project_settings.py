@@ -1,7 +1,7 @@
 """The settings of a project for its sessions: `[tool.recollect]` in its pyproject.toml, or its recollect.toml.
 
-A project's files come from whoever wrote the repository. So they may change these settings alone, and a value that is
-not allowed changes nothing.
+A project's files come from whoever wrote the repository. So they may change these settings alone, turn on nothing that
+is off, and spend and fade no more than without them. A value that is not allowed changes nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 _OWN: Final = "recollect.toml"
 _PYPROJECT: Final = "pyproject.toml"
 _NOT_ITS_OWN: Final = frozenset({"consolidate"})  # would let a repository hide what people stored
+_NO_MORE: Final = ("capture", "inject", "token_budget", "max_inject_count", "consolidation_decay_rate")
 _ALLOWED: Final = LifecycleSettings.model_fields.keys() - _NOT_ITS_OWN
 _LARGEST: Final = 1_000_000  # bytes of a file that is read
 
@@ -47,7 +48,8 @@ def _changed(defaults: LifecycleSettings, known: dict[str, Any], folder: Path) -
             settings = LifecycleSettings.model_validate(settings.model_dump() | {name: text})
         except ValidationError as error:
             log.warning("the setting %s of the project %s is not used: %s", name, folder, error.errors()[0]["msg"])
-    return settings
+    least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in _NO_MORE}
+    return settings.model_copy(update=least | {"modules_off": ",".join(sorted(settings.off | defaults.off))})
 
 
 def _tables(folder: Path) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from recollect.domain.enums import OnSecret, Sensitivity
+from recollect.domain.enums import OnSecret, Sensitivity, Source
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Memory, Outcome
@@ -30,6 +30,7 @@ Embeddings = dict[str, tuple[Chunk, ...]]
 """The chunks of texts, embedded outside any transaction, by the hash of the text."""
 
 _FOLLOWING = ("abstract", "overview")
+_MADE = (Source.HOOK, Source.EXTRACTION, Source.COMPRESSION)
 MASKED = "A secret was found and masked before storing."
 
 
@@ -149,7 +150,7 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
     if old is not None and lapsed(old, now):
         given |= {"ttl_days"}  # an expired term is not kept
     if old is not None:
-        given |= {name for name in _FOLLOWING if _is_stale(name, draft, old)}
+        given |= {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
     headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
     whole = draft.model_copy(update=headings if old is None else headings | _kept(old, given))
     labels, words = keywords_and_words(whole, headings["title"])
@@ -199,8 +200,15 @@ def _heading(name: str, draft: Draft, old: Memory | None) -> str:
 
 
 def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
-    """Say whether a heading was given for another content than that of the draft."""
-    if name not in _FOLLOWING or name in draft.model_fields_set or draft.content == old.content:
+    """Say whether a heading was given for another content than that of the draft, or a source is that of another text.
+
+    What somebody writes over a captured memory is theirs: it fades and goes no more by itself.
+    """
+    if name in draft.model_fields_set or draft.content == old.content:
+        return False
+    if name == "source":
+        return old.source in _MADE
+    if name not in _FOLLOWING:
         return False
     return bool(getattr(old, name) != getattr(layers, name)(old.content))
 
