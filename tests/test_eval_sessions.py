@@ -285,6 +285,7 @@ def test_a_folder_that_is_no_set_ends_with_an_error(environment: dict[str, str],
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.full
 def test_hooks_and_store_keep_the_same(environment: dict[str, str], tmp_path: Path) -> None:
     """Ten recorded events, each by a process of its own, are kept or dropped as the operations decide."""
     recorded = (BUILD / "events.jsonl").read_text(encoding="utf-8").splitlines()[:10]

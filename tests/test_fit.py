@@ -145,6 +145,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Fitted:
     return Fitted(fit(home / "first.json"), home / "first.json", evidence, fit)
 
 
+@pytest.mark.full
 def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
     """Both networks are written, with every feature of the script, and give finite scores to what may be found."""
     assert fitted.run.returncode == 0, fitted.run.stderr
@@ -171,11 +172,13 @@ def test_fit_is_deterministic(fitted: Fitted, tmp_path: Path) -> None:
     assert ["storing" in one.stderr for one in (fitted.run, second)] == [True, False]
 
 
+@pytest.mark.full
 def test_fit_keeps_its_evidence(fitted: Fitted) -> None:
     """What was gathered of each set lies in a file of its own."""
     assert sorted(path.name for path in fitted.evidence.iterdir()) == ["judge.pickle", "notes.pickle", "talks.pickle"]
 
 
+@pytest.mark.full
 def test_fit_prints_what_each_set_left_out_gave(fitted: Fitted) -> None:
     """Tables for words and meaning, for words alone and for the set that judges; the adversarial question is aside."""
     for title in ("words and meaning, each set left out", "words alone, each set left out", "only for judging"):
@@ -185,12 +188,14 @@ def test_fit_prints_what_each_set_left_out_gave(fitted: Fitted) -> None:
     assert [(row[0], row[1]) for row in rows] == [("talks", "9"), ("notes", "5")] * 2 + [("judge", "9")]
 
 
+@pytest.mark.full
 def test_fit_draws_reliability_and_silence(fitted: Fitted) -> None:
     """Two charts lie in the folder that was asked for."""
     for name in ("reliability.png", "silence.png"):
         assert (fitted.evidence.parent / name).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.full
 def test_foreign_questions_are_examples_without_answers(fitted: Fitted, module: Callable[[str], ModuleType]) -> None:
     """Each group was also asked what only other groups and other sets answer."""
     gathering = module("gathering")

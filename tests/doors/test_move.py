@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from command_line import EXECUTABLE
 from recollect import Settings
 
 
+@pytest.mark.full
 def test_a_store_goes_to_servers_and_comes_back(environment: dict[str, str], deployed: Settings) -> None:
     """What was in the folder is recalled from the servers, and what was stored there from another folder afterwards.
 

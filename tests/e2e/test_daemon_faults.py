@@ -213,7 +213,7 @@ def test_it_runs_out_of_space(place: Place) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set before the command starts")
-@pytest.mark.parametrize("limit", [0, full(300), 8192])
+@pytest.mark.parametrize("limit", [0, full(300), full(8192)])
 def test_no_space_to_start(place: Place, limit: int) -> None:
     """On a full disk the daemon cannot start, and the command says so with exit code 6."""
     said = place.execute("remember", "anything", code=6, limit=limit)

@@ -99,6 +99,7 @@ def test_an_older_daemon_makes_way(place: Place) -> None:
     assert [one.pid for one in place.daemons()] == [place.pid()]
 
 
+@pytest.mark.full
 def test_clients_of_an_older_daemon_race_to_replace_it(place: Place) -> None:
     """Many clients that find an older daemon at once replace it once."""
     place.pid()

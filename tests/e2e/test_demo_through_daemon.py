@@ -15,7 +15,7 @@ FACTS = (
 SECRET = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.full)])
 def test_the_demo(place: Place, mode: Literal["auto", "legacy"]) -> None:
     """Remember, recall in three ways, update by key, refuse a secret, forget without a trace, and open it all again."""
     with place.talk(mode) as talk:

@@ -57,6 +57,7 @@ def _call(number: int, **arguments: Any) -> dict[str, Any]:
     return {"id": number, "method": "tools/call", "params": {"name": "memory", "arguments": arguments}}
 
 
+@pytest.mark.full
 def test_a_second_server_names_the_owner(tmp_path: Path, cache_dir: Path) -> None:
     """On a store that is in use a server lists its tool, and a call is told in one sentence who owns the store."""
     home = tmp_path / "home"

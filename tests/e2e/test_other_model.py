@@ -114,6 +114,7 @@ def test_a_daemon_answers_while_its_store_moves(prompted: Place) -> None:
     assert "recollect reindex" in place.cli("recall", "build server", code=MISMATCH)
 
 
+@pytest.mark.full
 def test_a_daemon_that_dies_while_it_moves(prompted: Place) -> None:
     """When the daemon is killed in the midst of it, the command that waits for it finishes the work itself."""
     moving = prompted.begin("reindex", "--json")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+import pytest
 from moves import kill_movers, make_stage
 
 from recollect import Settings
 
 
+@pytest.mark.full
 def test_kills_change_nothing(settings: Settings, environment: dict[str, str], tmp_path: Path) -> None:
     """However often it is killed, the moved store has the vectors and the index of one that was moved in peace."""
     stage = make_stage(settings, environment, tmp_path / "models", memories=40)

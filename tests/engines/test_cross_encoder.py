@@ -232,6 +232,7 @@ def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
     assert (torch_loaded, done.stderr) == ("False", "")
 
 
+@pytest.mark.full
 def test_the_hub_cache_serves_offline(folder: Path, tmp_path: Path, python: Callable) -> None:
     """A reranker that was fetched once is loaded without the hub."""
     cached = tmp_path / "hub" / "hub" / "models--acme--tiny"

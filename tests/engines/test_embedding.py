@@ -51,6 +51,7 @@ def _texts() -> list[str]:
 # The ONNX embedder
 
 
+@pytest.mark.full
 def test_cosine_to_sentence_transformers(embedder: OnnxEmbedder) -> None:
     """Over 231 varied texts no vector differs from sentence-transformers' own."""
     from sentence_transformers import SentenceTransformer

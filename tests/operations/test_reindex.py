@@ -202,6 +202,7 @@ def test_a_writer_after_the_index_was_built(filled: App, settings: Settings, mod
     check_moved(settings, models)
 
 
+@pytest.mark.full
 def test_more_stragglers_than_a_switch_reads(filled: App, settings: Settings, models: Path) -> None:
     """Where many were written since the last look, the switch changes nothing and the build goes on."""
     index = filled.shadow_index.index
@@ -263,6 +264,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
     check_moved(settings, models)
 
 
+@pytest.mark.full
 def test_another_target_drops_what_was_begun(filled: App, settings: Settings, models: Path) -> None:
     """What was read for a model that is not moved to after all is dropped, never mixed with another's."""
     card = (CARDS / "all-MiniLM-L6-v2" / "card.toml").read_text(encoding="utf-8")
@@ -334,6 +336,7 @@ def test_what_is_missing_is_read(filled: App) -> None:
     assert [check for check in filled.checks() if not check.well] == []
 
 
+@pytest.mark.full
 def test_everything_anew_with_the_same_model(filled: App, settings: Settings) -> None:
     """Asked for everything, the same model reads it all beside, and the open app serves the new index at once."""
     before, generation = stored(filled), filled.vectors._index.generation

@@ -86,6 +86,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 FURTHER = {"database halved", "database empty", "graphs deleted", "graph halved", "metadata empty", "everything empty"}
+FURTHER |= {"graph empty", "database garbage", "folder is a file", "database deleted", "metadata garbage"}
 """Kinds that only scripts/soak tries: each resembles one that is always tried."""
 
 
@@ -171,7 +172,14 @@ def restarted(home: Path) -> str:
     return "killed" if ran.returncode < 0 else ran.stdout if ran.returncode == 0 else ran.stderr
 
 
-@pytest.mark.parametrize("damage", ["graph garbage", "database garbage", "folder deleted", "everything empty"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "graph garbage",
+        "folder deleted",
+        *(pytest.param(one, marks=pytest.mark.full) for one in ("database garbage", "everything empty")),
+    ],
+)
 def test_damage_under_an_open_index_is_survived(parts: Any, damage: str) -> None:
     """Files that are damaged while the index is open end in a whole index too, and no read fails on the way."""
     first = fill(parts)

@@ -96,6 +96,7 @@ def test_forgetting_while_vectors_are_synced_leaves_nothing(app: App) -> None:
     assert app.text.size(view_of(app, Query(query="thought"), ADA)) == 0
 
 
+@pytest.mark.full
 def test_vectors_never_outlive_their_memory(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliveries, drains and rebuilds at the same time end with exactly SQL's vectors in the index."""
     monkeypatch.setattr(vector_search, "_SCANNED", 0)

@@ -209,6 +209,8 @@ def ill(app: Any, *, deep: bool) -> dict[str, Check]:
 
 FURTHER = {"content and its hash", "trust", "unknown level", "namespace", "tag added", "fact deleted", "page of words"}
 FURTHER |= {"page of memory_trigram_data", "first page of vector", "text index overwritten", "triggers lost"}
+FURTHER |= {"counts", "text index without configuration", "page of memory_text_data", "vector of another size"}
+FURTHER |= {"page of ix_memory_namespace_id_created_at", "page of vector"}
 """Kinds that only scripts/soak tries: each resembles one that is always tried."""
 
 

@@ -183,6 +183,7 @@ def test_a_part_that_says_what_the_whole_says_is_kept(app: App, bring: Importing
     assert [shown(app, one).content for one in (1, 3)] == ["One.", "One. Two."]
 
 
+@pytest.mark.full
 def test_a_dry_run_counts_what_is_there_twice(app: App, bring: Importing) -> None:
     """However far apart, what a file repeats counts as in the real import; facts of its memories are no failures."""
     lines = [memory(f"Thing {number}.", id=number) for number in range(1, 6)]
