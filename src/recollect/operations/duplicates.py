@@ -35,6 +35,12 @@ def cosines(app: App, one: PreparedDraft, namespace: str) -> dict[int, float]:
     return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace))
 
 
+def unlooked(app: App, one: PreparedDraft, namespace: str) -> bool:
+    """Say whether something may be near a draft that could not be looked for, as the draft has no vectors yet."""
+    waits = one.chunks is None and one.draft.position is None
+    return waits and app.text.size(_view(app, one.draft, namespace)) > 0
+
+
 def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[int, float]) -> reconcile.Decision:
     """Return what becomes of a draft that has neither the key nor the content of a memory.
 

@@ -46,6 +46,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
     one = prepare(app, cleared)
     near = duplicates.cosines(app, one, namespace)
+    unlooked = duplicates.unlooked(app, one, namespace)
     plan = _planned(app, one, namespace, near, caller)
     evicted = 0
     levels = levels_with(draft, draft.sensitivity)
@@ -55,7 +56,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             outcome, kept = _written(app, transaction, one, plan, caller.user)
             evicted = evict_surplus(app, transaction, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
-            unknown = (_NEAR_UNKNOWN,) if one.chunks is None and outcome.status is WriteStatus.STORED else ()
+            unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()
             hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
             outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown))
             transaction.record_outcome(_NAME, request_id, outcome)

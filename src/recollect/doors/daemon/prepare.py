@@ -7,6 +7,7 @@ It writes one JSON object a line: `who`, what a request says of its caller; `rep
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -25,6 +26,8 @@ def main() -> None:
         _say(ready=True)
     except RecollectError as error:
         _say(error=type(error).__name__, message=str(error))
+    except BrokenPipeError:  # the client has left: nobody waits for what is prepared, nor for what is still to be said
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(**what: Any) -> None:
