@@ -29,17 +29,23 @@ sys.path[:0] = [str(TESTS / "e2e"), str(TESTS)]
 
 from crowd import Crowd, check_crowd  # noqa: E402 - they are no package
 from daemons import Place, open_place  # noqa: E402
+from faults import Load, check, deployed, kill_parts  # noqa: E402
 from kills import kill_writers  # noqa: E402
 from moves import kill_movers, make_stage  # noqa: E402
 
 from alike import compare, two_stores  # noqa: E402
+from chroma_process import ChromaProcess  # noqa: E402
 from clock import Clock as StoreClock  # noqa: E402
+from postgres import ADDRESS, Postgres  # noqa: E402
 from random_calls import judged  # noqa: E402
+from recollect import Settings  # noqa: E402
 from stores import make_migrated, open_app  # noqa: E402
+from team_calls import judged_team  # noqa: E402
 
 WRITERS, MOVES, MEMORIES = 24, 2, 120
 AGENTS, CALLS, KILLS = 20, 100, 3
-RANDOM_CALLS, ALIKE_CALLS = 1_000, 500
+PART_KILLS = 100
+RANDOM_CALLS, ALIKE_CALLS, TEAM_CALLS = 1_000, 500, 500
 
 
 @dataclass
@@ -110,6 +116,51 @@ def callers(place: Place, clock: Clock, chance: random.Random) -> int:
     return model.calls
 
 
+def team(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Let random users ask the server of a team by their tokens, and compare each call with a model of the roles."""
+    return _team(place.settings, clock, chance)
+
+
+def deployment(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Do the same over PostgreSQL and a Chroma server."""
+    postgres, chroma = Postgres(ADDRESS), ChromaProcess(place.home.with_name("chroma"))
+    chroma.start()
+    try:
+        servers = {"database_url": postgres.create(), "chroma_url": chroma.url}
+        return _team(place.settings.model_copy(update=servers), clock, chance)
+    finally:
+        chroma.kill()
+        postgres.close()
+
+
+def _team(settings: Settings, clock: Clock, chance: random.Random) -> int:
+    time_there = StoreClock()
+    free = settings.model_copy(update={"requests_per_minute": 0})
+    with open_app(free, clock=time_there) as app:
+        seed = chance.randrange(10**9)
+        model, found = judged_team(app, free, time_there, seed, TEAM_CALLS, clock.left)
+    shown = f"{model.changes} rows changed, {model.names} ids, {model.marks} texts and {model.counts} counts shown"
+    wrong = [*model.breaches, *found.odd]
+    clock.progress.console.print(
+        f"{model.calls} calls, {len(found.tokens)} tokens: {shown}, {len(wrong)} against the rules"
+    )
+    assert not wrong, "\n".join(wrong[:5])
+    return model.calls
+
+
+def replicas(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Kill the replicas of a deployment, its PostgreSQL and its Chroma in any order while clients write."""
+    place.home.parent.mkdir(parents=True, exist_ok=True)
+    with deployed(place.home.parent, place.settings.caches) as deployment:
+        load = Load(deployment)
+        seen = kill_parts(load, chance, PART_KILLS, lambda: clock.left() and time.monotonic() < clock.round_end)
+        check(load, place.settings)
+    back = ", ".join(f"{name} {max(times):.1f}" for name, times in sorted(seen.back.items()))
+    shown = f"{len(load.acknowledged)} writes acknowledged, {sum(load.refused.values())} refused"
+    clock.progress.console.print(f"{shown}; at most so many seconds from a kill to answers of all: {back}")
+    return seen.kills
+
+
 def alike(place: Place, clock: Clock, chance: random.Random) -> int:
     """Compare the answers of a store with hidden things and of one without, to random calls of every operation."""
     with two_stores(place.settings, make_migrated(place.home.with_name("migrated.db"))) as two:
@@ -132,6 +183,9 @@ KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "moves": moves,
     "crowd": crowd,
     "callers": callers,
+    "team": team,
+    "deployment": deployment,
+    "replicas": replicas,
     "alike": alike,
     "cases": cases,
 }

@@ -18,24 +18,32 @@ import pytest
 
 from chroma_process import ChromaProcess
 from clock import Clock
-from postgres import Postgres
+from compiled import share
+from further import FURTHER
+from postgres import ADDRESS, Postgres
 from recollect import App, Settings
 from stores import lay, make_migrated, open_app
 
-POSTGRES_URL = os.environ.get("RECOLLECT_TEST_POSTGRES_URL", "postgresql://postgres@127.0.0.1:5432/test")
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+TESTS = Path(__file__).parent
+SCRIPTS = TESTS.parent / "scripts"
 MEMORY = Path("/dev/shm")
 ENOUGH = 2**30  # bytes: a whole run leaves less behind at any time
 
 
 def pytest_configure() -> None:
-    """Put temporary folders in memory; they go when their test has passed."""
+    """Put temporary folders in memory; they go when their test has passed. Compile each statement once a process."""
+    share()
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal files that wait for processes among those that compute, the longest early: both cores stay busy."""
+    """Mark the further cases, and deal files that wait for processes among those that compute, the longest early."""
+    for item in items:
+        names = FURTHER.get(item.path.relative_to(TESTS).as_posix(), ())
+        if item.name in names or item.name.partition("[")[0] in names:
+            item.add_marker(pytest.mark.full)
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
         by_file.setdefault(item.path, []).append(item)
@@ -119,7 +127,7 @@ def app(open_store: Callable[..., App]) -> App:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """Return the real PostgreSQL, where every database that tests made is dropped at the end."""
-    server = Postgres(POSTGRES_URL)
+    server = Postgres(ADDRESS)
     yield server
     server.close()
 

@@ -44,6 +44,7 @@ REQUESTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("summarize_old", {}),
     ("import_batch", {"items": [_ITEM], "last": True}),
     ("export_page", {}),
+    ("extract_memories", {"messages": [{"speaker": "user", "content": "The pier is long."}]}),
     ("session_start", {"session_id": "s1", "agent": "claude-code", "source": "startup"}),
     ("prompt_submit", {"session_id": "s1", "prompt": "Who deploys src/ship.py?"}),
     ("tool_post", {"session_id": "s1", "tool": "Bash", "input": {"command": "ls"}, "output": "src"}),

@@ -12,7 +12,7 @@ from callers import ADA
 from recollect import App, Caller, Memory, Settings
 from recollect.domain.enums import Choice
 from recollect.doors.operations import perform
-from recollect.ports.models import Capabilities
+from recollect.ports.models import Capabilities, Judgement
 
 OTHER = Caller(user="bob", team="else", project="hull")
 
@@ -81,9 +81,9 @@ class Judge:
         self._decide = decide
         self.asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def choose(self, new: str, old: Sequence[str]) -> tuple[Choice, int]:
+    def choose(self, new: str, old: Sequence[str]) -> Judgement:
         self.asked.append((new, tuple(old)))
-        return self._decide(new, old)
+        return Judgement(*self._decide(new, old))
 
 
 def always(choice: Choice, which: int = 0) -> Judge:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import random
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from pydantic import BaseModel
 
 from clock import Clock
@@ -68,15 +70,38 @@ class State:
     facts: dict[int, Row]
 
 
+Places = Mapping[str, str]
+"""The namespaces that somebody has a right to, by scope."""
+
+
 @dataclass(frozen=True)
 class RandomCall:
-    """One call: who asks what, through which door, and which levels it lets in or names."""
+    """One call: who asks what, through which door, and which levels it lets in or names.
+
+    Where `reads` and `writes` are not given, the caller has a right to all of their own namespaces.
+    """
 
     caller: Caller
     name: str
     fields: dict[str, Any]
     levels: frozenset[str]
     tool: bool = False
+    reads: Places | None = None
+    writes: Places | None = None
+
+    @property
+    def readable(self) -> Places:
+        """Return where it may look."""
+        return _places_of(self.caller) if self.reads is None else self.reads
+
+    @property
+    def writable(self) -> Places:
+        """Return where it may write."""
+        return _places_of(self.caller) if self.writes is None else self.writes
+
+
+def _places_of(who: Caller) -> Places:
+    return {"personal": f"user:{who.user}", "project": f"project:{who.team}/{who.project}", "team": f"team:{who.team}"}
 
 
 @dataclass
@@ -203,6 +228,7 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "import_batch": _import,
     "export_page": lambda make: {"after": make.chance.choice(("memory:0", "fact:0", "journal:0"))} | _scoped(make),
 }
+_FIELDS["extract_memories"] = lambda make: {"messages": [{"speaker": "user", "content": make.text()}]}
 _SESSIONS = ("s1", "s2")
 _FIELDS |= {
     **dict.fromkeys(
@@ -219,8 +245,9 @@ _FIELDS |= {
     },
 }
 _OF_SESSIONS = {name for name in _FIELDS if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
-_WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember"} | _OF_SESSIONS
+_WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember", "extract_memories"} | _OF_SESSIONS
 _RARE = _OF_SESSIONS | {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
+_RARE |= {"extract_memories"}
 _WEIGHTED = [name for name in _FIELDS for _ in range(1 if name in _RARE else 3)]
 assert _FIELDS.keys() == {operation.name for operation in TABLE}, "each operation is called"
 
@@ -235,16 +262,21 @@ def answer_of(app: App, call: RandomCall) -> Any:
         return error
 
 
-def state_of(home: Path) -> State:
-    """Read every memory and fact from the file itself."""
-    with closing(sqlite3.connect(home / "memory.db")) as database:
-        names = dict(database.execute("SELECT id, name FROM namespace"))
+def state_of(store: Path | str) -> State:
+    """Read every memory and fact from the file in a data folder, or from the PostgreSQL at an address."""
+    connect: Callable[[], Any] = partial(psycopg.connect, store) if isinstance(store, str) else partial(_open, store)
+    with closing(connect()) as database:
+        names = dict(database.execute("SELECT id, name FROM namespace").fetchall())
         tables = {}
         for table in ("memory", "fact"):
             cursor = database.execute(f"SELECT * FROM {table}")
             columns = [one[0] for one in cursor.description]
             tables[table] = {row[0]: _row(names, dict(zip(columns, row, strict=True))) for row in cursor}
         return State(tables["memory"], tables["fact"])
+
+
+def _open(home: Path) -> sqlite3.Connection:
+    return sqlite3.connect(home / "memory.db")
 
 
 def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
@@ -255,21 +287,27 @@ def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
         deleted=row.get("deleted_at") is not None or row["sensitivity"] not in LEVELS,
         merged=row.get("merged_into") is not None,
         superseded=row.get("superseded_by"),
-        expires=row.get("expires_at"),
+        expires=_naive(row.get("expires_at")),
         of=row.get("memory_id"),
         text=" ".join(str(row.get(name)) for name in ("content", "title", "overview", "subject", "object")),
         row=kept,
     )
 
 
+def _naive(at: Any) -> str | None:
+    """Return a time as SQLite keeps it."""
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat() if isinstance(at, datetime) else at
+
+
 @dataclass
 class Model:
     """Judges calls by the rows before and after; `breaches` are the rules that were broken."""
 
-    home: Path
+    home: Path | str
     now: Callable[[], datetime]
     breaches: list[str] = field(default_factory=list)
     once: dict[tuple[str, int], list[Row]] = field(default_factory=dict)
+    told: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
     calls: int = 0
     changes: int = 0
     names: int = 0
@@ -293,7 +331,7 @@ class Model:
         self.breaches.append(f"call {self.calls} {why}: {call}")
 
     def _knows(self, call: RandomCall, row: Row) -> bool:
-        return row.namespace in call.caller.namespaces() and row.level in call.levels
+        return row.namespace in call.readable.values() and row.level in call.levels
 
     def _changed(self, call: RandomCall, before: State, after: State) -> None:
         levels = call.levels | {str(call.fields.get("sensitivity") or "public")}
@@ -308,8 +346,8 @@ class Model:
                 self.changes += 1
                 if was is not None and not self._knows(call, was) and not self._follows(was, before, after):
                     self._breach(call, f"changed {one}, which it may not see")
-                if is_now is not None and is_now.namespace not in call.caller.namespaces():
-                    self._breach(call, f"wrote {one} elsewhere")
+                if not {row.namespace for row in (was, is_now) if row is not None} <= set(call.writable.values()):
+                    self._breach(call, f"wrote {one} where it may not")
                 if was is None and is_now is not None and is_now.level not in levels:
                     self._breach(call, f"wrote {one} at a level that it does not name")
                 if call.name in _READS:
@@ -335,6 +373,10 @@ class Model:
 
     def _marked(self, call: RandomCall, before: State, after: State, answer: Any) -> None:
         said = set(_MARK.findall(repr(call.fields)))
+        own = self.told.setdefault((call.caller.user, call.readable.get("project")), set())
+        if call.name in ("tool_post", "prompt_submit"):
+            own |= said  # a session shows its user what was dropped of it too
+        said |= own
         for mark in set(_MARK.findall(_printed(answer))) - said:
             self.marks += 1
             rows = [row for state in (before, after) for some in (state.memories, state.facts) for row in some.values()]
@@ -342,8 +384,10 @@ class Model:
                 self._breach(call, f"showed {mark}")
 
     def _counted(self, call: RandomCall, after: State, answer: Any) -> None:
+        if isinstance(answer, Exception):
+            return
         scope = call.fields.get("scope")
-        places = call.caller.namespaces(scope)
+        places = [place for name, place in call.readable.items() if scope in (None, name)]
         alive = [row for row in after.memories.values() if row.namespace in places and self._lives(call, row)]
         if call.name == "stats" and not call.tool:
             self.counts += 1

@@ -50,8 +50,9 @@ def shell(environment: dict[str, str]) -> Any:
 
 
 def test_readme_has_every_setting() -> None:
-    """The tables of settings, here and on the page on servers, list each setting with its help, and nothing else."""
+    """The tables of settings, here and on two further pages, list each with its help, and nothing else."""
     pages = README + (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    pages += (ROOT / "docs" / "language-model.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(RECOLLECT_\w+)` \|.*?\| (.+) \|$", pages, re.MULTILINE))
     elsewhere = LifecycleSettings.model_fields
     told = {name: field for name, field in Settings.model_fields.items() if name not in elsewhere}

@@ -140,3 +140,35 @@ def test_the_reranker_looks_at_fifty_at_most(monkeypatch: pytest.MonkeyPatch, to
     monkeypatch.setenv("RECOLLECT_RERANK_TOP", top)
     with pytest.raises(InvalidInput, match="Invalid setting RECOLLECT_RERANK_TOP"):
         Settings()
+
+
+def test_a_setting_may_lie_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first line of the file that `NAME_FILE` names is the value of `NAME`, as secrets come into containers."""
+    secret = tmp_path / "database_url"
+    secret.write_text("postgresql://recollect@db/recollect\n", encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_DATABASE_URL_FILE", str(secret))
+    assert Settings().database_url == "postgresql://recollect@db/recollect"
+    assert unknown_variables() == []
+
+
+@pytest.mark.parametrize("content", [None, "", "\n"])
+def test_a_file_that_tells_nothing_is_refused(
+    content: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A file of a setting that is absent or empty is an error: without it another store would be opened in silence."""
+    secret = tmp_path / "database_url"
+    if content is not None:
+        secret.write_text(content, encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_DATABASE_URL_FILE", str(secret))
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_DATABASE_URL_FILE: .* holds nothing"):
+        Settings()
+
+
+def test_a_setting_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A variable and its file together are an error, for nobody knows which of them is meant."""
+    secret = tmp_path / "team"
+    secret.write_text("crew", encoding="utf-8")
+    monkeypatch.setenv("RECOLLECT_TEAM_FILE", str(secret))
+    monkeypatch.setenv("RECOLLECT_TEAM", "other")
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_TEAM_FILE: RECOLLECT_TEAM is set too"):
+        Settings()

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from recollect import process
 
 PREFIX: Final = process.PREFIX
+IN_FILE: Final = process.IN_FILE
 _TERMINAL: Final = frozenset(
     ("COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TERM", "TZ", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 )
@@ -51,7 +52,7 @@ def system_user() -> str:
 
 
 def variables() -> Mapping[str, str]:
-    """Return the variables of ours that are set; an empty one counts as absent."""
+    """Return the variables of ours that are set, those in files too; an empty one counts as absent."""
     client = _client.get()
     return process.variables() if client is None else client.variables
 
@@ -69,6 +70,11 @@ def of_terminal() -> dict[str, str]:
 def home(given: str = "") -> Path:
     """Return the data folder as the settings would find it, without checking it."""
     return Path(process.home(given, variables()))
+
+
+def server() -> str:
+    """Return the address of the team's server that is set, else an empty text."""
+    return variables().get(f"{PREFIX}URL", "")
 
 
 def daemon_wanted() -> bool:

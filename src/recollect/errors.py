@@ -8,7 +8,12 @@ RecollectError                 500  exit 1   anything of ours
 ├── StoreUnusable (OSError)    503  exit 6   the data folder cannot be used as it is
 ├── ModelMismatch              409  exit 7   the store was built with another embedding model
 ├── ModelUnusable (OSError)    503  exit 8   weights are absent, altered or cannot be loaded
-└── DaemonUnreachable (OSError) 503  exit 9  the daemon cannot be started, or does not answer
+├── DaemonUnreachable (OSError) 503  exit 9  the daemon cannot be started, or does not answer
+├── Unauthorized (PermissionError) 401  exit 10  no token, or one that is not valid
+├── Forbidden (PermissionError) 403  exit 11  the caller has no right to that
+├── TooLarge (ValueError)       413  exit 12  a request is larger than the server takes
+├── TooManyRequests             429  exit 13  a token asks more often than the server allows
+└── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
 """
 
 from __future__ import annotations
@@ -90,6 +95,45 @@ class DaemonUnreachable(RecollectError, OSError):
 
     status = 503
     exit_code = 9
+
+
+class Unauthorized(RecollectError, PermissionError):
+    """A request carries no token, or one that is not valid: unknown, expired, revoked, or of a disabled user."""
+
+    status = 401
+    exit_code = 10
+
+
+class Forbidden(RecollectError, PermissionError):
+    """The caller has no right to what was asked; nothing was written, and nothing is told of what is there."""
+
+    status = 403
+    exit_code = 11
+
+
+class TooLarge(RecollectError, ValueError):
+    """A request is larger than the server takes; nothing was read of it."""
+
+    status = 413
+    exit_code = 12
+
+
+class TooManyRequests(RecollectError, RuntimeError):
+    """A token has asked more often than the server allows; `retry_after` says in how many seconds it may again."""
+
+    status = 429
+    exit_code = 13
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"Too many requests: Try again in {max(1, round(retry_after))} s.")
+        self.retry_after = retry_after
+
+
+class ServerUnreachable(RecollectError, OSError):
+    """The server that `RECOLLECT_URL` names does not answer, or cannot show that it is the one."""
+
+    status = 503
+    exit_code = 14
 
 
 def relayed(kind: str, message: str) -> RecollectError:

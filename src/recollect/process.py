@@ -7,12 +7,36 @@ from collections.abc import Mapping
 from importlib import import_module
 
 PREFIX = "RECOLLECT_"
+IN_FILE = "_FILE"
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
 def variables() -> dict[str, str]:
-    """Return the variables of ours that are set; an empty one counts as absent."""
-    return {name: text for name, text in os.environ.items() if name.startswith(PREFIX) and text}
+    """Return the variables of ours that are set; an empty one counts as absent.
+
+    `NAME_FILE` names a file that holds the value of `NAME`, as secrets come into containers; it stays as it is when
+    `NAME` is set too, or the file holds nothing that can be read.
+    """
+    told = {name: text for name, text in os.environ.items() if name.startswith(PREFIX) and text}
+    for name in [name for name in told if name.endswith(IN_FILE)]:
+        wanted = name.removesuffix(IN_FILE)
+        if wanted not in told and (text := _first_line(told[name])):
+            told[wanted] = text
+            del told[name]
+    return told
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes long to import
+            return file.readline().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def set_default(name: str, text: str) -> None:
+    """Set the variable of another program, which a library reads, unless somebody has set it."""
+    os.environ.setdefault(name, text)
 
 
 def named(name: str) -> str:
@@ -27,7 +51,9 @@ def of(names: frozenset[str]) -> dict[str, str]:
 
 def of_child(**settings: str) -> dict[str, str]:
     """Return the environment of a process that is started here, with some settings of ours in it."""
-    return dict(os.environ) | {f"{PREFIX}{name.upper()}": value for name, value in settings.items() if value}
+    given = {f"{PREFIX}{name.upper()}": value for name, value in settings.items() if value}
+    files = {name + IN_FILE for name in given}  # a setting stands in one place
+    return {name: value for name, value in os.environ.items() if name not in files} | given
 
 
 def user() -> str:
@@ -50,3 +76,8 @@ def home(given: str, told: Mapping[str, str]) -> str:
 def daemon_wanted(told: Mapping[str, str]) -> bool:
     """Return whether clients share a daemon, as the settings would read it."""
     return told.get(f"{PREFIX}DAEMON", "1").strip().lower() not in _NO
+
+
+def yes(text: str) -> bool:
+    """Return whether a setting says yes."""
+    return bool(text) and text.strip().lower() not in _NO

@@ -5,6 +5,7 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
@@ -15,9 +16,10 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, Validat
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
-from recollect.environment import PREFIX, named, system_user, variables, working_folder
+from recollect.environment import IN_FILE, PREFIX, named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
+from recollect.server_url import check_token, parse
 
 
 def _project_here() -> str:
@@ -39,11 +41,19 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
-_SERVERS: Final = {"database_url": ("postgresql",), "chroma_url": ("http", "https")}
+_SERVERS: Final = {
+    "database_url": ("postgresql",),
+    "chroma_url": ("http", "https"),
+    "embedding_url": ("http", "https"),
+    "chat_url": ("http", "https"),
+}
 
 
 class Settings(LifecycleSettings):
-    """The settings: arguments win over the environment, where an empty value counts as absent."""
+    """The settings: arguments win over the environment, where an empty value counts as absent.
+
+    A variable `NAME_FILE` names a file whose first line is the value of `NAME`.
+    """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
@@ -73,11 +83,26 @@ class Settings(LifecycleSettings):
         repr=False,
         description="PostgreSQL of a shared deployment: `postgresql://…`. Default: SQLite in the data folder.",
     )
+    embedding_url: str = Field(
+        "",
+        description="Server that embeds by OpenAI's `/v1/embeddings` in place of weights here: `http://…`.",
+    )
+    embedding_model: str = Field(
+        "", description="What that server calls the model. Default: the id on the model's card."
+    )
+    embedding_key: str = Field("", repr=False, description="Key for that server.")
     chroma_url: str = Field(
         "",
         repr=False,
         description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder.",
     )
+    insecure: bool = Field(
+        False, description="Speak with a server on another machine by plain http too, which shows the token to others."
+    )
+    url: str = Field(
+        "", description="Server of a team: `https://…`. With it no store and no daemon on this machine is used."
+    )
+    token: str = Field("", repr=False, description="Token for that server; it says who asks.")
     on_secret: OnSecret = Field(
         OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
     )
@@ -99,10 +124,33 @@ class Settings(LifecycleSettings):
         "", description="Cross-encoder that looks again at the best matches: a folder or a hub id. Default: none."
     )
     rerank_top: int = Field(30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
+    max_body_mib: int = Field(8, ge=1, le=1_024, description="MiB of a request that the server of a team takes.")
+    max_import_mib: int = Field(64, ge=1, le=1_024, description="MiB of a batch of an import that it takes.")
+    requests_per_minute: int = Field(
+        1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
+    )
+    workers: int = Field(64, ge=1, le=1_000, description="Requests that one replica of the server works on at once.")
+    metrics_token: str = Field(
+        "", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
+    )
+    chat_model: str = Field(
+        "",
+        description="Language model: `openai:NAME`, `anthropic:NAME`, a name at the server of `chat_url`, or "
+        "`sampling`, the model of the MCP client. Default: none; nothing is then sent anywhere.",
+    )
+    chat_url: str = Field(
+        "", description="Server that speaks OpenAI's chat completions, such as `http://127.0.0.1:11434/v1`."
+    )
+    chat_key: str = Field("", repr=False, description="Key for that server, or for OpenAI or Anthropic.")
+    chat_seconds: float = Field(20.0, gt=0, le=600, description="Seconds one question may take, with its repeats.")
+    chat_retries: int = Field(1, ge=0, le=5, description="Times a question is asked again after an unusable answer.")
+    chat_tokens_hour: int = Field(200_000, ge=0, description="Tokens that one store may use in an hour (UTC).")
+    chat_tokens_day: int = Field(1_000_000, ge=0, description="Tokens that one store may use in a day (UTC).")
     idle_minutes: float = Field(30.0, gt=0, description="The daemon ends after so many minutes without a request.")
 
     def __init__(self, **values: Any) -> None:
         told = variables()
+        _refuse_files(told)
         found = {name: told[variable(name)] for name in type(self).model_fields if variable(name) in told}
         try:
             super().__init__(**found | values)
@@ -117,7 +165,7 @@ class Settings(LifecycleSettings):
         local = model.startswith((".", "~", "/")) or len(path.parts) > 2
         return str(_absolute(path)) if local else model
 
-    @field_validator("database_url", "chroma_url")
+    @field_validator("embedding_url", "database_url", "chroma_url", "chat_url")
     @classmethod
     def _address(cls, url: str, info: ValidationInfo) -> str:
         """Take the addresses of servers that can be used, and name no password in an error."""
@@ -126,9 +174,22 @@ class Settings(LifecycleSettings):
             known = not url or (urlsplit(url).scheme in schemes and bool(urlsplit(url).netloc))
         except ValueError:
             known = False
+        if known and info.field_name == "chat_url" and urlsplit(url).password:
+            raise ValueError("must hold no password: RECOLLECT_CHAT_KEY is the place for a key")
         if not known:
             raise ValueError(f"must begin with {' or '.join(f'{one}://' for one in schemes)} and name a host")
         return url
+
+    @field_validator("url")
+    @classmethod
+    def _server(cls, url: str, info: ValidationInfo) -> str:
+        """Take the address of a team's server, to which a token may be sent."""
+        return parse(url, insecure=bool(info.data.get("insecure"))).name if url else ""
+
+    @field_validator("token")
+    @classmethod
+    def _credential(cls, token: str) -> str:
+        return check_token(token)
 
     @field_validator("models_dir")
     @classmethod
@@ -170,9 +231,25 @@ def variable(name: str) -> str:
     return f"{PREFIX}{name.upper()}"
 
 
+def _refuse_files(told: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` for a setting in a file that tells nothing: without it another store would be opened."""
+    for name in Settings.model_fields:
+        if path := told.get(file_variable := variable(name) + IN_FILE):
+            why = f"{variable(name)} is set too" if variable(name) in told else f"{path} holds nothing that can be read"
+            raise InvalidInput(name, f"Invalid setting {file_variable}: {why}")
+
+
+def hidden() -> frozenset[str]:
+    """Return the names of the settings that may hold a secret: none stands in what other users can see."""
+    return frozenset(name for name, field in Settings.model_fields.items() if not field.repr)
+
+
 def variables_of(settings: Settings) -> dict[str, str]:
-    """Return the variables that make the settings which were given, but for the project, which each folder has."""
-    given = sorted(settings.model_fields_set - {"project"})
+    """Return the variables that make the settings which were given, for files and commands of other programs.
+
+    The project is left out, which each folder has, and so are tokens and keys.
+    """
+    given = sorted(settings.model_fields_set - _NOT_WRITTEN)
     return {variable(name): _text(getattr(settings, name)) for name in given}
 
 
@@ -192,6 +269,7 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
+_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 
 

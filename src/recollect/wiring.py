@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,15 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from recollect.domain.results import Check
+from recollect.engines import sampling
 from recollect.engines.background import BackgroundExecutor
+from recollect.engines.chat import open_chat
+from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import fetch_model as fetch
-from recollect.engines.embedding import open_embedder
+from recollect.engines.embedding import open_embedder, open_service
 from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
+from recollect.engines.reconcile import ChatReconcile
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
-from recollect.errors import InvalidInput, ModelMismatch
+from recollect.engines.sampling import SampledChat
+from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.ports.app import App
+from recollect.ports.chat import Chat
 from recollect.ports.models import Capabilities, Embedder
 from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
@@ -33,11 +40,13 @@ from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.relocation import Relocated
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
+from recollect.store.sql.accounts import SqlAccounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
 from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import SqlRecords
 from recollect.store.sql.sessions import SqlSessions
+from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
@@ -46,6 +55,8 @@ from recollect.store.vectors.chroma_server import ChromaServer
 from recollect.store.vectors.shadow_index import SqlShadowIndex
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
+_ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
+_LOOK = 30.0  # seconds until a replica looks for what others, which may have died, have left to do
 _RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
 
@@ -73,33 +84,62 @@ def open_app(
     """
     settings = settings or Settings()
     with ExitStack() as undo:
-        embedder = embedder or open_embedder(settings.model, settings.models_dir, settings.caches)
+        embedder = embedder or _open_embedder(settings, settings.model, settings.models_dir, undo)
         rerank = open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
         store = _open_store(settings, role, model := stamps_of(embedder), clock, lambda: executor.request(), undo)
         if not other_model:
             _check_model(store.records, model)
-        catch_up = partial(_catch_up, store.records, embedder, store.stopping)
+        catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
         executor, background = BackgroundExecutor([catch_up, *store.rounds]), background and not store.read_only
         if wait:
             embedder.warm()
         if background:
             _begin(executor, store, clock, undo)
-            _load_models(executor, embedder, rerank, catch_up, wait=wait)
+            _load_models(executor, embedder, rerank, lambda: _ignored(catch_up()), wait=wait)
         return App(
             on_secret=settings.on_secret,
             retention_rules=RetentionRules(settings.retention, settings.max_memories),
             lifecycle=settings.lifecycle,
             **store.adapters,
             embedder=embedder,
-            open_model=lambda name, where: open_embedder(name, where or settings.models_dir, settings.caches),
+            open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
             fusion=LearnedFusion(),
-            capabilities=Capabilities(rerank=rerank),
+            capabilities=_capabilities(settings, store, rerank),
             clock=clock,
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
+            ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
             checks=partial(store.checks, embedder),
             remaining=partial(kept_files.remaining, settings.folder),
             close=undo.pop_all().close,
         )
+
+
+def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo: ExitStack | None = None) -> Embedder:
+    """Return what embeds with a model: the server that the settings name, else this process."""
+    if not settings.embedding_url:
+        return open_embedder(model, models_dir, settings.caches)
+    name = settings.embedding_model if model == settings.model else ""
+    service = open_service(model, models_dir, settings.embedding_url, name, settings.embedding_key)
+    if undo is not None:
+        undo.callback(service.close)
+    return service
+
+
+def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
+    """Return what is configured beyond the default; a store that is only read asks no language model."""
+    ledger = SqlTokenLedger(store.database, store.clock, settings.chat_tokens_hour, settings.chat_tokens_day)
+    name, seconds = "" if store.read_only else settings.chat_model, settings.chat_seconds
+    chat: Chat | None
+    if name == sampling.NAME:
+        chat = SampledChat(ledger, seconds)
+    else:
+        url, key = settings.chat_url, settings.chat_key
+        chat = open_chat(name, url, key, ledger, seconds=seconds, retries=settings.chat_retries)
+    shared = bool(settings.database_url)
+    if chat is None:
+        return Capabilities(rerank=rerank, shared=shared)
+    reconcile, describe = ChatReconcile(chat), ChatDescribe(chat)
+    return Capabilities(rerank=rerank, chat=chat, reconcile=reconcile, describe=describe, shared=shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +162,7 @@ class _Store:
         """Return what keeps the store's promises, by the names that `App` has for it."""
         return {
             "sessions": SqlSessions(self.database),
+            "accounts": SqlAccounts(self.database, self.clock),
             "records": self.records,
             "export_reader": SqlExportReader(self.database),
             "text": self.text,
@@ -138,7 +179,7 @@ class _Store:
 
     def _sync_vectors(self) -> float:
         self.vectors.sync()
-        return self.vectors.resting
+        return self.vectors.resting or (0.0 if self.database.file else _LOOK)
 
     def checks(self, embedder: Embedder, deep: bool = False) -> list[Check]:
         """Let the doctor look at every part, and compare vectors where the model is ready."""
@@ -185,19 +226,22 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
     if settings.database_url:
         if not settings.chroma_url or role == DAEMON:
             undo.callback(own(folder, role).release)
-        return open_server(settings.database_url), False
+        return open_server(settings.database_url, settings.workers), False
     secure(folder)
     if file.is_file() and read_only(folder):
         return open_read_only(file), True
     undo.callback(own(folder, role).release)
-    return open_file(file), False
+    return open_file(file, settings.workers), False
 
 
 def _open_index(settings: Settings, database: Database, generation: str) -> ChromaCollections:
     if not settings.chroma_url:
         return ChromaIndex(settings.folder / "chroma", generation)
-    with database.exclusive() as connection:
-        store = store_metadata.own_id(connection)
+    with database.reading() as connection:
+        store = store_metadata.read(connection).get(store_metadata.OWN_ID, "")
+    if not store:
+        with database.exclusive() as connection:
+            store = store_metadata.own_id(connection)
     return ChromaServer(settings.chroma_url, generation, store)
 
 
@@ -297,10 +341,26 @@ def _load_models(
         rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
 
 
-def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event) -> None:
-    """Embed what was written while the model was loading."""
-    if embedder.ready:
-        embed_pending(records, embedder, lambda _: not stopping.is_set())
+def _ignored(_: object) -> None:
+    """Return nothing."""
+
+
+def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event, *, again: bool) -> float | None:
+    """Embed what was written while the model was not ready; with `again` say when a model that is away is asked next.
+
+    What another replica embeds is looked for again, as it may die. A server that was away is looked for first: whoever
+    recalls meanwhile does not wait for it.
+    """
+    done = True
+    try:
+        if again and embedder.failure:
+            embedder.warm()
+        if embedder.ready:
+            done = embed_pending(records, embedder, lambda: not stopping.is_set())
+    except (ModelUnusable, ModelMismatch):
+        if not again:
+            raise
+    return _ASK_AGAIN if not done or (again and not embedder.ready) else None
 
 
 def _generation(database: Database, model: Mapping[str, str]) -> str:

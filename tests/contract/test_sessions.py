@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 from callers import ADA
 from recollect import Caller
 from recollect.domain.lifecycle import Decision, Observation, Session
+from recollect.lifecycle.session_state import SessionState, rebased, state_of
+from recollect.policy.observations.trail import Trail
 from recollect.store.sql.sessions import SqlSessions
 
 BOB = Caller(user="bob", team="crew", project="engine")
@@ -49,11 +53,12 @@ def test_observations_are_numbered_and_counted(sessions: SqlSessions, store: Any
     """Observations come back in order with every field, and the session counts what was kept and dropped."""
     one = begun(sessions, store)
     sessions.save(one, [seen(store, summary="ls", reason="a listing", draft={"content": "x"})])
-    sessions.save(one, [seen(store, Decision.KEPT, score=0.5, memory_id=7), seen(store, Decision.REFUSED)])
+    made = store.add("The keel is iron.")
+    sessions.save(one, [seen(store, Decision.KEPT, score=0.5, memory_id=made), seen(store, Decision.REFUSED)])
     found = sessions.observations(one)
     assert [each.number for each in found] == [1, 2, 3]
     assert found[0] == seen(store, summary="ls", reason="a listing", draft={"content": "x"}, number=1)
-    assert (found[1].score, found[1].memory_id) == (0.5, 7)
+    assert (found[1].score, found[1].memory_id) == (0.5, made)
     known = sessions.find(ADA, "s1")
     assert known is not None
     assert (known.kept, known.dropped) == (1, 2)
@@ -115,8 +120,7 @@ def test_texts_are_rewritten(sessions: SqlSessions, store: Any) -> None:
     """Other texts stand in the place of an observation's own; its decision and its neighbours stay."""
     one = begun(sessions, store)
     sessions.save(one, [seen(store, summary="a"), seen(store, summary="b", reason="r", draft={"content": "b"})])
-    second = sessions.observations(one)[1]
-    sessions.rewrite(one, second.model_copy(update={"summary": "c", "draft": {"content": "c"}}))
+    sessions.rewrite(one, 2, lambda found: found.model_copy(update={"summary": "c", "draft": {"content": "c"}}))
     first, second = sessions.observations(one)
     assert (first.summary, second.summary, second.reason, second.draft) == ("a", "c", "r", {"content": "c"})
 
@@ -133,6 +137,71 @@ def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: SqlSessions,
     first, second = (sessions.find(ADA, name) for name in ("s1", "s2"))
     assert first is not None
     assert second is not None
-    assert first.state == {"seen": ["d"], "boundaries": [{"at": "2026-03-01", "keywords": []}]}
+    assert first.state == {"seen": ["d"], "boundaries": [{"at": "2026-03-01", "keywords": []}], "erased": 1}
     assert second.state == state
     assert [each.summary for one in (first, second) for each in sessions.observations(one)] == ["", "mast"]
+
+
+def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: SqlSessions, store: Any) -> None:
+    """Neither the state that an event began with nor what it notes of the memory brings the words back."""
+    made = store.add("The keel is iron.")
+    state = SessionState(trail=Trail(task="keel"), seen=("d",)).model_dump(mode="json")
+    sessions.save(begun(sessions, store).model_copy(update={"state": state}), [seen(store, memory_id=made)])
+    one, (after, change) = (
+        begun(sessions, store),
+        an_event(state, trail=Trail(task="keel", open=("mast",)), seen=("e",)),
+    )
+    store.delete(made)
+    said = seen(store, summary="keel", draft={"content": "The keel is iron, said again."}, memory_id=made)
+    sessions.save(one, [said, seen(store, summary="a listing")], change)
+    found = sessions.find(ADA, "s1")
+    assert found is not None
+    assert found.state["seen"] == list(after.seen)
+    texts = [(each.summary, each.draft) for each in sessions.observations(one)]
+    assert texts == [("", None), ("", None), ("a listing", None)]
+    assert "keel" not in repr((found, store.rows("SELECT * FROM session"), store.rows("SELECT * FROM observation")))
+
+
+def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: SqlSessions, store: Any) -> None:
+    """A memory can be forgotten before the event that made it is written down."""
+    one, (_, change) = begun(sessions, store), an_event({}, trail=Trail(task="keel"))
+    made = store.add("The keel is iron.")
+    store.delete(made)
+    sessions.save(one, [seen(store, Decision.KEPT, summary="keel", memory_id=made)], change)
+    assert "keel" not in repr((store.rows("SELECT * FROM session"), store.rows("SELECT * FROM observation")))
+
+
+def test_what_is_masked_while_an_event_is_handled_stays_masked(sessions: SqlSessions, store: Any) -> None:
+    """An event that began with words that are masked meanwhile does not write them again."""
+    state = SessionState(trail=Trail(task="keel")).model_dump(mode="json")
+    sessions.save(begun(sessions, store).model_copy(update={"state": state}))
+    one, (_, change) = begun(sessions, store), an_event(state, trail=Trail(task="keel", open=("mast",)))
+    sessions.mask(one, lambda known: known | {"trail": {"task": "[redacted]"}})
+    sessions.save(one, (), change)
+    found = sessions.find(ADA, "s1")
+    assert found is not None
+    assert found.state["trail"]["task"] == "[redacted]"
+
+
+def test_a_memory_is_forgotten_while_it_is_noted(sessions: SqlSessions, store: Any) -> None:
+    """Whichever comes first, the forgetting or the writing down, no word of the memory is left."""
+    for turn in range(8):
+        made, one = store.add(f"The keel {turn} is iron."), begun(sessions, store, f"s{turn}")
+        said = seen(store, summary="keel", memory_id=made)
+        _, change = an_event({}, trail=Trail(task="keel"))
+        workers = [
+            threading.Thread(target=store.delete, args=(made,)),
+            threading.Thread(target=sessions.save, args=(one, [said], change)),
+        ]
+        for each in workers if turn % 2 else reversed(workers):
+            each.start()
+        for each in workers:
+            each.join()
+    assert "keel" not in repr((store.rows("SELECT * FROM session"), store.rows("SELECT * FROM observation")))
+
+
+def an_event(before: dict[str, Any], **changes: Any) -> tuple[SessionState, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """Return the state that an event makes of `before`, and how it is brought onto what is stored by then."""
+    first = state_of(before)
+    after = first.model_copy(update=changes)
+    return after, lambda stored: rebased(first, after, state_of(stored)).model_dump(mode="json")

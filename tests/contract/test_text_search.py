@@ -206,6 +206,22 @@ def test_a_piece_is_found_in_every_text(store: Any) -> None:
     assert store.text.substring("wordcontent", store.view(), 9) == []
 
 
+def test_a_text_of_very_many_words_changes_and_goes(store: Any) -> None:
+    """Each of its words is found until it is changed, then those of the new text are, and none once it is forgotten."""
+    firsts, seconds = "天地玄黄宇宙洪荒日月盈昃辰宿列張", list(map(chr, range(0x5000, 0x5060)))
+    before, after = (" ".join(first + second for first in firsts for second in seconds[at::2]) for at in (0, 1))
+    holder = store.add(before, key="book")
+    with store.records.writing("project:crew/engine", "ada") as transaction:
+        old = transaction.by_key("book")
+        transaction.update(old, make_entry(after, at=store.clock(), key="book"), "update")
+    assert out_of_step(store) == ""
+    found = [set(store.text.search([Term(one)], store.view(), 9)) for one in ("天倀", "天倁")]
+    assert found == [set(), {holder}]
+    store.delete(holder)
+    assert out_of_step(store) == ""
+    assert not store.text.search([Term("天倁")], store.view(), 9)
+
+
 def test_hidden_memories_are_not_found(store: Any) -> None:
     """Expired and deleted memories are found by no search."""
     store.add("quokka one", expires_at=store.clock())

@@ -16,9 +16,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from recollect.doors.daemon import auth, connections, runtime
+from recollect.doors.daemon import auth, runtime
 from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.client import Client, TokenRejected
+from recollect.doors.serving import connections
 from recollect.errors import InvalidInput
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n"

@@ -10,11 +10,14 @@ import pytest
 
 HEAVY = {
     "alembic",
+    "anthropic",
     "chromadb",
     "detect_secrets",
     "numpy",
     "onnx",
     "onnxruntime",
+    "openai",
+    "pydantic_ai",
     "sentence_transformers",
     "sqlalchemy",
     "sqlmodel",
@@ -98,4 +101,4 @@ def test_a_warm_recall_loads_no_training_library(environment: dict[str, str]) ->
     loaded_by(COMMAND.format(arguments=remember), alone)
     loaded = loaded_by(COMMAND.format(arguments=recall), alone)
     assert {"onnxruntime", "sqlalchemy"} <= loaded
-    assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "onnx", "mcp"}
+    assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "onnx", "mcp", "pydantic_ai"}

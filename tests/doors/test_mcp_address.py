@@ -6,7 +6,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from recollect import Caller
-from recollect.doors.daemon.mcp_http import caller_of
+from recollect.doors.serving.mcp_http import caller_of
 from recollect.errors import InvalidInput
 
 

@@ -40,6 +40,7 @@ class Daemon:
 
     def __init__(self, answer: Callable[[dict[str, Any]], Iterator[dict[str, Any]]]) -> None:
         self.who = {"caller": {"user": "ada"}}
+        self.path = "/mcp/message"
         self.sent: list[dict[str, Any]] = []
         self.dropped = 0
         self.broken_off = threading.Event()

@@ -32,14 +32,14 @@ def test_the_project_is_shown_and_named(folder: Path, settings: Settings) -> Non
     shown = typed(folder, settings).out
     assert shown.startswith("api-")
     assert "told by the folder" in shown
-    assert typed(folder, settings, "engine").code == 0
+    assert typed(folder, settings, "set", "engine").code == 0
     assert typed(folder, settings, "--json").json == {
         "project": "engine",
         "source": str(folder / ".recollect.toml"),
         "folder_name": "api",
         "under_folder_name": 0,
     }
-    assert typed(folder, settings, " ").code == 2
+    assert typed(folder, settings, "set", " ").code == 2
 
 
 def test_memories_under_the_former_name_are_counted(folder: Path, settings: Settings) -> None:

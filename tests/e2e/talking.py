@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
+from mcp.client.session import SamplingFnT
 from mcp_types import CallToolResult, Tool
 
 SERVER = str(Path(sys.executable).with_name("recollect"))
@@ -69,12 +70,16 @@ class Talk:
 
 @contextmanager
 def talking(
-    environment: dict[str, str], mode: Literal["auto", "legacy"] = "auto", toolsets: Sequence[str] = ()
+    environment: dict[str, str],
+    mode: Literal["auto", "legacy"] = "auto",
+    toolsets: Sequence[str] = (),
+    sampling: SamplingFnT | None = None,
 ) -> Iterator[Talk]:
-    """Start a server of these toolsets and talk to it until the block ends."""
+    """Start a server of these toolsets and talk to it until the block ends; `sampling` is the client's own model."""
     options = [word for name in toolsets for word in ("--toolset", name)]
     server = StdioServerParameters(command=SERVER, args=["mcp", *options], env=environment)
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server, mode=mode)) as client:
+    made = Client(server, mode=mode, sampling_callback=sampling)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(made) as client:
         yield Talk(portal, client)
 
 

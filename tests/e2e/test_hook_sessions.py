@@ -34,7 +34,7 @@ def test_the_first_hook_starts_the_daemon(place: Place) -> None:
     hook(place, "PostToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_response={"stdout": "ok"})
     hook(place, "SessionEnd", reason="other")
     until(lambda: sessions(place) == [("live-1", "claude-code", 1)])
-    assert place.json("status")["events_waiting"] == 0
+    until(lambda: place.json("status")["events_waiting"] == 0)
     assert place.json("status")["events_lost"] == 0
 
 

@@ -195,3 +195,27 @@ def test_models_load_one_after_another_until_the_end(begin: Begin) -> None:
     ending.join(ENOUGH)
     assert first.ready
     assert not second.ready
+
+
+def test_questions_hold_nothing_up_and_what_waits_at_the_end_is_dropped(begin: Begin, recurring: Count) -> None:
+    """Other tasks run while a question is out; stopping waits for that one, and no further one is asked."""
+    executor = begin(recurring)
+    go, out, asked, other = threading.Event(), threading.Event(), Count(), Count()
+
+    def question() -> None:
+        out.set()
+        assert go.wait(ENOUGH)
+        asked()
+
+    executor.ask(question)
+    executor.ask(asked)
+    assert out.wait(ENOUGH)
+    executor.submit(other)
+    assert other.reaches(1)
+    ending = threading.Thread(target=executor.stop)
+    ending.start()
+    while executor._running:
+        ending.join(0.001)
+    go.set()
+    ending.join(ENOUGH)
+    assert (ending.is_alive(), asked.done) == (False, 1)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -286,3 +286,18 @@ def test_wrong_id_is_said_plainly(tmp_path: Path, python: Callable, model: str, 
     assert model in sentence
     assert words in sentence
     assert (torch_loaded, done.stderr) == ("False", "")
+
+
+def test_the_runtime_reports_to_nobody(cache: Path, python: Callable[..., Any], tmp_path: Path) -> None:
+    """onnxruntime makes neither a number of this device nor a store of reports, as it does unless it is told."""
+    code = """
+import os, sys
+from pathlib import Path
+for name in ("CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS"):
+    os.environ.pop(name, None)
+from recollect.engines.embedding import open_embedder
+open_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1])).warm()
+"""
+    done = python(code, cache, HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == []

@@ -55,6 +55,17 @@ def test_old_memories_become_one(app: App, clock: Clock) -> None:
     assert ill(app) == []
 
 
+def test_who_forgets_what_was_restored_leaves_nothing_in_its_summary(app: App, clock: Clock) -> None:
+    """A summary quotes a member that was restored, until somebody forgets that one for good."""
+    ids = old_ship(app, clock)
+    (summary,) = do(app, "summarize_old").ids
+    do(app, "restore", id=str(ids[0]))
+    assert PARTS[0] in shown(app, summary).content
+    assert f"Memory {summary} no longer quotes it." in do(app, "forget", id=str(ids[0])).notes
+    assert PARTS[0] not in shown(app, summary).content
+    assert PARTS[1] in shown(app, summary).content
+
+
 def test_too_few_are_counted(app: App, clock: Clock) -> None:
     """Memories that are old enough and of too few in their category stay, and the answer says how many."""
     old_ship(app, clock)

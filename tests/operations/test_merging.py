@@ -65,7 +65,7 @@ def test_a_merge_says_both(app: App) -> None:
     assert (memory.confidence, memory.category, memory.tags) == (0.9, "habits", ("font",))
     assert listed(app) == [one]
     assert recalled(app, "Fira Code font") == {one}
-    assert actions(app, one) == ["insert", "merge"]
+    assert actions(app, one) == ["insert", "merge", "judge"]
     assert do(app, "stats").merged == 2
     assert ill(app) == []
 

@@ -88,6 +88,9 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "summarize_old": _old,
     "rescan": _exposed,
     "import_batch": _file,
+    "extract_memories": lambda app, clock, settings: {
+        "messages": [{"speaker": "user", "content": "The pier is long."}]
+    },
     "session_start": lambda app, clock, settings: SESSION,
     "prompt_submit": lambda app, clock, settings: SESSION | {"prompt": "From now on we deploy on Fridays only."},
     "tool_post": lambda app, clock, settings: SESSION | {"tool": "Task", "output": FOUND},

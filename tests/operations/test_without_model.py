@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from callers import ADA
-from recollect import App, Draft, FindSimilar, Get, Query, find_similar, get_memory, recall, remember
+from recollect import (
+    App,
+    Draft,
+    FindSimilar,
+    Get,
+    Query,
+    Restore,
+    Update,
+    find_similar,
+    get_memory,
+    memory_forget,
+    recall,
+    remember,
+    restore_memory,
+    update_memory,
+)
 from recollect.domain.enums import FactType
+from recollect.domain.requests import SoftForget
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
 from recollect.operations.embed import embed_pending, wait_for_model
 from recollect.ports.models import Embedder
+from recollect.ports.storage import Writing
 
 
 @dataclass
@@ -102,6 +120,48 @@ def test_the_first_recall_finds_what_is_embedded_while_it_waits(app: App) -> Non
 
     recalled = recall(replace(app, embedder=Coming()), Query(query="when do we ship releases?"), ADA)
     assert [hit.memory.content for hit in recalled.hits] == ["Production deploys go out on Tuesday mornings"]
+    assert recalled.notes == ()
+
+
+@pytest.mark.parametrize("operation", ["remember", "update", "restore"])
+def test_a_write_is_embedded_when_the_model_comes_meanwhile(app: App, operation: str) -> None:
+    """What was prepared without vectors has them when the write answers, where the model became ready meanwhile."""
+    text = "Production deploys go out on Tuesday mornings"
+    one = "" if operation == "remember" else remember(app, Draft(content=f"{text}."), ADA).id
+    if operation == "restore":
+        memory_forget(app, SoftForget(id=one), ADA)
+
+    class Coming:
+        """The real model, which is loaded while a transaction is open."""
+
+        ready = False
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(app.embedder, name)
+
+    class Open:
+        """The records, where the catch-up of a model that has just been loaded ends before a transaction does."""
+
+        @contextmanager
+        def writing(self, *place: Any) -> Iterator[Writing]:
+            with app.records.writing(*place) as transaction:
+                yield transaction
+                coming.ready = not app.records.unembedded(1)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(app.records, name)
+
+    coming = Coming()
+    late = replace(app, embedder=coming, records=Open())
+    if operation == "remember":
+        remember(late, Draft(content=text), ADA)
+    elif operation == "update":
+        update_memory(late, Update(id=one, content=text), ADA)
+    else:
+        restore_memory(late, Restore(id=one), ADA)
+    assert coming.ready
+    recalled = recall(app, Query(query="when do we ship releases?"), ADA)
+    assert recalled.hits[0].signals.cosine > 0.0
     assert recalled.notes == ()
 
 

@@ -18,11 +18,12 @@ from recollect.policy.reconcile import (
     Action,
     decide,
     expired,
-    follow_choice,
+    follow_judgement,
     may_join,
     refresh_if_same,
     reinforced,
 )
+from recollect.ports.models import Judgement
 
 SAME, OTHER = "hash of the draft", "hash of something else"
 UNNAMED = a_memory(id=1, content_hash=SAME)
@@ -87,12 +88,21 @@ def test_only_the_same_is_refreshed(content: str, action: Action) -> None:
         (Choice.MERGE, 2, "We use Kafka.", Action.INSERT),
         (Choice.MERGE, -1, "We use Kafka.", Action.INSERT),
         (Choice.MERGE, 0, "x" * MAX_CONTENT, Action.INSERT),
+        (Choice.SUPERSEDE, 0, "We use Kafka.", Action.SUPERSEDE),
+        (Choice.SUPERSEDE, 1, "We use Kafka.", Action.INSERT),
     ],
 )
 def test_a_choice_destroys_nothing(choice: Choice, which: int, content: str, action: Action) -> None:
     """What a model would skip although it is new is merged; never into a key's memory, nor beyond what one holds."""
-    decision = follow_choice(Draft(content=content), [STORED, KEYED], (choice, which))
+    decision = follow_judgement(Draft(content=content), [STORED, KEYED], Judgement(choice, which))
     assert (decision.action, decision.old) == (action, None if action is Action.INSERT else STORED)
+
+
+@pytest.mark.parametrize("choice", [Choice.MERGE, Choice.SKIP, Choice.SUPERSEDE])
+def test_a_choice_raises_no_trust(choice: Choice) -> None:
+    """What is trusted less than a memory becomes no part of it, for it would be as trusted, nor hides it."""
+    draft = Draft(content="We use Kafka.", trust=STORED.trust - 0.1)
+    assert follow_judgement(draft, [STORED], Judgement(choice)).action is Action.INSERT
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_without_a_model_the_same_is_skipped_and_the_near_is_named(door: Door, c
     assert len(door.read("list_memories")["memories"]) == (1 if choice is Choice.SKIP else 2)
 
 
-@pytest.mark.parametrize("choice", Choice)
+@pytest.mark.parametrize("choice", [Choice.CREATE, Choice.MERGE, Choice.SKIP])
 def test_a_model_may_decide(door: Door, choice: Choice) -> None:
     """Where a judge is there it chooses between CREATE, MERGE and SKIP; what it skips is never lost."""
     old = put(door, OLD, category="preferences")

@@ -25,8 +25,6 @@ TABLE_FILE = Path(__file__).with_name("table.md")
 NOT_YET = {
     "latency below 10 ms",
     "a session recap includes recent memories",
-    "1. format discarded messages as text",
-    "2. a language model extracts candidates",
 }
 NAMES = {"concept": enums.Concept, "type": enums.Observation, "retention": enums.Retention, "order": enums.Order}
 NAMES |= {"scope": enums.Scope, "fact_type": enums.FactType, "merge": enums.Merge, "entity_type": enums.EntityType}
@@ -111,6 +109,7 @@ def test_every_field_of_a_memory_stands_in_it() -> None:
 def test_every_value_of_every_kind_stands_in_it() -> None:
     """No value of a closed set is missing, and no other is named."""
     sets = {one for one in vars(enums).values() if isinstance(one, type) and issubclass(one, StrEnum)} - {StrEnum}
+    sets -= {enums.Role, enums.Reason}  # no seed has roles, nor names the reasons of a choice
     assert set(NAMES.values()) == sets
     wanted = {f"{name}={value}" for name, kind in NAMES.items() for value in kind}
     assert {word for word in SAID if word.partition("=")[0] in NAMES and "=" in word} == wanted

@@ -5,16 +5,30 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
+from sqlalchemy import text
+from starlette.testclient import TestClient
 
 from callers import ADA
 from chroma_process import ChromaProcess
 from operate import OTHER, add, do, ill, recalled
-from recollect import App, Settings
+from recollect import App, Caller, Settings
+from recollect.domain.lifecycle import Decision, Observation, UseTool
+from recollect.doors.server.application import Server
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.store.vectors import chroma, vector_search
+from recollect.lifecycle import pipeline
+from recollect.lifecycle.context import Context
+from recollect.lifecycle.stages import Stage
+from recollect.operations import embed
+from recollect.policy.observations.trail import Trail
+from recollect.store.sql.database import Database, open_server
+from recollect.store.sql.records import SqlRecords
+from recollect.store.vectors import chroma, outbox, vector_search
 from recollect.store.vectors.chroma import IndexAway
 from recollect.store.vectors.chroma_server import ChromaServer
 from stores import open_app
@@ -72,6 +86,130 @@ def test_many_memories_are_found_through_the_server(
     assert set(asked) == {"project:crew/engine"}
 
 
+def test_replicas_handle_events_of_one_session_at_once(
+    replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither loses what the other notes, and what is forgotten meanwhile does not come back with the slower one."""
+    monkeypatch.setattr(pipeline, "_LOCKS", [nullcontext()])  # one process stands for two
+    one, two = replica(), replica()
+    event = UseTool(session_id="s1", tool="Bash")
+    made = add(one, SAID)
+
+    def noting(seen: str, meanwhile: Callable[[], object] = lambda: None, memory_id: int | None = None) -> list[Stage]:
+        def run(context: Context[Any]) -> None:
+            meanwhile()
+            state = context.state
+            context.update(
+                trail=Trail(task=SAID), seen=(*state.seen, seen), since_checkpoint=state.since_checkpoint + 1
+            )
+            said = {"event": "tool:post", "decision": Decision.DROPPED, "summary": SAID, "memory_id": memory_id}
+            context.note(Observation(at=context.at, **said))
+
+        return [Stage("noting", UseTool, 1, run)]
+
+    def other_replica() -> None:
+        pipeline.passed(two, event, ADA, noting("b", memory_id=made))
+        do(two, "forget", id=str(made))
+
+    pipeline.passed(one, event, ADA, noting("a", other_replica, made))
+    session = two.sessions.find(ADA, "s1")
+    assert session is not None
+    assert (session.state["seen"], session.state["since_checkpoint"], session.dropped) == (["b", "a"], 2, 2)
+    assert "quokka" not in repr((session, two.sessions.observations(session)))
+
+
+def test_replicas_share_what_waits_for_the_index(replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two replicas that drain at once each put other vectors, all of them, each one once."""
+    monkeypatch.setattr(outbox, "_BATCH", 2)
+    one, two = replica(), replica()
+    for project in range(6):
+        add(one, SAID, Caller(user="ada", team="crew", project=f"p{project}"))
+    both, put, putting = threading.Barrier(2), ChromaServer.put, dict[int, list[str]]()
+
+    def noted(index: ChromaServer, namespace: str, ids: Any, vectors: Any) -> None:
+        if id(index) not in putting:
+            putting[id(index)] = []
+            both.wait(60)
+        putting[id(index)].append(namespace)
+        put(index, namespace, ids, vectors)
+
+    monkeypatch.setattr(ChromaServer, "put", noted)
+    workers = [threading.Thread(target=each.vectors.sync) for each in (one, two)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    assert len(putting) == 2
+    assert sorted(chain(*putting.values())) == [f"project:crew/p{project}" for project in range(6)]
+    assert one.vectors.waiting() == 0
+
+
+def test_what_a_dead_replica_was_at_is_taken_up(replica: Callable[[], App], deployed: Settings) -> None:
+    """What another replica has claimed of the index, or for the model, is left to it for as long as it lives."""
+    app, other = replica(), open_server(str(deployed.database_url))
+    made = add(replace(app, embedder=Cold(app.embedder)), SAID)
+    with suppress(StoreUnusable), other.claiming("embedding", [str(made)]) as mine:
+        assert mine == {str(made)}
+        assert not embed.embed_pending(app.records, app.embedder)
+        end(other)
+    assert embed.embed_pending(app.records, app.embedder)
+    with suppress(StoreUnusable), other.claiming("index", ["project:crew/engine"]):
+        app.vectors.sync()
+        assert (app.vectors.waiting(), app.vectors.resting > 0) == (1, True)
+        end(other)
+    app.vectors.sync()
+    assert (app.vectors.waiting(), app.vectors.resting) == (0, 0)
+    other.close()
+    assert ill(app) == []
+
+
+def test_replicas_share_what_waits_for_the_model(replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two replicas that embed at once each embed other memories, all of them, each one once."""
+    monkeypatch.setattr(embed, "_BATCH", 2)
+    one, two = replica(), replica()
+    cold = replace(one, embedder=Cold(one.embedder))
+    made = {add(cold, f"{SAID} {number}") for number in range(7)}
+    both, done = threading.Barrier(2), dict[int, list[int]]()
+    store_vectors = SqlRecords.store_vectors
+
+    def noted(records: SqlRecords, waiting: Any, chunks: Any) -> None:
+        if id(records) not in done:
+            done[id(records)] = []
+            both.wait(60)
+        done[id(records)].append(waiting.id)
+        store_vectors(records, waiting, chunks)
+
+    monkeypatch.setattr(SqlRecords, "store_vectors", noted)
+    workers = [threading.Thread(target=embed.embed_pending, args=(each.records, each.embedder)) for each in (one, two)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    assert len(done) == 2
+    assert sorted(chain(*done.values())) == sorted(made)
+
+
+class Cold:
+    """The real model before it is loaded."""
+
+    ready, failure = False, ""
+
+    def __init__(self, model: Any) -> None:
+        self.card = model.card
+
+    def wait(self, _: float) -> bool:
+        """Wait for nothing."""
+        return False
+
+
+def end(other: Database) -> None:
+    """End every other connection of a database, as the death of its process would."""
+    name = other.url.database
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name AND state = :state"
+    with other.reading() as connection:
+        connection.execute(text(ending), {"name": name, "state": "idle in transaction"})
+
+
 @pytest.mark.parametrize("change", ["update_memory", "forget"])
 def test_what_one_replica_read_does_not_undo_what_another_wrote(
     replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch, change: str
@@ -99,7 +237,9 @@ def test_what_one_replica_read_does_not_undo_what_another_wrote(
     assert [ill(app) for app in (one, two)] == [[], []]
 
 
-def test_a_server_that_is_away_costs_nothing(replica: Callable[[], App], chroma_process: ChromaProcess) -> None:
+def test_a_server_that_is_away_costs_nothing(
+    replica: Callable[[], App], chroma_process: ChromaProcess, deployed: Settings
+) -> None:
     """While Chroma is down writes are taken and recall answers; when it is back, its index agrees with SQL again."""
     app = replica()
     before = add(app, SAID)
@@ -110,6 +250,8 @@ def test_a_server_that_is_away_costs_nothing(replica: Callable[[], App], chroma_
         assert recalled(app, "which bird guards the deployment locker?") >= {meanwhile}
         app.vectors.sync()
         assert app.vectors.state == "away"
+        ready = TestClient(Server(app, deployed).application()).get("/readyz")
+        assert (ready.status_code, ready.json()["vector_index"]) == (200, "away")
         do(app, "forget", id=str(before))
         assert before not in recalled(app, "quokka")
     finally:
@@ -148,6 +290,32 @@ def test_a_server_that_takes_connections_and_answers_none_is_away(monkeypatch: p
         server = ChromaServer(f"http://127.0.0.1:{silent.getsockname()[1]}", "m1", "ab")
         with pytest.raises(IndexAway):
             server.open()
+
+
+def test_opening_looks_at_no_collection_and_the_first_use_does(
+    replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many namespaces there are, opening asks for none; one that lost a vector is built again once asked."""
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
+    first = replica()
+    made = add(first, SAID)
+    add(first, "The heron keeps the keys of the release cupboard.")
+    add(first, SAID, OTHER)
+    first.vectors.sync()
+    index = ChromaServer.shadow(first.vectors._index, first.vectors._index.generation)  # type: ignore[attr-defined]
+    index.take("project:crew/engine", [f"{made}.0"])
+    asked: list[str] = []
+    collection = ChromaServer._collection
+    monkeypatch.setattr(ChromaServer, "_collection", lambda *given: asked.append(given[1]) or collection(*given))
+    app = replica()
+    assert (asked, app.vectors.state) == ([], "ready")
+    assert made in recalled(app, "which animal ships invoices?")
+    assert (set(asked), app.vectors.state) == ({"project:crew/engine"}, "rebuilding")
+    app.vectors.sync()
+    assert index.count("project:crew/engine") == 2
+    assert made in recalled(app, "which animal ships invoices?")
+    add(app, "A memory that is queued is no reason to doubt.")
+    assert not replica().vectors._outbox.doubts("project:crew/engine")  # type: ignore[attr-defined]
 
 
 def test_a_server_that_is_away_is_not_waited_for_twice(

@@ -90,6 +90,8 @@ class Answer:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> Any:
+        if handler.mode == "validation":  # as clients get it that build it again
+            return handler(schema)
         if cls.public is not Answer.public:
             kind = get_type_hints(cls.public, include_extras=True)["return"]
             return DescribedBy(kind).__get_pydantic_json_schema__(schema, handler)

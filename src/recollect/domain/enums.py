@@ -15,6 +15,18 @@ class Scope(StrEnum):
     TEAM = "team"
 
 
+class Role(StrEnum):
+    """What a member of a team or a project may do there; each may do what those before it may."""
+
+    READER = "reader"
+    WRITER = "writer"
+    ADMIN = "admin"
+
+    def covers(self, wanted: Role) -> bool:
+        """Say whether this role may do what `wanted` may."""
+        return list(Role).index(self) >= list(Role).index(wanted)
+
+
 class FactType(StrEnum):
     """What kind of knowledge a memory is; `POLICIES` says how each kind merges and ages."""
 
@@ -184,6 +196,17 @@ class Choice(StrEnum):
     CREATE = "create"
     MERGE = "merge"
     SKIP = "skip"
+    SUPERSEDE = "supersede"
+
+
+class Reason(StrEnum):
+    """Why it becomes that: a closed set, as the journal keeps it and no word of a memory may survive there."""
+
+    NEW_SUBJECT = "new_subject"
+    SAME_STATEMENT = "same_statement"
+    MORE_DETAIL = "more_detail"
+    CONTRADICTION = "contradiction"
+    UNSURE = "unsure"
 
 
 class Retention(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -65,7 +66,7 @@ _DEEPEST: Final = 100  # levels of an input that are kept
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """Return JSON without what no database holds: NUL characters, lone surrogates, and what is nested too deep."""
+    """Return JSON without what no database holds: NUL characters, lone surrogates, infinity, what nests too deep."""
     match value:
         case str():
             return value.replace("\0", "").encode("utf-8", "replace").decode()
@@ -74,6 +75,8 @@ def _storable(value: Any, depth: int = 0) -> Any:
         case list() if depth < _DEEPEST:
             return [_storable(one, depth + 1) for one in value]
         case dict() | list():
+            return None
+        case float() if not isfinite(value):
             return None
         case _:
             return value

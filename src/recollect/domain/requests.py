@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NewType
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from recollect.domain import fields
 from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Scope, Sensitivity, Source
 from recollect.domain.fields import Allowed, Request, blank_to_none, lower, singular, with_optional_fields
-from recollect.errors import InvalidInput
+from recollect.errors import Forbidden, InvalidInput
 
 RememberCategory = Literal[
     FactType.PROFILE, FactType.PREFERENCE, FactType.ENTITY, FactType.EVENT, FactType.CASE, FactType.PATTERN
@@ -27,12 +27,21 @@ Team = Annotated[
 ]
 
 
+WritableNamespace = NewType("WritableNamespace", str)
+"""A namespace that a caller may write. Only `Caller.writable` makes one, and the store writes no other."""
+
+
 class Caller(Request):
-    """Who speaks: the door decides it, and every namespace follows from it."""
+    """Who speaks and what of: the door decides it, and every namespace follows from it.
+
+    `reads` and `writes` are the scopes that the caller has a right to; on one's own machine those are all.
+    """
 
     user: fields.CallerName
     team: Team = "local"
     project: fields.CallerName
+    reads: tuple[Scope, ...] = tuple(Scope)
+    writes: tuple[Scope, ...] = tuple(Scope)
 
     def namespace(self, scope: Scope) -> str:
         """Return the one namespace of `scope`: `user:U`, `project:T/P` or `team:T`."""
@@ -45,8 +54,27 @@ class Caller(Request):
                 return f"project:{self.team}/{self.project}"
 
     def namespaces(self, scope: Scope | None = None) -> tuple[str, ...]:
-        """Return the namespaces a read sees: all three, or the one of `scope`."""
-        return tuple(self.namespace(one) for one in ([scope] if scope else Scope))
+        """Return the namespaces a read sees: all that may be read, or the one of `scope`, else raise `Forbidden`."""
+        return self._allowed(scope, self.reads, "read")
+
+    def writable_namespaces(self, scope: Scope | None = None) -> tuple[WritableNamespace, ...]:
+        """Return the namespaces that may be written, or the one of `scope`, else raise `Forbidden`."""
+        return tuple(WritableNamespace(one) for one in self._allowed(scope, self.writes, "write"))
+
+    def writable(self, namespace: str) -> WritableNamespace:
+        """Return a namespace as one that may be written; raise `Forbidden` where the caller has no right to."""
+        if all(namespace != self.namespace(one) for one in self.writes):
+            raise Forbidden(f"You have no right to write to `{namespace}`: an admin of the team can give it.")
+        return WritableNamespace(namespace)
+
+    def _allowed(self, scope: Scope | None, rights: tuple[Scope, ...], verb: str) -> tuple[str, ...]:
+        if not rights or (scope is not None and scope not in rights):
+            what = f"in the scope `{scope}`" if scope else "anything"
+            raise Forbidden(
+                f"You have no right to {verb} {what}: a request names its team and project, and an admin of the team "
+                "gives the right."
+            )
+        return tuple(self.namespace(one) for one in ([scope] if scope else rights))
 
 
 class MemoryFields(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Required
@@ -448,6 +449,7 @@ class Stats(Answer):
     merged: int
     oldest_at: datetime | None
     newest_at: datetime | None
+    model_tokens: dict[str, int] = field(default_factory=dict)
 
 
 class JournalJson(TypedDict):

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, computed_field
 from pydantic.dataclasses import dataclass
 
 from recollect.domain.answer import LAZY, Answer
-from recollect.domain.enums import OnSecret
-from recollect.domain.fields import Count, Kind, Label, Moment, ReadScope, Request, blank_to_none
+from recollect.domain.enums import OnSecret, Scope
+from recollect.domain.fields import Count, Kind, Label, Moment, ReadScope, Request, Text, WriteScope, blank_to_none
 from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
@@ -132,6 +132,21 @@ class ImportBatch(Levels):
     dry_run: bool = Field(False, description="Say what would happen; write nothing")
 
 
+class Said(Request):
+    """One message of a conversation: who said it, and what."""
+
+    speaker: Annotated[str, Field(max_length=200)]
+    content: Text
+
+
+class ExtractMemories(Request):
+    """Messages that a conversation is about to discard, in their order, out of which memories are to be made."""
+
+    messages: Annotated[tuple[Said, ...], Field(max_length=MAX_BATCH)]
+    session_id: Label = Field(None, description="Session of the messages")
+    scope: WriteScope = Field(Scope.PROJECT, description="Who shares the memories")
+
+
 class ExportPage(ReadAccess):
     """What to export, from where the page before ended: the caller's namespaces, or that of one scope."""
 
@@ -148,6 +163,19 @@ class Page(Answer):
     lines: tuple[dict[str, Any], ...]
     after: str
     unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, config=LAZY)
+class Extracted(Answer):
+    """What became of messages: memories by outcome, what was left out, and parts read now, before, and not at all."""
+
+    new: int = 0
+    updated: int = 0
+    left_out: int = 0
+    parts: int = 0
+    known: int = 0
+    unread: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -13,15 +13,18 @@ from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import (
+    cli_accounts,
     cli_backup,
     cli_clients,
     cli_daemon,
     cli_edit,
+    cli_extract,
     cli_forget,
     cli_init,
     cli_model,
     cli_move,
     cli_project,
+    cli_serve,
     cli_session,
     cli_tags,
     cli_transfer,
@@ -98,6 +101,7 @@ def options(
     """
     daemon = False if in_process else None
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
+    given["url"] = "" if in_process else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -179,10 +183,16 @@ cli.add_typer(cli_edit.cli)
 cli.add_typer(cli_tags.cli)
 cli.add_typer(cli_upkeep.cli)
 cli.add_typer(cli_daemon.cli)
+cli.add_typer(cli_serve.cli)
 cli.add_typer(cli_backup.cli)
 cli.add_typer(cli_move.cli)
 cli.add_typer(cli_transfer.cli)
-cli.add_typer(cli_project.cli)
+cli.add_typer(cli_extract.cli)
+cli.add_typer(cli_project.cli, name="project")
+cli.add_typer(cli_accounts.users, name="user")
+cli.add_typer(cli_accounts.teams, name="team")
+cli.add_typer(cli_accounts.tokens, name="token")
+cli.add_typer(cli_accounts.audits)
 cli.add_typer(cli_clients.cli)
 cli.add_typer(cli_session.cli, name="session")
 cli.add_typer(cli_init.cli)

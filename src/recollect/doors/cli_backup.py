@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import recollect
 from recollect.doors import exit_codes
 from recollect.doors.daemon import launch
-from recollect.doors.options import Json
+from recollect.doors.options import Json, of_store
 from recollect.errors import InvalidInput
 from recollect.store.files import KEPT_DAYS
 
@@ -51,7 +51,7 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Copy the whole store into one file. It is of one instant, and others may write meanwhile."""
-    manifest = recollect.backup(file, ctx.obj, force=force)
+    manifest = recollect.backup(file, of_store(ctx), force=force)
     message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
 
@@ -67,7 +67,8 @@ def verify(file: Written, as_json: Json = False) -> None:
 @_group.command("restore")
 def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
     """Bring a store back from a backup. Every byte of it is checked first."""
-    restored = recollect.restore(file, ctx.obj, force=force, free=lambda: launch.stop(ctx.obj))
+    settings = of_store(ctx)
+    restored = recollect.restore(file, settings, force=force, free=lambda: launch.stop(settings))
     sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]
     if restored.kept:
         sentences.append(f"The previous database is kept for {KEPT_DAYS} days as {restored.kept}.")

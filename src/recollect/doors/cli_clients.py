@@ -13,7 +13,7 @@ from rich.text import Text
 from recollect.doors import exit_codes
 from recollect.doors.clients import passage
 from recollect.doors.clients.agents import Agent, Level, agent_named, agents
-from recollect.doors.clients.entry import new_entry
+from recollect.doors.clients.entry import new_entry, token_file
 from recollect.doors.clients.files import backup_of
 from recollect.doors.clients.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.clients.installation import Change, apply, plan_install, plan_uninstall, snippet
@@ -21,6 +21,7 @@ from recollect.doors.clients.registrations import found_agents, project_folder
 from recollect.doors.options import Json
 from recollect.doors.render import out, visible
 from recollect.errors import InvalidInput
+from recollect.settings import Settings
 
 cli = typer.Typer()
 
@@ -64,6 +65,8 @@ def install(
     changes = plan_install(known, level, root, new_entry(ctx.obj, known.entry), commands)
     written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
+    if ctx.obj.url:
+        sentences.append(_token_told(ctx.obj))
     _show(known, level, changes, as_json, sentences, written=written)
 
 
@@ -155,6 +158,16 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
 def told(changes: Sequence[Change]) -> list[dict[str, str]]:
     """Return changes as JSON tells them."""
     return [{"file": str(one.file), "what": one.what, "change": one.kind, "diff": one.diff} for one in changes]
+
+
+def _token_told(settings: Settings) -> str:
+    """Say where the agent's Recollect will find its token, which is written nowhere."""
+    if found := list(token_file(settings).values()):
+        return f"It speaks to {settings.url} with the token in {found[0]}."
+    return (
+        f"It speaks to {settings.url} with the token in its environment, RECOLLECT_TOKEN, which is written nowhere. "
+        "For agents that see no shell's variables put it into a file of yours, and install with RECOLLECT_TOKEN_FILE."
+    )
 
 
 def _short(file: Path) -> str:

@@ -18,7 +18,7 @@ from recollect.doors.clients.hooks import hook_commands
 from recollect.doors.clients.installation import plan_install
 from recollect.doors.clients.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.operations import opened
-from recollect.doors.options import Json
+from recollect.doors.options import Json, of_store
 from recollect.doors.render import err, out
 from recollect.errors import InvalidInput, ModelUnusable, RecollectError
 from recollect.projects import find_project
@@ -40,7 +40,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Make the store, fetch the model, recognise the project and install for the agents found. Repeat it safely."""
-    settings: Settings = ctx.obj
+    settings = of_store(ctx)
     named = [agent_named(one) for one in agent or ()]
     if named and not yes and (as_json or not cli_clients.interactive()):
         raise InvalidInput("yes", "Nothing was done, as nobody can be asked here: add `--yes`, or leave out `--agent`.")
@@ -50,7 +50,7 @@ def init(
     problem, body["model"] = _fetch_model(settings, as_json=as_json)
     body["project"] = _project(settings)
     name, source = body["project"]["name"], body["project"]["source"]
-    _tell(as_json, f"Project: {name} (told by {source}); `recollect project NAME` gives it another name.")
+    _tell(as_json, f"Project: {name} (told by {source}); `recollect project set NAME` gives it another name.")
     body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
     files = [one for one in _INSTRUCTIONS if (root / one).is_file()]
     body["import"] = f"recollect import {shlex.join(files)}" if files else ""
@@ -71,6 +71,9 @@ def _make_store(settings: Settings) -> dict[str, Any]:
 
 def _fetch_model(settings: Settings, *, as_json: bool) -> tuple[RecollectError | None, dict[str, Any]]:
     """Fetch the model unless it is there; without it the rest goes on, as recall finds by words."""
+    if settings.embedding_url:
+        _tell(as_json, f"Model: {settings.model} is asked of the server that RECOLLECT_EMBEDDING_URL names.")
+        return None, {"name": settings.model, "ready": True}
     wiring = import_module("recollect.wiring")  # a store takes half a second to import
     try:
         with err.status(f"Looking for the model {settings.model}, or fetching it …"):

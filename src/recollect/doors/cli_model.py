@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.doors import exit_codes
-from recollect.doors.options import Json
+from recollect.doors.options import Json, of_store
 from recollect.doors.render import err
 
 cli = typer.Typer(help="Fetch embedding models before they are needed.", no_args_is_help=True)
@@ -29,7 +29,7 @@ def fetch(
     as_json: Json = False,
 ) -> None:
     """Fetch a model's weights and prepare them for fast loading, once for all stores of this user."""
-    name = model or ctx.obj.model
+    name = model or of_store(ctx).model
     wiring = import_module("recollect.wiring")  # a store takes half a second to import
     with err.status(f"Fetching {name} …"):
         folder = wiring.fetch_model(ctx.obj, name, from_pypi=from_pypi)

@@ -10,8 +10,7 @@ import typer
 
 from recollect.doors import exit_codes, render
 from recollect.doors.daemon import launch
-from recollect.doors.options import Json
-from recollect.settings import Settings
+from recollect.doors.options import Json, of_store
 
 cli = typer.Typer()
 
@@ -34,7 +33,7 @@ def migrate_store(
     Both places come from the settings: RECOLLECT_DATABASE_URL and RECOLLECT_HOME. Let nobody write meanwhile. Run it
     again after an interruption: it goes on where it stopped.
     """
-    settings: Settings = ctx.obj
+    settings = of_store(ctx)
     wiring = import_module("recollect.wiring")
     with render.progress("Rows", hidden=as_json) as report:
         moved = wiring.relocate(

@@ -1,4 +1,4 @@
-"""The command that shows and sets the project of the working folder."""
+"""The commands that show and set the project of the working folder; those of a deployment are `cli_accounts`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,32 @@ from recollect.errors import RecollectError
 from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
 
-cli = typer.Typer()
+cli = typer.Typer(
+    invoke_without_command=True, help="Show or name the project of the working folder; manage those of a deployment."
+)
 
 
-@cli.command()
-def project(
+@cli.callback()
+def project(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show the project of the working folder and what told it, or manage the projects of a deployment."""
+    if ctx.invoked_subcommand is None:
+        _show(ctx.obj, as_json)
+
+
+@cli.command("set")
+def set_(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name to give it, in `.recollect.toml` of the checkout.")] = "",
+    name: Annotated[str, typer.Argument(help="Name to give it, in `.recollect.toml` of the checkout.")],
     as_json: Json = False,
 ) -> None:
-    """Show the project of the working folder and what told it, or name it."""
+    """Name the project of the working folder."""
     settings: Settings = ctx.obj
-    if name:
-        named = Caller(user=settings.user, team=settings.team, project=name).project
-        file = set_project(Path.cwd(), named)
-        exit_codes.show({"project": named, "source": str(file)}, as_json, f"The project is {named}; see {file}.")
-        return
+    named = Caller(user=settings.user, team=settings.team, project=name).project
+    file = set_project(Path.cwd(), named)
+    exit_codes.show({"project": named, "source": str(file)}, as_json, f"The project is {named}; see {file}.")
+
+
+def _show(settings: Settings, as_json: bool) -> None:
     found = find_project(Path.cwd())
     source = found.source if found.name == settings.project else "the setting `project`"
     sentences = [f"{settings.project} (told by {source})"]

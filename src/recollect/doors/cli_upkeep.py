@@ -14,17 +14,17 @@ import typer
 
 import recollect
 from recollect.domain.results import Check
-from recollect.doors import exit_codes, pipe, render
+from recollect.doors import exit_codes, pipe, render, server_checks
 from recollect.doors.clients import registrations
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.operations import opened
-from recollect.doors.options import Json
+from recollect.doors.options import Json, of_store
 from recollect.doors.render import Report
 from recollect.doors.serializers import public_json
 from recollect.doors.toolset_names import check_names
 from recollect.errors import DaemonUnreachable, RecollectError, StoreOwned, relayed
-from recollect.settings import Settings, unknown_variables
+from recollect.settings import Settings, hidden, unknown_variables
 from recollect.store.files import KEPT_DAYS
 
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
@@ -55,7 +55,7 @@ def reindex(
     With the store's own model only what is missing or damaged is built. Run it again after an interruption: it
     continues where it stopped. A database whose file or schema is damaged is built anew first, the old one is kept.
     """
-    settings: Settings = ctx.obj
+    settings = of_store(ctx)
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
     wiring = import_module("recollect.wiring")  # a store takes half a second to import
     mended = wiring.mend(settings, free=lambda: launch.stop(settings))
@@ -96,8 +96,12 @@ def mcp(
 ) -> None:
     """Serve the `memory` tool, or others, to an MCP client. It speaks over stdin and stdout."""
     sets = check_names(toolset or ())
+    if ctx.obj.url:
+        set_here = ctx.obj.model_fields_set & {"team", "project"}
+        pipe.serve({name: getattr(ctx.obj, name) for name in set_here}, ctx.obj.folder, sets, remote=True)
+        return
     if ctx.obj.daemon:
-        pipe.serve(ctx.obj.model_dump(mode="json", exclude={"database_url"}), ctx.obj.folder, sets)
+        pipe.serve(ctx.obj.model_dump(mode="json", exclude=set(hidden())), ctx.obj.folder, sets)
         return
     door = import_module("recollect.doors.mcp")  # the SDK takes half a second to import
     door.serve(ctx.obj, sets)
@@ -109,8 +113,10 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
         _versions(),
         _settings(settings),
         *registrations.checks(registrations.project_folder()),
-        _daemon(settings),
     ]
+    if settings.url:
+        return [*checks, *server_checks.checks(settings)]
+    checks.append(_daemon(settings))
     try:
         with opened(settings, model=False) as run:
             return [*checks, Check("store", True, settings.store_name), *run("doctor", deep=deep)]

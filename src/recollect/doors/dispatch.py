@@ -58,7 +58,13 @@ def run(words: list[str]) -> int | None:
     code: int | None = None
     if typed is not None and typed.command == "hook" and "--help" not in typed.rest:
         import_module("recollect.doors.hook").main(typed.rest, typed.given)
-    if typed is not None and environment.daemon_wanted():
+    if typed is not None and environment.server():
+        if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
+            import_module("recollect.doors.pipe").serve(
+                typed.given, environment.home(typed.given.get("home", "")), sets, remote=True
+            )
+            return 0
+    elif typed is not None and environment.daemon_wanted():
         home = environment.home(typed.given.get("home", ""))
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
             import_module("recollect.doors.pipe").serve(typed.given, home, sets)

@@ -1,8 +1,8 @@
 """`recollect hook EVENT`: hands an event of a coding agent's session to the daemon, and a prompt's memories back.
 
 The agent waits for it, so it imports little, takes about a second at most, and ends well whatever happens: a hook that
-fails may stop the agent's work. It says nothing rather than something wrong, sends nothing anywhere but to the daemon,
-and writes nothing to disk.
+fails may stop the agent's work. It says nothing rather than something wrong, sends nothing anywhere but to the daemon
+or the server of `RECOLLECT_URL`, and writes nothing to disk.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no 
 _RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
 _OWN_TOOL = "recollect"
 _TIME, _LONGEST_TIME = "timestamp", 64
+_LONGEST_PATH = 4096
 
 
 class Absent(Exception):
@@ -68,21 +69,31 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     event, agent = _asked(words)
     told = process.variables()
     said = json.loads(payload) if payload else None
-    if not isinstance(said, dict) or not process.daemon_wanted(told):
+    remote = f"{process.PREFIX}URL" in told
+    if not isinstance(said, dict) or not (remote or process.daemon_wanted(told)):
         return ""
     heard = hook_contracts.understood(event, agent, said)
     fields = _fields(heard) if heard else None
     if heard is None or fields is None:
         return ""
+    fields = fields | {"agent": heard.agent} | _time(said)
+    if remote:
+        fields.pop("transcript", None)  # a file that the server does not have
+        there = import_module("recollect.doors.hook_remote")
+        return _reply(heard, there.tell(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
     body = {
         "event": heard.event,
-        "fields": fields | {"agent": heard.agent} | _time(said),
+        "fields": fields,
         "given": dict(given),
         "variables": told,
         "folder": _folder(said),
         "user": process.user(),
     }
-    found = _tell(process.home(given.get("home", ""), told), body, given, deadline)
+    return _reply(heard, _tell(process.home(given.get("home", ""), told), body, given, deadline))
+
+
+def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
+    """Return what the agent is told of an answer, empty where nothing is."""
     text = found.get("text")
     reply = hook_contracts.injection(heard, text) if isinstance(text, str) else None
     return json.dumps(reply) if reply else ""
@@ -111,6 +122,8 @@ def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
     for name in ("source", "reason"):
         if isinstance(found.get(name), str):
             fields[name] = hook_texts.cut(found[name], 60)
+    if heard.event == hook_contracts.CHECKPOINT and isinstance(found.get("transcript"), str):
+        fields["transcript"] = hook_texts.cut(found["transcript"], _LONGEST_PATH)
     if heard.event == hook_contracts.PROMPT:
         prompt = found["prompt"]
         return fields | {"prompt": hook_texts.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None

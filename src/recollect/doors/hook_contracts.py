@@ -82,7 +82,7 @@ _ENDED = Rule(END, {"reason": ("reason",)})
 _PROMPTED = Rule(PROMPT, {"prompt": ("prompt",)})
 _ANSWERED = Rule(TOOL, _USED | {"output": ("tool_response",)})
 _STOPPED = Rule(TOOL, {"output": ("last_assistant_message",)}, _ASSISTANT)
-_COMPACTING = Rule(CHECKPOINT)
+_COMPACTING = Rule(CHECKPOINT, {"transcript": ("transcript_path",)})
 
 CONTRACTS: dict[str, Contract] = {
     "claude-code": Contract(

@@ -18,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from recollect.doors import mcp, mcp_record
 from recollect.doors.daemon.runtime import write_private
+from recollect.doors.sampling import BackChannel
 
 
 def answer(message: dict[str, Any], opening: dict[str, Any] | None, sets: list[str]) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def answer(message: dict[str, Any], opening: dict[str, Any] | None, sets: list[s
     async def say(line: str) -> None:
         lines.append(line)
 
-    anyio.run(partial(mcp.exchange, server, opening, message, None, say))
+    anyio.run(partial(mcp.exchange, server, opening, message, None, say, BackChannel()))
     return dict(json.loads(lines[-1]))
 
 

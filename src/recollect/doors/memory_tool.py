@@ -90,12 +90,17 @@ class ToolAnswer:
 def call(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of the tool; return an error as an answer with its message."""
     try:
-        action, fields = parse(arguments)
-        if action == "recall" and "id" in fields:
-            return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
-        result = perform(app, _OPERATIONS[action], fields, caller, request_id)
+        return run(app, arguments, caller, request_id)
     except RecollectError as error:
         return failure(error)
+
+
+def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
+    """Run one call of the tool."""
+    action, fields = parse(arguments)
+    if action == "recall" and "id" in fields:
+        return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
+    result = perform(app, _OPERATIONS[action], fields, caller, request_id)
     return _page(result) if isinstance(result, CompactRecalled) else written(result, "`supersedes`")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import recollect
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
+from recollect.lifecycle.extract import extract_memories
 from recollect.lifecycle.pipeline import (
     answer_prompt,
     note_prompt,
@@ -31,6 +32,7 @@ TABLE = (
     *CORE,
     Operation("import_batch", import_batch, destructive=True, idempotent=True),
     Operation("export_page", export_page),
+    Operation("extract_memories", extract_memories, idempotent=True),
     Operation("session_start", session_start, idempotent=True),
     Operation("prompt_submit", prompt_submit, idempotent=True),
     Operation("tool_post", tool_post, idempotent=True),
@@ -70,11 +72,12 @@ def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[Non
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
 
-    A store that cannot be written needs no owner, and each process reads it itself.
+    With `RECOLLECT_URL` it is the server of a team. A store that cannot be
+    written needs no owner, and each process reads it itself.
     """
     if (serving := _served.get()) is not None:
         yield serving(settings)
-    elif settings.daemon and not read_only(settings.folder) and (model or launch.running(settings)):
+    elif settings.url or (settings.daemon and not read_only(settings.folder) and (model or launch.running(settings))):
         with recollect.connect(settings) as link:
             yield link.perform
     else:

@@ -19,11 +19,26 @@ from recollect.domain.fields import Request
 from recollect.domain.requests import Filters, Levels, Update
 from recollect.doors import typed as words
 from recollect.doors.schema import default_of
+from recollect.errors import InvalidInput
+from recollect.settings import Settings
 
 Given = dict[str, Any]
 """The fields of a request that were typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
+
+
+def of_store(ctx: typer.Context) -> Settings:
+    """Return the settings of a command that looks after the store here; raise `InvalidInput` where it is elsewhere."""
+    settings: Settings = ctx.obj
+    if settings.url:
+        raise InvalidInput(
+            "url",
+            f"`recollect {ctx.command_path.partition(' ')[2]}` looks after a store and runs where that is, not through "
+            "RECOLLECT_URL; with `--in-process` before the command it means the store of this machine.",
+        )
+    return settings
+
 
 _TEXTS: Final = ("content", "query")
 """The fields whose words may be typed without quotes, and come from a pipe where none are typed."""

@@ -16,19 +16,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from recollect.doors import mcp_record
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.client import Client, DaemonGone, running_at
-from recollect.errors import DaemonUnreachable, RecollectError, relayed
+from recollect.doors.link import Link, Lost
+from recollect.errors import DaemonUnreachable, RecollectError, ServerUnreachable, relayed
 
 Message = dict[str, Any]
 """A message of JSON-RPC."""
 
 PATH: Final = "/mcp/message"
 """Where the daemon takes single messages."""
+_REPLY: Final = "/mcp/reply"
+"""Where it takes what a client answers to a request in the middle of a call."""
 _ATTEMPTS: Final = 6
 _PAUSE: Final = 0.1
 _GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
@@ -71,6 +75,7 @@ class DaemonLink:
         self._client: Client | None = None
         self._home: Path | None = None
         self.who: Message = {}
+        self.path = PATH
 
     def connected(self, report: Callable[[str], None]) -> Client:
         """Return a client of the daemon, which is started when absent; raise why there is none."""
@@ -89,7 +94,7 @@ class DaemonLink:
         message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
         tuple(client.stream(PATH, {"message": message, "toolsets": []} | self.who, lambda _: None))
 
-    def drop(self, client: Client | None) -> None:
+    def drop(self, client: Link | None) -> None:
         """Forget a daemon that has gone."""
         with self._lock:
             if self._client is client:
@@ -115,6 +120,35 @@ class DaemonLink:
         return Client(found)
 
 
+class ServerLink:
+    """The way to the server of a team, which runs already; who asks, its token says."""
+
+    who: Final[Message] = {}
+
+    def __init__(self, given: Message) -> None:
+        self._given = given
+        self._lock = threading.Lock()
+        self._client: Link | None = None
+        self.path = PATH
+
+    def connected(self, _: Callable[[str], None]) -> Link:
+        """Return a client of the server; raise `InvalidInput` for settings that cannot be used."""
+        with self._lock:
+            if self._client is None:
+                found = import_module("recollect.doors.server_here").client_here(self._given)
+                self._client, self.path = found, found.narrowed(PATH)
+            return self._client
+
+    def prepare(self) -> None:
+        """Let the server load the SDK, so that the first call does not wait for it."""
+        client = self.connected(lambda _: None)
+        message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
+        tuple(client.stream(self.path, {"message": message, "toolsets": []}, lambda _: None))
+
+    def drop(self, _: Link | None) -> None:
+        """Keep what is known: the next request has a connection of its own anyway."""
+
+
 class _Call:
     """A request under way."""
 
@@ -132,10 +166,13 @@ class _Call:
         self.break_off()
 
 
+AnyLink = DaemonLink | ServerLink
+
+
 class Pipe:
     """One session between a client, which reads `out`, and the daemon."""
 
-    def __init__(self, link: DaemonLink, programs: OwnPrograms, sets: Sequence[str], file: Path, out: BinaryIO) -> None:
+    def __init__(self, link: AnyLink, programs: OwnPrograms, sets: Sequence[str], file: Path, out: BinaryIO) -> None:
         self._link = link
         self._programs = programs
         self._sets = list(sets)
@@ -146,6 +183,7 @@ class Pipe:
         self._calls: dict[str, _Call] = {}
         self._threads: list[threading.Thread] = []
         self._opening: Message | None = None
+        self._asked: set[Any] = set()
 
     def serve(self, lines: Iterable[bytes]) -> None:
         """Take messages, one a line, to their end, and give what is under way a moment to be answered."""
@@ -174,7 +212,10 @@ class Pipe:
         if message.get("params", {}) is None:
             del message["params"]
         if "method" not in message and ("result" in message or "error" in message):
-            return  # nothing was asked of the client
+            if _is_id(message.get("id")) and message["id"] in self._asked:
+                self._asked.discard(message["id"])
+                self._begin(lambda: self._reply(message))
+            return
         if wrong := _wrong(message):
             number = message.get("id")
             self._refuse(number if _is_id(number) else None, _INVALID, f"Invalid request: {wrong}")
@@ -243,20 +284,32 @@ class Pipe:
                 params = {"progressToken": token, "progress": 0.0, "message": what}
                 self._write({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
+        lost: Exception | None = None
         for attempt in range(_ATTEMPTS):
-            client = None
-            with suppress(DaemonGone):
+            client: Link | None = None
+            try:
                 client = self._link.connected(report)
-                for answer in client.stream(PATH, body | self._link.who, call.started):
+                for answer in client.stream(self._link.path, body | self._link.who, call.started):
+                    if "method" in answer and "id" in answer:
+                        self._asked.add(answer["id"])
                     if not call.cancelled:
                         self._write(answer)
                     if "method" not in answer:
                         return
+            except Lost as gone:
+                lost = gone
             if call.cancelled:
                 return
             self._link.drop(client)
             time.sleep(_PAUSE * attempt)
+        if isinstance(lost, ServerUnreachable):
+            raise lost
         raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+
+    def _reply(self, message: Message) -> None:
+        """Hand the daemon what the client answers; one that has gone asks again when its call is passed on again."""
+        with suppress(RecollectError, OSError, ValueError):
+            tuple(self._link.connected(lambda _: None).stream(_REPLY, {"message": message}, lambda _: None))
 
     def _refuse(self, number: int | str | None, code: int, why: str) -> None:
         self._write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": why}})
@@ -271,11 +324,15 @@ class Pipe:
                 os._exit(0)
 
 
-def serve(given: dict[str, str], home: Path, sets: Sequence[str]) -> None:
-    """Be the pipe between standard input and output and the daemon of these settings, until the input ends."""
+def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: bool = False) -> None:
+    """Be the pipe between standard input and output and the daemon of these settings, until the input ends.
+
+    A `remote` one is the server of a team, of which the environment tells.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     programs = OwnPrograms()
-    pipe = Pipe(DaemonLink(dict(given), programs), programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
+    link = ServerLink(dict(given)) if remote else DaemonLink(dict(given), programs)
+    pipe = Pipe(link, programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
     pipe.serve(sys.stdin.buffer)
 
 

@@ -293,6 +293,9 @@ def _stats(counted: results.Stats) -> None:
     fields["not shown"] = (
         f"{counted.superseded} superseded, {counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
     )
+    if used := counted.model_tokens:
+        spent = f"{used['hour']} tokens this hour, {used['day']} today"
+        fields["language model"] = f"{used['questions']} questions, {spent}"
     print_fields(fields)
 
 

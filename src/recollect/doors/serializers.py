@@ -43,6 +43,11 @@ def wire_json(kind: Any, answer: Any) -> Any:
     return _adapter(kind).dump_python(answer, mode="json", round_trip=True)
 
 
+def wire_bytes(kind: Any, answer: Any) -> bytes:
+    """Return what `wire_json` returns as text in UTF-8."""
+    return _adapter(kind).dump_json(answer, round_trip=True)
+
+
 def from_wire(kind: Any, body: Any) -> Any:
     """Build an answer of this type from what `wire_json` returned."""
     return _adapter(kind).validate_python(body)

@@ -181,16 +181,21 @@ def tool_names(toolsets: Sequence[str]) -> tuple[str, ...]:
 
 def call(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of any tool; return an error as an answer with its message."""
-    if name == memory_tool.NAME:
-        return memory_tool.call(app, arguments, caller, request_id)
     try:
-        if name not in TOOLS:
-            known = ", ".join(f"`{one}`" for one in sorted(NAMES))
-            raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
-        tool = TOOLS[name]
-        return _answer(tool, perform(app, name, parse(tool, arguments), caller, request_id))
+        return run(app, name, arguments, caller, request_id)
     except RecollectError as error:
         return memory_tool.failure(error)
+
+
+def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
+    """Run one call of any tool."""
+    if name == memory_tool.NAME:
+        return memory_tool.run(app, arguments, caller, request_id)
+    if name not in TOOLS:
+        known = ", ".join(f"`{one}`" for one in sorted(NAMES))
+        raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
+    tool = TOOLS[name]
+    return _answer(tool, perform(app, name, parse(tool, arguments), caller, request_id))
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 _RETRY = 30.0  # seconds until what failed is tried again
 _GATHER = 0.1  # seconds: the vector index takes a batch for little more than one memory
 _GRACE = 5.0  # seconds: a thread inside a library cannot be ended
+_MOST_QUESTIONS = 200  # that wait: nobody waits for their answers, and each holds a text
 
 
 class _Lane:
@@ -36,6 +37,10 @@ class _Lane:
             self._tasks.append(task)
             if self._thread is None:
                 self._start()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._tasks)
 
     def join(self, seconds: float | None) -> None:
         while (thread := self._thread) is not None:
@@ -69,13 +74,14 @@ class _Lane:
 class BackgroundExecutor:
     """Runs the `recurring` tasks whenever that is requested, each submitted task once, and loads models.
 
-    Models load one after another in a thread of their own, so that the other tasks do not wait for them. Recurring
-    tasks that fail in a known way run again after 30 seconds, and those that return a number after so many seconds.
+    Models load one after another in a thread of their own, and questions to a language model are asked in another, so
+    that the other tasks do not wait for them. Recurring tasks that fail in a known way run again after 30 seconds, and
+    those that return a number after so many seconds.
     """
 
     def __init__(self, recurring: Sequence[Callable[[], float | None]]) -> None:
         self._recurring = recurring
-        self._work, self._models = _Lane("background"), _Lane("models")
+        self._work, self._models, self._questions = _Lane("background"), _Lane("models"), _Lane("questions")
         self._requested = threading.Event()
         self._stopping = threading.Event()
         self._started = False
@@ -97,17 +103,27 @@ class BackgroundExecutor:
         if self._running:
             self._work.submit(lambda: self._run(task))
 
+    def ask(self, task: Callable[[], None]) -> None:
+        """Run a task that asks a language model, unless too many wait; what waits at the end is dropped."""
+        if self._running and self._questions.waiting < _MOST_QUESTIONS:
+            self._questions.submit(lambda: self._run(task) if self._running else None)
+
     def load(self, model: Loadable, then: Callable[[], None] = lambda: None) -> None:
         """Load a model, then do what waited for it."""
         self._models.submit(model.begin(then, lambda: not self._stopping.is_set()))
 
     def stop(self) -> None:
-        """Finish what is waiting, run the recurring tasks a last time, and end; no further model is loaded."""
+        """Finish what is waiting, run the recurring tasks a last time, and end.
+
+        No further model is loaded or asked. A question that was asked is waited for, as its answer is written.
+        """
         if not self._running:
             return
         self._stopping.set()
+        self._questions.join(_GRACE)
         self._work.submit(self._recur)
         self._work.join(None)
+        self._questions.join(None)  # nothing may be written to a store that is closed
         self._models.join(_GRACE)
 
     @property

@@ -24,6 +24,7 @@ from recollect.lifecycle.capabilities import MEMORABILITY, STORE, MemoryStore
 from recollect.lifecycle.context import Context
 from recollect.lifecycle.masking import masked, masked_occurrence
 from recollect.lifecycle.summary import checkpoint, summary
+from recollect.operations.describe import sum_up_session_later
 from recollect.operations.visibility import unfiltered
 from recollect.policy.memorability import Memorability
 from recollect.policy.observations.kinds import importance_of
@@ -76,6 +77,7 @@ def summarize(context: Context[EndSession]) -> None:
         found := _stored(store, summary(context.event.session_id, context.at, kept, context.state.trail))
     ):
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
+        sum_up_session_later(context.app, found, kept, context.caller)
     if context.state.checkpoint is not None:
         store.perform("forget", id=str(context.state.checkpoint))
         context.update(checkpoint=None, since_checkpoint=0)

@@ -68,7 +68,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
 
 def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     """Return the memories that are old enough and stand for themselves."""
-    now, namespace = app.clock(), caller.namespace(Scope.PROJECT)
+    now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
     before = now - timedelta(days=settings.compression_min_age_days)
     current = [one for one in app.records.aging(namespace, settings.fading) if not one.replaced]
     ripe = [one for one in current if one.updated_at < before and one.type is not Observation.COMPRESSED_SUMMARY]

@@ -52,7 +52,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
 
     What is to change is found without a lock and looked at again in the transaction that changes it.
     """
-    namespace, decay = caller.namespace(Scope.PROJECT), settings.consolidation_decay_rate
+    namespace, decay = caller.writable(caller.namespace(Scope.PROJECT)), settings.consolidation_decay_rate
     known = app.records.aging(namespace, settings.fading)
     due = _due(app, known, decay)
     changed = hidden = 0

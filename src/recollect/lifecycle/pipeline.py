@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from recollect.domain.lifecycle import (
     CheckpointSession,
@@ -23,8 +23,8 @@ from recollect.domain.requests import Caller
 from recollect.lifecycle.context import Context
 from recollect.lifecycle.hooks import Emitted, Hooks
 from recollect.lifecycle.project_settings import settings_in
-from recollect.lifecycle.session_state import state_of
-from recollect.lifecycle.stages import STAGES, Stage, capabilities, running
+from recollect.lifecycle.session_state import rebased, state_of
+from recollect.lifecycle.stages import STAGES, Stage, capabilities, permitted, running
 from recollect.ports.app import App
 
 E = TypeVar("E", bound=SessionEvent)
@@ -81,8 +81,11 @@ def session_end(app: App, request: EndSession, caller: Caller, *, request_id: st
 
 
 def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:
-    """Send an event through the stages, one event of a session at a time, and write down what they made of it."""
-    settings = settings_in(event.folder, app.lifecycle)
+    """Send an event through the stages, one event of a session at a time, and write down what they made of it.
+
+    Another replica may work on the session meanwhile, and what it says may be forgotten: see `rebased`.
+    """
+    settings = settings_in(event.folder, app.lifecycle) if app.reads_folders else app.lifecycle
     now = app.clock()
     at = min(event.at or now, now + _AHEAD)
     with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
@@ -97,7 +100,7 @@ def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES)
             event=event,
             at=at,
         )
-        emitted = _emit(context, running(settings, stages))
+        emitted = _emit(context, running(settings, permitted(caller, stages)))
         _save(context, emitted.failed)
     return context, emitted
 
@@ -117,9 +120,13 @@ def _save(context: Context[E], failed: Sequence[str]) -> None:
     if failed:
         context.update(failures=dict(Counter(context.state.failures) + Counter(failed)))
     ended = context.at if isinstance(context.event, EndSession) else None
-    changes = {"last_at": max(context.at, context.session.last_at), "ended_at": ended}
-    session = context.session.model_copy(update=changes | {"state": context.state.model_dump(mode="json")})
-    context.app.sessions.save(session, context.observations)
+    session = context.session.model_copy(update={"last_at": context.at, "ended_at": ended})
+    before = state_of(context.session.state)
+
+    def state_after(stored: dict[str, Any]) -> dict[str, Any]:
+        return rebased(before, context.state, state_of(stored)).model_dump(mode="json")
+
+    context.app.sessions.save(session, context.observations, state_after)
 
 
 def _injection(_: Context[E], emitted: Emitted) -> Injection:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import (
     CheckpointSession,
     EndSession,
@@ -62,9 +63,17 @@ STAGES: Final[tuple[Stage, ...]] = (
 )
 
 
+_READING: Final = frozenset({"inject"})
+
+
 def running(settings: LifecycleSettings, stages: Iterable[Stage] = STAGES) -> list[Stage]:
     """Return the stages of the modules that are on."""
     return [one for one in stages if one.module not in settings.off]
+
+
+def permitted(caller: Caller, stages: Iterable[Stage] = STAGES) -> list[Stage]:
+    """Return all stages, or those that only read where the caller may not write to the project."""
+    return [one for one in stages if Scope.PROJECT in caller.writes or one.module in _READING]
 
 
 def capabilities(app: App, caller: Caller, settings: LifecycleSettings) -> Registry:

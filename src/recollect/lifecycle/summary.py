@@ -14,13 +14,12 @@ from recollect.domain.enums import Observation, Source
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.operations.summaries import session_key
+from recollect.policy.condense import cited
 from recollect.policy.observations.trail import Trail
-from recollect.policy.text.layers import shortened
 
 CATEGORY: Final = "session"
 _IMPORTANCE: Final = 0.1
 _MOST: Final = 12  # titles of one heading
-_LONGEST: Final = 140
 _HEADINGS: Final = {
     "Decided": (Observation.DECISION,),
     "Changed": (Observation.CHANGE, Observation.FEATURE, Observation.REFACTOR),
@@ -64,6 +63,6 @@ def _listed(kept: Sequence[Memory]) -> list[str]:
 
 
 def _lines(heading: str, said: Sequence[str]) -> list[str]:
-    lines = [f"- {shortened(' '.join(one.split()), _LONGEST)}" for one in said[:_MOST]]
+    lines = [f"- {cited(one)}" for one in said[:_MOST]]
     more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
     return [f"{heading}:", *lines, *more] if lines else []

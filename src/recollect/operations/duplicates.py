@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.domain.enums import Choice, FactType, Order, Sensitivity
+from recollect.domain.enums import FactType, Order, Sensitivity
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
@@ -17,6 +17,7 @@ from recollect.policy.duplicates import merged
 from recollect.policy.text import layers
 from recollect.policy.text.neutral import neutral
 from recollect.ports.app import App
+from recollect.ports.models import Judgement
 from recollect.ports.search import Term
 
 _LOOKED_AT = 5
@@ -49,7 +50,11 @@ def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[
     """
     draft = one.draft
     if reconcile.always_merged(draft):
-        nearest = next((old for old in _profiles(app, one, namespace) if reconcile.may_join(draft, old)), None)
+
+        def joins(old: Memory) -> bool:
+            return reconcile.may_join(draft, old) and draft.trust >= old.trust
+
+        nearest = next((old for old in _profiles(app, one, namespace) if joins(old)), None)
         return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
     if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
         return reconcile.NEW
@@ -60,7 +65,7 @@ def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[
     memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
     decision = reconcile.refresh_if_same(draft, memories)
     choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
-    return decision if choice is None else reconcile.follow_choice(draft, memories, choice)
+    return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)
 
 
 def named(app: App, draft: Draft, namespace: str, near: dict[int, float], outcome: Outcome) -> tuple[NearMemory, ...]:
@@ -133,9 +138,11 @@ def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
     return dict(sorted(best.items(), key=lambda pair: -pair[1]))
 
 
-def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> tuple[Choice, int] | None:
+def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
     model = app.capabilities.reconcile
+    if model is None or draft.sensitivity is not Sensitivity.PUBLIC:  # what is private is nobody else's to read
+        return None
     try:
-        return None if model is None else model.choose(draft.content, [memory.content for memory in near])
+        return model.choose(draft.content, [memory.content for memory in near])
     except RecollectError:  # without a choice it is a new memory
         return None

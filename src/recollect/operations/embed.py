@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from recollect.errors import RecollectError
 from recollect.policy.text.chunk import chunk
 from recollect.ports.app import App
 from recollect.ports.models import Embedder
@@ -42,13 +44,20 @@ def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
     return chunk(content, embedder.spans(content), size, _OVERLAP)
 
 
-def embed_pending(records: Records, embedder: Embedder, more: Callable[[int], bool] = lambda _: True) -> None:
-    """Embed what was written while the model was not ready; `more` gets the size of each batch and may end it."""
-    while waiting := records.unembedded(_BATCH):
-        for one in waiting:
-            records.store_vectors(one, chunks_of(embedder, one.content))
-        if not more(len(waiting)):
-            break
+def embed_pending(records: Records, embedder: Embedder, more: Callable[[], bool] = lambda: True) -> bool:
+    """Embed what was written while the model was not ready; `more` is asked after each memory and may end it.
+
+    What other replicas are embedding is left to them. Return whether nothing waits any more.
+    """
+    waiting = True
+    while waiting:
+        with records.claiming_unembedded(_BATCH) as claimed:
+            waiting = bool(claimed)
+            for one in claimed:
+                records.store_vectors(one, chunks_of(embedder, one.content))
+                if not more():
+                    return False
+    return not records.unembedded(1)
 
 
 def wait_for_model(app: App) -> bool:
@@ -60,6 +69,18 @@ def wait_for_model(app: App) -> bool:
     if not model.ready or not (model.wait(0.0) or len(app.records.unembedded(_FEW + 1)) > _FEW):
         model.wait(_PATIENCE)
     return model.ready
+
+
+def embed_missed(app: App, memory_id: str) -> None:
+    """Embed a memory that was written without vectors while the model became ready: the catch-up may not have seen it.
+
+    Where many wait, or it cannot be done now, the background does it; what was written stays written.
+    """
+    if app.embedder.ready:
+        with suppress(RecollectError):
+            waiting = app.records.unembedded(_FEW + 1)
+            for one in (one for one in waiting if str(one.id) == memory_id):
+                app.records.store_vectors(one, chunks_of(app.embedder, one.content))
 
 
 def stamps_of(embedder: Embedder) -> dict[str, str]:

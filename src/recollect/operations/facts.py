@@ -36,7 +36,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
         raise InvalidInput("valid_to", "Invalid valid_to: Must be after `valid_from`")
     notes: tuple[str, ...] = (MASKED,) if fact != request else ()
     levels = levels_with(request, request.sensitivity)
-    with app.records.writing(namespace, caller.user, levels) as transaction:
+    with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
         if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)
         source = _source(app, transaction, fact)
@@ -68,7 +68,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
 def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
     number = parse_id(request.id)
-    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    namespaces, levels = caller.writable_namespaces(request.scope), allowed_levels(request)
     if (before := app.records.previous_outcome(namespaces, caller.user, _FORGET, request_id)) is not None:
         return replace(before, what=_FACT)
     for namespace in namespaces:

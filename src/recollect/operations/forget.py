@@ -41,11 +41,12 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
         return before
     memory_id = parse_id(request.id)
     namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
+    before_now = summaries.replaced_by(app, memory_id, namespace) if memory_id and namespace and hard else frozenset()
     touched: set[int] = set()
     quoted: list[str] = []
 
     def write(made: Embeddings) -> Outcome:
-        with app.records.writing(namespace or namespaces[0], caller.user, levels) as transaction:
+        with app.records.writing(caller.writable(namespace or namespaces[0]), caller.user, levels) as transaction:
             if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
                 return before
             old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
@@ -54,7 +55,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
             if old is not None and not hard and transaction.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
-                notes = (*_taken_out(app, transaction, old, caller, made), *app.remaining())
+                notes = (*_taken_out(app, transaction, old, caller, made, before_now), *app.remaining())
                 transaction.delete(old.id)
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), notes)
             transaction.record_outcome(_NAME, request_id, outcome)
@@ -71,9 +72,11 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
     return outcome
 
 
-def _taken_out(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
+def _taken_out(
+    app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings, before: frozenset[int]
+) -> tuple[str, ...]:
     """Take what is forgotten out of the memory that it was merged into, or summed up in; say what could be done."""
-    if (quoting := summaries.without(app, transaction, old, caller.user, made)) or old.merged_into is None:
+    if (quoting := summaries.without(app, transaction, old, caller.user, made, before)) or old.merged_into is None:
         return tuple(f"Memory {one} no longer quotes it." for one in quoting)
     whole = old.merged_into
     if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
@@ -18,9 +20,14 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
 
 
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
-    """Count what the caller's namespaces hold, by scope, kind and state."""
+    """Count what the caller's namespaces hold, by scope, kind and state.
+
+    A store of one's own tells what its language model used, too; of a shared one that would tell of others.
+    """
     namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
-    return app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request)))
+    found = app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request)))
+    chat = app.capabilities.chat
+    return found if chat is None or app.capabilities.shared else replace(found, model_tokens=asdict(chat.used()))
 
 
 def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
@@ -32,6 +39,10 @@ def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
     if rerank is not None:
         advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
         found.append(_loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice))
+    if (chat := app.capabilities.chat) is not None:
+        use = chat.used()
+        hour, day = f"{use.hour} of {use.most_hour} tokens this hour", f"{use.day} of {use.most_day} this day"
+        found.append(Check("language model", True, f"{chat.model}, {hour}, {day}"))
     return found
 
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 from recollect.domain.enums import OnSecret, Sensitivity, Source
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller, Draft, MemoryFields
-from recollect.domain.results import Memory, Outcome
-from recollect.errors import InvalidInput, SecretFound
+from recollect.domain.results import Entity, Memory, Outcome
+from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
-from recollect.operations.embed import chunks_of
+from recollect.operations.embed import chunks_of, embed_missed
 from recollect.policy.reconcile import expired, lapsed, reinforced
 from recollect.policy.retention import expiry
 from recollect.policy.text import layers
@@ -26,8 +26,8 @@ from recollect.ports.app import App
 from recollect.ports.storage import Chunk, Entry, Writing
 
 T = TypeVar("T", bound=Request)
-Embeddings = dict[str, tuple[Chunk, ...]]
-"""The chunks of texts, embedded outside any transaction, by the hash of the text."""
+Embeddings = dict[str, tuple[Chunk, ...] | None]
+"""The chunks of texts, embedded outside any transaction, by the hash of the text; None for one that has to wait."""
 
 _FOLLOWING = ("abstract", "overview")
 _MADE = (Source.HOOK, Source.EXTRACTION, Source.COMPRESSION)
@@ -60,11 +60,16 @@ class EmbeddingNeeded(Exception):
 def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> Outcome:
     """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
     embeddings: Embeddings = {}
+    cold = not app.embedder.ready
     while True:
         try:
-            return write(embeddings)
+            outcome = write(embeddings)
+            break
         except EmbeddingNeeded as needed:
-            embeddings[needed.content_hash] = chunks_of(app.embedder, needed.content)
+            embeddings[needed.content_hash] = _chunks(app, needed.content)
+    if cold:
+        embed_missed(app, outcome.id)
+    return outcome
 
 
 def clear_or_journal(
@@ -77,11 +82,15 @@ def clear_or_journal(
 
 @contextmanager
 def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivity | None = None) -> Iterator[None]:
-    """Journal in `namespace` what the gate refuses inside the block, after any transaction in it, and raise it."""
+    """Journal in `namespace` what the gate refuses inside the block, after any transaction in it, and raise it.
+
+    Raises `Forbidden` before the block where the caller may not write there.
+    """
+    place = caller.writable(namespace)
     try:
         yield
     except SecretFound as error:
-        app.records.refuse(namespace, caller.user, error.field, error.kinds, level or Sensitivity.PUBLIC)
+        app.records.refuse(place, caller.user, error.field, error.kinds, level or Sensitivity.PUBLIC)
         raise
 
 
@@ -95,10 +104,18 @@ def prepare(
     if same or not app.embedder.ready:
         return PreparedDraft(cleared, content_hash, None)
     if embeddings is None:
-        return PreparedDraft(cleared, content_hash, chunks_of(app.embedder, content))
+        return PreparedDraft(cleared, content_hash, _chunks(app, content))
     if content_hash not in embeddings:
         raise EmbeddingNeeded(content, content_hash)
     return PreparedDraft(cleared, content_hash, embeddings[content_hash])
+
+
+def _chunks(app: App, content: str) -> tuple[Chunk, ...] | None:
+    """Embed a text; None where the model is away, so that the text waits for it and is found by its words meanwhile."""
+    try:
+        return chunks_of(app.embedder, content)
+    except (ModelUnusable, ModelMismatch):
+        return None
 
 
 def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
@@ -164,7 +181,7 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
         keywords=labels,
         words=words,
         speaker_words=words_of(whole.speaker or ""),
-        entities=entities(draft.content),
+        entities=_entities(draft, old, one.content_hash),
         chunks=one.chunks,
         confidence=_confidence(draft, old, one.content_hash),
         at=now,
@@ -185,6 +202,13 @@ def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
         *("files_read", "files_modified", "subtitle", "observed_at"),
     )
     return {name: getattr(old, name) for name in names if name not in given}
+
+
+def _entities(draft: Draft, old: Memory | None, content_hash: str) -> tuple[Entity, ...]:
+    """Return what the text names, and what else was found in the same text before."""
+    by_rule = entities(draft.content)
+    before = old.entities if old is not None and old.content_hash == content_hash else ()
+    return tuple(dict.fromkeys((*by_rule, *before)))
 
 
 def _heading(name: str, draft: Draft, old: Memory | None) -> str:

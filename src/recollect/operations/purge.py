@@ -12,7 +12,7 @@ def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str =
     """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
     del request_id  # a second purge removes nothing
     gone: list[int] = []
-    for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
+    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
         with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
             gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
     if gone:

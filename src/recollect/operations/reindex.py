@@ -6,6 +6,7 @@ wholly of the old model, after it wholly of the new one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from recollect.ports.models import Embedder
 from recollect.ports.storage import Chunk
 
 _BATCH = 16  # memories read and stored at once: what a kill costs, and how long a writer may wait
+_PAUSE = 0.2  # seconds until it is looked again whether other replicas have embedded what they were at
 
 _Progress = Callable[[int, int], None]
 
@@ -85,11 +87,12 @@ def _complete(app: App, progress: _Progress) -> int:
     done = total - waiting
     progress(done, total)
 
-    def advance(count: int) -> bool:
+    def advance() -> bool:
         nonlocal done
-        done = min(done + count, total)
+        done = min(done + 1, total)
         progress(done, total)
         return True
 
-    embed_pending(app.records, app.embedder, advance)
+    while not embed_pending(app.records, app.embedder, advance):
+        time.sleep(_PAUSE)  # replicas embed the rest
     return total

@@ -9,6 +9,8 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from recollect.operations import duplicates, merges
+from recollect.operations.describe import describe_later
+from recollect.operations.embed import embed_missed
 from recollect.operations.prepare_write import (
     MASKED,
     PreparedDraft,
@@ -22,6 +24,7 @@ from recollect.operations.prepare_write import (
 from recollect.operations.visibility import allowed_levels, given_level, levels_with, parse_id
 from recollect.policy.reconcile import Action, decide, expired
 from recollect.ports.app import App
+from recollect.ports.models import Judgement
 from recollect.ports.storage import Writing
 
 
@@ -50,7 +53,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     plan = _planned(app, one, namespace, near, caller)
     evicted = 0
     levels = levels_with(draft, draft.sensitivity)
-    with app.records.writing(namespace, caller.user, levels) as transaction:
+    with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
         outcome = transaction.previous_outcome(_NAME, request_id)
         if outcome is None:
             outcome, kept = _written(app, transaction, one, plan, caller.user)
@@ -60,8 +63,11 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
             outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown))
             transaction.record_outcome(_NAME, request_id, outcome)
+    if one.chunks is None:
+        embed_missed(app, outcome.id)
     if evicted:
         app.run_later(app.text.purge_deleted)
+    describe_later(app, outcome, one.draft, caller)
     return replace(outcome, near=duplicates.named(app, one.draft, namespace, near, outcome))
 
 
@@ -84,11 +90,15 @@ def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which memory a draft joins because of what it resembles, and the whole text that is written over that one."""
+    """Which memory a draft joins or replaces because of what it resembles, and the text to write over the joined one.
+
+    Without an `old` one it is a new memory, of which a language model said why.
+    """
 
     action: Action
-    old: Memory
+    old: Memory | None
     whole: PreparedDraft
+    judgement: Judgement | None = None
 
 
 def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
@@ -96,14 +106,15 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
     if one.draft.id or one.draft.supersedes:
         return None
     decision = duplicates.decide_by_likeness(app, one, namespace, near)
-    if decision.old is None:
-        return None
+    if decision.old is None or decision.action is Action.SUPERSEDE:
+        judged = decision.judgement
+        return None if judged is None else _Plan(decision.action, decision.old, one, judged)
     make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
     try:
         whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
     except (SecretFound, InvalidInput):
         return None
-    return _Plan(decision.action, decision.old, prepare(app, whole, decision.old))
+    return _Plan(decision.action, decision.old, prepare(app, whole, decision.old), decision.judgement)
 
 
 def _written(
@@ -122,8 +133,8 @@ def _written(
         replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
         kept = _archived(transaction, decision.old, level) if replaced else ()
         outcome = _updated(app, transaction, one, decision.action, decision.old, author)
-    elif plan is not None and _is_unchanged(transaction, plan.old):
-        outcome, kept = _joined(app, transaction, one, plan, author)
+    elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
+        outcome, kept = _judged(app, transaction, one, plan, author)
     else:
         outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
     if named is None or str(named.id) == outcome.id:
@@ -167,9 +178,27 @@ def _is_unchanged(transaction: Writing, old: Memory) -> bool:
     return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
 
 
-def _joined(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, author: str) -> tuple[Outcome, _Kept]:
+def _judged(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, author: str) -> tuple[Outcome, _Kept]:
+    """Write as planned, and journal what a language model said of it."""
+    kept: _Kept = ()
+    if plan.old is None or plan.action is Action.SUPERSEDE:
+        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+    else:
+        outcome, kept = _joined(app, transaction, one, plan.old, plan, author)
+    if plan.judgement is not None:
+        transaction.note_judgement(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
+    if plan.old is None or plan.action is not Action.SUPERSEDE:
+        return outcome, kept
+    transaction.supersede(plan.old.id, by=int(outcome.id))
+    note = f"Replaces memory {plan.old.id}, which it contradicts and which is now hidden."
+    return replace(outcome, notes=(note,)), kept
+
+
+def _joined(
+    app: App, transaction: Writing, one: PreparedDraft, old: Memory, plan: _Plan, author: str
+) -> tuple[Outcome, _Kept]:
     """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
-    old, entry = plan.old, entry_for(app, plan.whole, plan.old, author)
+    entry = entry_for(app, plan.whole, old, author)
     if plan.action is not Action.MERGE:
         transaction.update(old, entry, plan.action)
         return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()

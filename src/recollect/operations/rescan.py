@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from recollect.domain.enums import OnFound, OnSecret, Scope
-from recollect.domain.requests import Caller, Rescan, StoreFact
+from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespace
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
@@ -49,7 +49,7 @@ def rescan(
     del request_id  # a second rescan finds what is left
     scanned, changed = 0, 0
     exposed: list[StoredSecret] = []
-    for namespace in app.records.existing_namespaces(caller.namespaces(request.scope)):
+    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
         for visit in (_memories, _facts):
             for looked, found, done in visit(app, request, namespace, caller):
                 scanned, changed = scanned + looked, changed + done
@@ -66,7 +66,7 @@ def rescan(
     return Rescanned(scanned, tuple(exposed), changed)
 
 
-def _memories(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterator[_Page]:
+def _memories(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
@@ -92,7 +92,7 @@ def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: C
         transaction.request_purge()
 
 
-def _facts(app: App, request: Rescan, namespace: str, caller: Caller) -> Iterator[_Page]:
+def _facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
@@ -122,18 +122,20 @@ def _sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
             what = f"session {session.session_id}"
             found = [(one, _exposed(what, one.number, one)) for one in seen]
             bad = [one for one, exposed in found if exposed]
-            state = _State(state={name: one for name, one in session.state.items() if name not in _DIGESTS})
-            in_state = _exposed(what, 0, state)
+            in_state = _exposed(what, 0, _worded(session.state))
             for one in bad if masks else ():
-                app.sessions.rewrite(session, clear(one, OnSecret.REDACT).value)
+                app.sessions.rewrite(session, one.number, lambda found: clear(found, OnSecret.REDACT).value)
             if in_state and masks:
-                masked = session.state | clear(state, OnSecret.REDACT).value.state
-                app.sessions.save(session.model_copy(update={"state": masked}))
+                app.sessions.mask(session, lambda state: state | clear(_worded(state), OnSecret.REDACT).value.state)
             exposed = [*in_state, *(each for _, exposed in found for each in exposed)]
             yield len(seen), exposed, (len(bad) + bool(in_state)) * masks
         offset += len(page)
         if len(page) < _PAGE:
             return
+
+
+def _worded(state: dict[str, Any]) -> _State:
+    return _State(state={name: one for name, one in state.items() if name not in _DIGESTS})
 
 
 def _triple(fact: Fact) -> StoreFact:

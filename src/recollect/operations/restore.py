@@ -53,7 +53,7 @@ def _restore(
     faded_from = importance_before(app.records.history(memory_id, [namespace], levels))
     with (
         journal_refusals(app, namespace, caller, levels[-1]),
-        app.records.writing(namespace, caller.user, levels) as transaction,
+        app.records.writing(caller.writable(namespace), caller.user, levels) as transaction,
     ):
         if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -13,6 +13,7 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
 from recollect.gate import clear
+from recollect.operations.describe import sum_up_later
 from recollect.operations.prepare_write import (
     Embeddings,
     PreparedDraft,
@@ -22,7 +23,7 @@ from recollect.operations.prepare_write import (
     evict_surplus,
     prepare,
 )
-from recollect.policy.condense import kept_fields
+from recollect.policy.condense import IN_SHORT, kept_fields
 from recollect.policy.reconcile import expired
 from recollect.ports.app import App
 from recollect.ports.storage import Writing
@@ -56,7 +57,7 @@ def write_summary(
         return None
     entry = entry_for(app, one, None, caller.user)
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
-    with app.records.writing(namespace, caller.user) as transaction:
+    with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.by_id(member.id) != member for member in members):
             return None
         new = transaction.insert(replace(entry, entities=tuple(named)[:_MOST_ENTITIES]))
@@ -64,6 +65,7 @@ def write_summary(
             transaction.supersede(member.id, by=new)
         if evict_surplus(app, transaction, new):
             app.run_later(app.text.purge_deleted)
+    sum_up_later(app, new, members, caller)
     return new
 
 
@@ -72,13 +74,22 @@ def session_key(session_id: str, name: str) -> str:
     return f"session:{session_id}:{name}"[:200]
 
 
-def without(app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings) -> tuple[int, ...]:
+def replaced_by(app: App, memory_id: int, namespace: str) -> frozenset[int]:
+    """Return the ids of what a memory ever gave way to; a summary goes on quoting a member that was restored."""
+    lines = app.records.history(memory_id, [namespace])
+    return frozenset(int(by) for one in lines if (by := one.changes.get("superseded_by")))
+
+
+def without(
+    app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings, before: Iterable[int] = ()
+) -> tuple[int, ...]:
     """Take the lines that quote a member out of what sums it up, and return the ids of those that did.
 
-    That is the summary which took its place, and the summary and the checkpoint of its session. One of which no line is
-    left is deleted. Raises `EmbeddingNeeded`.
+    That is the summary which took its place, those that did `before`, and the summary and the checkpoint of its
+    session. One of which no line is left is deleted. Raises `EmbeddingNeeded`.
     """
-    found = [transaction.by_id(member.superseded_by) if member.superseded_by else None]
+    numbers = {*before, member.superseded_by} - {None}
+    found = [transaction.by_id(one) for one in sorted(filter(None, numbers))]
     if member.session_id:
         found += [transaction.by_key(session_key(member.session_id, name)) for name in ("summary", "checkpoint")]
     summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
@@ -86,10 +97,11 @@ def without(app: App, transaction: Writing, member: Memory, author: str, embedde
 
 
 def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings) -> bool:
-    """Take the lines that quote a member out of a summary; say whether there were any."""
+    """Take the lines that quote a member, or all members together, out of a summary; say whether there were any."""
     first, *lines = whole.content.split("\n")
     said = " ".join(f"{member.content} {member.abstract} {member.title}".split())
     rest = [line for line in lines if not ((quoted := _LINE.fullmatch(line)) and quoted[1] in said)]
+    rest = [line for line in rest if not line.startswith(IN_SHORT)]
     if len(rest) == len(lines):
         return False
     rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]

@@ -26,7 +26,7 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
     category, is told.
     """
     del request_id  # what was condensed is not condensed again
-    namespace = caller.namespace(request.scope)
+    namespace = caller.writable(caller.namespace(request.scope))
     groups: dict[str | None, list[Memory]] = defaultdict(list)
     for memory in _old(app, request, namespace):
         groups[memory.category].append(memory)

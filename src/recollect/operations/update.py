@@ -9,6 +9,7 @@ from recollect.domain.requests import Caller, Draft, Levels, MemoryFields, Updat
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import NotFound
 from recollect.gate import clear
+from recollect.operations.describe import describe_later
 from recollect.operations.prepare_write import (
     MASKED,
     Embeddings,
@@ -44,9 +45,13 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
             return before
         raise NotFound(f"Memory {request.id} not found.")
     cleared = clear_or_journal(app, request, namespace, caller, _level(request))
-    return retry_with_embeddings(
+    outcome = retry_with_embeddings(
         app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
     )
+    given = cleared.value.model_dump(include={"content", "abstract", "overview"}, exclude_none=True)
+    if "content" in given:
+        describe_later(app, outcome, Draft(**given), caller)
+    return outcome
 
 
 def _update(
@@ -56,7 +61,7 @@ def _update(
     namespace, memory_id = place
     with (
         journal_refusals(app, namespace, caller, _level(request)),
-        app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction,
+        app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction,
     ):
         if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return before

@@ -5,19 +5,23 @@ Here stands what every summary of memories keeps, whoever chose them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from recollect.domain.enums import Observation, strictest
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.results import Memory
-from recollect.policy.text.layers import one_line
+from recollect.policy.text.layers import one_line, shortened
 
 MOST: Final = 40
 """Memories in one summary; more would leave too little of each."""
 
+IN_SHORT: Final = "In short: "
+"""Begins the line of a summary that quotes nobody: it goes when one of the members is forgotten."""
+
 _MOST_TAGS: Final = 50
 _MOST_FILES: Final = 200
+_CITED: Final = 140  # characters
 
 
 def may_condense(memory: Memory) -> bool:
@@ -40,6 +44,23 @@ def condensed(category: str | None, memories: Sequence[Memory], said: Callable[[
     heading = f"What {len(memories)} memories{about} said from {first} to {last}:"
     lines = dict.fromkeys(f"- {said(one)}" for one in memories)
     return "\n".join([heading, *lines])[:MAX_CONTENT]
+
+
+def with_overview(content: str, overview: str) -> str:
+    """Return a summary that says, below its heading, in one line what its members say together."""
+    heading, *lines = content.split("\n")
+    return "\n".join([heading, IN_SHORT + " ".join(overview.split()), *lines])
+
+
+def retitled(content: str, titles: Mapping[str, str]) -> str:
+    """Return a summary whose lines have the new titles of its members in the place of the old ones."""
+    new = {f"- {cited(old)}": f"- {cited(title)}" for old, title in titles.items()}
+    return "\n".join(new.get(line, line) for line in content.split("\n"))
+
+
+def cited(said: str) -> str:
+    """Return a title as a summary of a session lists it."""
+    return shortened(" ".join(said.split()), _CITED)
 
 
 def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Memory
-from recollect.policy.injection_phrases import ORDERS
+from recollect.policy.injection_phrases import order_phrases
 from recollect.policy.order_score import score
 from recollect.policy.prompt import fenced, is_derived
 from recollect.policy.text import layers
@@ -151,13 +151,13 @@ def _line(line: str) -> tuple[str, int]:
 def _is_order(said: str, least: float) -> bool:
     """Say whether a text as it is compared is an order; a phrase is looked for only where that is not far off."""
     sounds = score(said)
-    return sounds >= least or ((sounds > _HOPELESS or len(said) < _BRIEF) and bool(ORDERS.search(said)))
+    return sounds >= least or ((sounds > _HOPELESS or len(said) < _BRIEF) and bool(order_phrases().search(said)))
 
 
 def _phrased(text: str) -> bool:
     """Say whether a text holds a known phrase of an order, which may go over several sentences, or hides an order."""
     said = plain(unescaped(text))
-    if (score(said) > _HOPELESS or not _BRIEF <= len(said) <= _FAR) and ORDERS.search(said):
+    if (score(said) > _HOPELESS or not _BRIEF <= len(said) <= _FAR) and order_phrases().search(said):
         return True
     return any(_is_order(plain(one), DECIPHERED) for one in hidden(text))
 

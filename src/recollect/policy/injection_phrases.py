@@ -7,6 +7,7 @@ its prompt, its answers), so that orders about code and tools are none.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from recollect.policy.text.lookalikes import without_marks
@@ -206,4 +207,7 @@ def _both(drop: str, rules: str) -> str:
     return rf"(?:{drop}).{{0,60}}?(?:{rules})|(?:{rules}).{{0,60}}?(?:{drop})"
 
 
-ORDERS: Final = re.compile("|".join([*_ENGLISH, *_INDIRECT, *(_both(*one) for one in _OTHERS), *_PROMPT]))
+@cache
+def order_phrases() -> re.Pattern[str]:
+    """Return the pattern of all phrases; it takes 50 ms to make, which most processes can do without."""
+    return re.compile("|".join([*_ENGLISH, *_INDIRECT, *(_both(*one) for one in _OTHERS), *_PROMPT]))

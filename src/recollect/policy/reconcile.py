@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.policy.duplicates import merged, same
+from recollect.ports.models import Judgement
 
 
 class Action(StrEnum):
@@ -21,14 +22,16 @@ class Action(StrEnum):
     UPDATE = "update"
     REFRESH = "refresh"
     MERGE = "merge"
+    SUPERSEDE = "supersede"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, and to which memory."""
+    """What to do, to which memory, and what a language model said of it."""
 
     action: Action
     old: Memory | None = None
+    judgement: Judgement | None = None
 
 
 NEW = Decision(Action.INSERT)
@@ -62,16 +65,18 @@ def refresh_if_same(draft: Draft, near: Sequence[Memory]) -> Decision:
     return NEW if old is None else Decision(Action.REFRESH, old)
 
 
-def follow_choice(draft: Draft, near: Sequence[Memory], choice: tuple[Choice, int]) -> Decision:
+def follow_judgement(draft: Draft, near: Sequence[Memory], judgement: Judgement) -> Decision:
     """Take a language model's choice, but let it destroy nothing: what it would skip although it is new is merged.
 
-    Whoever writes to a key writes over its memory, so nothing is merged into that.
+    Whoever writes to a key writes over its memory, so nothing is merged into that. What is trusted less than a memory
+    neither becomes a part of it nor takes its place: the part would gain the trust of the whole.
     """
-    what, which = choice
-    old = near[which] if 0 <= which < len(near) else None
-    if old is None or what is Choice.CREATE or old.key is not None:
-        return NEW
-    return merge_or_refresh(draft, old)
+    old = near[judgement.which] if 0 <= judgement.which < len(near) else None
+    if old is None or judgement.choice is Choice.CREATE or old.key is not None or draft.trust < old.trust:
+        return replace(NEW, judgement=judgement)
+    if judgement.choice is Choice.SUPERSEDE:
+        return Decision(Action.SUPERSEDE, old, judgement)
+    return replace(merge_or_refresh(draft, old), judgement=judgement)
 
 
 def merge_or_refresh(draft: Draft, old: Memory) -> Decision:

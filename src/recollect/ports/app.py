@@ -10,6 +10,7 @@ from pathlib import Path
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
+from recollect.ports.accounts import Accounts
 from recollect.ports.models import Capabilities, Embedder, Fusion
 from recollect.ports.search import ShadowIndex, Text, Vectors
 from recollect.ports.sessions import Sessions
@@ -24,6 +25,7 @@ class App:
     retention_rules: RetentionRules
     lifecycle: LifecycleSettings
     sessions: Sessions
+    accounts: Accounts
     records: Records
     export_reader: ExportReader
     text: Text
@@ -35,9 +37,13 @@ class App:
     capabilities: Capabilities
     clock: Callable[[], datetime]
     run_later: Callable[[Callable[[], None]], None]
+    ask_later: Callable[[Callable[[], None]], None]
+    """Runs what asks a language model behind the answer; where nothing works in the background, at once."""
     checks: Callable[..., list[Check]]
     remaining: Callable[[], list[str]]
     close: Callable[[], None]
+    reads_folders: bool = True
+    """Whether the folders that events name are on this machine, so that the settings in them count."""
 
     def __enter__(self) -> App:
         return self

@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from recollect.domain.enums import Choice
+from recollect.domain.enums import Choice, Reason
+from recollect.domain.results import Entity
 from recollect.domain.search import ModelCard, QuerySignals, Signals
+from recollect.ports.chat import Chat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     Vector: TypeAlias = NDArray[np.float32]  # float32[d], unit length
     Matrix: TypeAlias = NDArray[np.float32]  # float32[n, d], unit rows
     Weights: TypeAlias = NDArray[np.float32] | Sequence[float]  # one per row of a matrix, 1 in sum
+
+
+Triple: TypeAlias = tuple[str, str, str]
+"""A fact: subject, predicate, object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +107,58 @@ class Rerank(Loadable, Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What becomes of something new, which of the old texts (from 0, nearest first) that is about, and why."""
+
+    choice: Choice
+    which: int = 0
+    reason: Reason = Reason.UNSURE
+
+
 class Reconcile(Protocol):
     """A judge of what becomes of something new that resembles what is stored."""
 
-    def choose(self, new: str, old: Sequence[str]) -> tuple[Choice, int]:
-        """Return the choice, and which of `old` (nearest first) it is about.
+    def choose(self, new: str, old: Sequence[str]) -> Judgement:
+        """Return the choice, which of `old` (nearest first) it is about, and why.
 
         Raises `ModelUnusable` when there is no judgement to be had.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What somebody says of a text: its heading, layers, and what it states and names. What is empty was not said."""
+
+    title: str = ""
+    abstract: str = ""
+    overview: str = ""
+    facts: tuple[Triple, ...] = ()
+    entities: tuple[Entity, ...] = ()
+
+
+class Describe(Protocol):
+    """A writer who says in fewer words what texts say. What it writes is to be checked against them.
+
+    Each method raises `ModelUnusable` where there is no description to be had.
+    """
+
+    def text(self, content: str) -> Description:
+        """Return the layers, facts and entities of one text."""
+
+    def together(self, contents: Sequence[str]) -> Description:
+        """Return the layers of a summary of texts about the same."""
+
+    def session(self, contents: Sequence[str]) -> tuple[Description, dict[int, Description]]:
+        """Return the layers of a summary of notes, and by a note's number (from 0) its title, facts and entities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The skills that this store was opened with; None for each that is off."""
+    """The skills that this store was opened with, None for each that is off; and whether strangers share it."""
 
     rerank: Rerank | None = None
     reconcile: Reconcile | None = None
+    describe: Describe | None = None
+    chat: Chat | None = None
+    shared: bool = False

@@ -90,6 +90,9 @@ class Vectors(Protocol):
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where (character offsets) the best chunk of each memory lies in its content."""
 
+    def waiting(self) -> int:
+        """Return how many memories the index does not have as they are."""
+
     def sync(self) -> None:
         """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from recollect.domain.lifecycle import Decision, Observation, Session
 from recollect.domain.requests import Caller
@@ -19,8 +19,20 @@ class Sessions(Protocol):
     def find(self, caller: Caller, beginning: str | None) -> Session | None:
         """Return the latest session whose name is or begins so, None where there is none; without one the latest."""
 
-    def save(self, session: Session, observations: Sequence[Observation] = ()) -> None:
-        """Write the state and times of a session and add observations, numbered on, in one transaction."""
+    def save(
+        self,
+        session: Session,
+        observations: Sequence[Observation] = (),
+        state_after: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        """Write the state and times of a session and add observations, numbered on, in one transaction.
+
+        `state_after` makes the state to be written of the one that is stored by now; it must be quick. What names a
+        memory of the session's project that is gone by now is kept without words.
+        """
+
+    def mask(self, session: Session, masked: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Write what `masked` makes of the state; an event that is under way takes up none of the words before it."""
 
     def listed(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
         """Return a page of the sessions, the latest first, and how many there are."""
@@ -31,8 +43,11 @@ class Sessions(Protocol):
     def decide(self, session: Session, number: int, decision: Decision, reason: str, memory_id: int | None) -> None:
         """Write another decision over that of an observation; one that is kept keeps no draft."""
 
-    def rewrite(self, session: Session, observation: Observation) -> None:
-        """Write other texts over those of the observation of this number."""
+    def rewrite(self, session: Session, number: int, rewritten: Callable[[Observation], Observation]) -> None:
+        """Write over the texts of an observation what `rewritten` makes of those that it has by now."""
 
     def remove_before(self, at: datetime) -> int:
-        """Remove the sessions that were last heard of before `at`, whoever's they are; return how many."""
+        """Remove the sessions that were last heard of before `at`, whoever's they are; return how many.
+
+        Those that somebody else removes or goes on with at this moment are left to them.
+        """

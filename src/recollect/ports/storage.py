@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from recollect.domain.enums import FactType, Observation, Order, Retention, Sensitivity, Source
-from recollect.domain.requests import Draft, FactQuery, StoreFact
+from recollect.domain.requests import Draft, FactQuery, StoreFact, WritableNamespace
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory, Outcome, Stats
 from recollect.domain.search import RankingRow, View
 from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
 from recollect.gate import Cleared
+from recollect.ports.models import Judgement
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector
@@ -118,6 +119,9 @@ class RetentionRules:
     max_memories: int = 0
 
 
+N = TypeVar("N", bound=str)
+
+
 class Writing(Protocol):
     """One open write transaction on one namespace for a caller who may see some levels of sensitivity.
 
@@ -171,6 +175,9 @@ class Writing(Protocol):
 
     def supersede(self, memory_id: int, by: int) -> None:
         """Mark a memory as replaced by another: no recall shows it, its history does."""
+
+    def note_judgement(self, memory_id: int, judgement: Judgement, about: int | None) -> None:
+        """Journal what a language model said of a memory's text, and which older memory that is about."""
 
     def hide(self, memory_id: int, action: str = "delete") -> bool:
         """Delete a memory softly, journalled as `action`: its row stays, no index holds it; say whether it was seen."""
@@ -237,7 +244,7 @@ class Records(Protocol):
     """
 
     def writing(
-        self, namespace: str, actor: str, levels: Sequence[Sensitivity] = ...
+        self, namespace: WritableNamespace, actor: str, levels: Sequence[Sensitivity] = ...
     ) -> AbstractContextManager[Writing]:
         """Open one write transaction on a namespace; nothing of it exists before the block has ended well.
 
@@ -245,7 +252,12 @@ class Records(Protocol):
         """
 
     def importing(
-        self, namespaces: Sequence[str], actor: str, levels: Sequence[Sensitivity] = ..., *, dry: bool = False
+        self,
+        namespaces: Sequence[WritableNamespace],
+        actor: str,
+        levels: Sequence[Sensitivity] = ...,
+        *,
+        dry: bool = False,
     ) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
 
@@ -260,7 +272,9 @@ class Records(Protocol):
     ) -> list[AgingMemory]:
         """Return what consolidation knows of the memories in sight that came in one of these ways, by their ids."""
 
-    def refuse(self, namespace: str, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = ...) -> None:
+    def refuse(
+        self, namespace: WritableNamespace, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = ...
+    ) -> None:
         """Journal that the gate refused a write of a level: the field and the kinds of secret, never a value."""
 
     def previous_outcome(
@@ -306,7 +320,7 @@ class Records(Protocol):
     ) -> list[JournalEntry]:
         """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and was of `levels`."""
 
-    def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
+    def existing_namespaces(self, namespaces: Sequence[N]) -> tuple[N, ...]:
         """Return those of `namespaces` in which something was ever stored."""
 
     def namespace_of(
@@ -327,10 +341,16 @@ class Records(Protocol):
         """Let those that are important, and expire because of their importance, live on from `at`."""
 
     def drop_outcomes(self, before: datetime) -> None:
-        """Drop the outcomes of requests older than `before`: nobody retries those any more."""
+        """Drop the outcomes of requests older than `before`, but none that names no memory (id 0): those are marks."""
 
     def unembedded(self, limit: int, view: View | None = None) -> list[UnembeddedMemory]:
         """Return memories, all or those a view may know of, that wait for the embedding model, oldest first."""
+
+    def claiming_unembedded(self, limit: int) -> AbstractContextManager[list[UnembeddedMemory]]:
+        """Give the next memories that wait for the model; no other process is given them until the block ends.
+
+        None are given where all that wait are with others. Writers wait for nobody's claim.
+        """
 
     def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""

@@ -21,6 +21,7 @@ from recollect.ports.storage import Chunk
 from recollect.store import journal
 from recollect.store.journal_state import altered
 from recollect.store.sql import tables
+from recollect.store.sql.accounts import unknown_roles
 from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import schema_faults
@@ -48,6 +49,7 @@ _RESTORE = (
     "`recollect export FILE` saves what can be read until then."
 )
 _DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
+_ROLES = "Somebody has changed the tables: grant those roles anew, or revoke the tokens that have them."
 _EDITED = (
     "Somebody changed the database by hand. Look with `recollect show ID` and `recollect history ID`; "
     "where it is wrong, bring back a backup with `recollect backup restore FILE --force`."
@@ -72,6 +74,7 @@ def examine(
         "schema": lambda connection: _schema(connection, database),
         "journal": lambda connection: _journal(connection, deep=deep),
         "counts": _counts,
+        "accounts": _accounts,
     }
     if database.read_only:
         looks["vocabulary"] = _vocabulary
@@ -86,7 +89,7 @@ def examine(
 def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Iterator[Check]:
     """Compare the indexes with the memories, once the vector index has caught up; nobody writes meanwhile."""
     with suppress(StoreUnusable):  # the checks say why
-        vectors.sync()
+        vectors.sync(everything=index.proven_by_use)
     waiting: set[int] = set()
     try:
         with database.exclusive() as connection:
@@ -165,6 +168,12 @@ def _counts(connection: Connection) -> Check:
     right = found == {place: many for place, many in kept.items() if many} and known <= spoken
     seen = "memories and speakers are counted" if right else "memories and speakers are counted wrongly"
     return Check("counts", right, seen, _REINDEX)
+
+
+def _accounts(connection: Connection) -> Check:
+    foreign = unknown_roles(connection)
+    seen = f"{foreign} roles are none that Recollect knows" if foreign else "every role is one that Recollect knows"
+    return Check("accounts", not foreign, seen, _ROLES)
 
 
 def _text(connection: Connection, database: Database) -> Check:

@@ -30,7 +30,11 @@ log = logging.getLogger(__name__)
 
 _PAGE = 1_000
 
-_WRITTEN = (tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata)
+_WRITTEN = (
+    *(tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata),
+    *(tables.account, tables.team, tables.membership, tables.token),
+    *(tables.team_project, tables.project_membership),  # without these, a private project is open to its team
+)
 _DERIVED = tuple(one for one in tables.metadata.sorted_tables if one not in _WRITTEN)
 
 

@@ -104,7 +104,7 @@ class _Batch:
             return
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
         levels = levels_with(self._request)
-        with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
+        with self._app.records.writing(self._caller.writable(namespace), self._caller.user, levels) as transaction:
             found = transaction.keys_with_prefixes(one.prefix for one in files)
         for one in files:
             self._tell_gone(one, found[one.prefix])
@@ -126,7 +126,7 @@ class _Batch:
     def end(self) -> None:
         """Keep to the store's size, and let the vector index know."""
         if self._app.retention_rules.max_memories:
-            for namespace in self._app.records.existing_namespaces(self._caller.namespaces()):
+            for namespace in self._app.records.existing_namespaces(self._caller.writable_namespaces()):
                 levels = levels_with(self._request)
                 with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
                     evict_surplus(self._app, transaction, 0)
@@ -168,8 +168,8 @@ class _Batch:
                 importing.write(list(some))
 
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
-        """Open one transaction on all of the caller's namespaces, for the levels let in and those `named`."""
-        names, user = self._caller.namespaces(), self._caller.user
+        """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""
+        names, user = self._caller.writable_namespaces(), self._caller.user
         return self._app.records.importing(names, user, levels_with(self._request, *named), dry=self._request.dry_run)
 
     def _fact_entry(self, cleared: Cleared[FactRecord]) -> FactEntry:

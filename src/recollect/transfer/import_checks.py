@@ -19,7 +19,7 @@ from recollect.domain.transfer import (
     MemoryRecord,
     Problem,
 )
-from recollect.errors import InvalidInput, SecretFound
+from recollect.errors import Forbidden, InvalidInput, SecretFound
 from recollect.gate import Cleared, clear
 
 R = TypeVar("R", MemoryRecord, FactRecord)
@@ -112,14 +112,14 @@ class Checks:
         namespace, level = "", Sensitivity.PUBLIC
         try:
             found = record(**fields | chosen)
-            namespace, level = self.caller.namespace(found.scope), found.sensitivity or level
+            namespace, level = self.caller.writable(self.caller.namespace(found.scope)), found.sensitivity or level
             return namespace, clear(self._marked(found), self.on_secret), found
         except SecretFound as error:
             self.report.outcomes[place] = "refused"
             self.report.refusals.append((namespace, error.field, error.kinds, level))
             why = f"Secret detection: found in `{error.field}`: {', '.join(error.kinds)}."
             self.report.problems.append(Problem(where, why))
-        except InvalidInput as error:
+        except (InvalidInput, Forbidden) as error:
             self.report.fail(place, where, str(error))
         except TypeError:
             self.report.fail(place, where, "It has a field that has no name here.")

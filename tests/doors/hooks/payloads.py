@@ -115,7 +115,13 @@ CASES: list[Case] = [
         "tool:post",
         _tool("Assistant", {}, "Done."),
     ),
-    ("claude-code", "PreCompact", {"trigger": "auto", "custom_instructions": ""}, "session:checkpoint", {}),
+    (
+        "claude-code",
+        "PreCompact",
+        {"trigger": "auto", "custom_instructions": ""},
+        "session:checkpoint",
+        {"transcript": "/home/ada/.claude/projects/x/abc123.jsonl"},
+    ),
     ("claude-code", "SessionEnd", {"reason": "clear"}, "session:end", {"reason": "clear"}),
     ("codex", "SessionStart", {"source": "resume"}, "session:start", {"source": "resume"}),
     ("codex", "UserPromptSubmit", {"prompt": "Fix it"}, "prompt:submit", {"prompt": "Fix it"}),
@@ -201,7 +207,7 @@ CASES: list[Case] = [
         "tool:post",
         _tool("Assistant", {}, "Hi."),
     ),
-    ("gemini-cli", "PreCompress", {"trigger": "manual"}, "session:checkpoint", {}),
+    ("gemini-cli", "PreCompress", {"trigger": "manual"}, "session:checkpoint", {"transcript": "/tmp/g.json"}),
     ("gemini-cli", "SessionEnd", {"reason": "exit"}, "session:end", {"reason": "exit"}),
 ]
 

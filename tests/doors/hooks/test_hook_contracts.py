@@ -11,8 +11,8 @@ from payloads import BASE, CASES, payload
 
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
-from recollect.doors.daemon.hook_events import OPERATIONS
 from recollect.doors.operations import BY_NAME, PARTS
+from recollect.doors.serving.hook_events import OPERATIONS
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",
@@ -45,7 +45,8 @@ def test_a_payload_becomes_our_event(
     session = said.get("session_id") or said["conversation_id"]
     assert heard("", agent, said) == (event, {"session_id": session} | ours)
     assert hook_contracts.folder_of(said) == "/work/engine"
-    request = (BY_NAME | PARTS)[OPERATIONS[event]].request(**ours, session_id=session, agent=agent)
+    passed_on = {field: value for field, value in ours.items() if field != "transcript"}  # the daemon keeps that
+    request = (BY_NAME | PARTS)[OPERATIONS[event]].request(**passed_on, session_id=session, agent=agent)
     assert request.model_dump()["session_id"] == session
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from recollect import App, Settings
 from recollect.domain.lifecycle import Injection
-from recollect.doors.daemon import hook_events
-from recollect.doors.daemon.hook_queue import HookQueue
+from recollect.doors.daemon import hook_requests
+from recollect.doors.serving.hook_queue import HookQueue
 from recollect.errors import InvalidInput, StoreUnusable
 
 
@@ -93,7 +93,7 @@ def take(app: App, tmp_path: Path) -> Callable[..., tuple[Any, list[Any], HookQu
             "folder": str(tmp_path),
             "user": "ada",
         }
-        answer = hook_events.take(body | changes, serving, app.clock().isoformat(), queue)
+        answer = hook_requests.take(body | changes, serving, app.clock().isoformat(), queue)
         assert queue.finish(60)
         return answer, ran, queue
 

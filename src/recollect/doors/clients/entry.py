@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from recollect.environment import IN_FILE, PREFIX, named
 from recollect.errors import InvalidInput
 from recollect.settings import Settings, variables_of
 
 NAME: Final = "recollect"
 _ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
+
+_TOKEN_FILE: Final = f"{PREFIX}TOKEN{IN_FILE}"
 
 Entry = dict[str, Any]
 
@@ -40,9 +43,15 @@ def new_entry(settings: Settings, extra: Mapping[str, Any]) -> Entry:
             "An address of a server holds a password, which would be written into the agent's files: take it out of "
             "RECOLLECT_DATABASE_URL and let `~/.pgpass` or PGPASSFILE have it.",
         )
-    variables = variables_of(settings)
+    variables = variables_of(settings) | token_file(settings)
     entry = {**extra, "command": str(this_program()), "args": ["mcp"]}
     return entry | {"env": variables} if variables else entry
+
+
+def token_file(settings: Settings) -> dict[str, str]:
+    """Return the variable that names the file of the token for the server of a team: never the token itself."""
+    path = named(_TOKEN_FILE) if settings.url else ""
+    return {_TOKEN_FILE: str(Path(path).absolute())} if path else {}
 
 
 def merged(old: object, new: Entry) -> Entry:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from recollect.doors.clients import json_text
 from recollect.doors.clients.agents import Agent, HookForm
-from recollect.doors.clients.entry import NAME, this_program
+from recollect.doors.clients.entry import NAME, this_program, token_file
 from recollect.settings import Settings, variables_of
 
 _TABLE: Final = "hooks"
@@ -27,7 +27,7 @@ def hook_commands(agent: Agent, settings: Settings) -> dict[str, str]:
 
     It names this program and the settings that were given, as the agent may know nothing of the shell's variables.
     """
-    variables = [f"{name}={text}" for name, text in variables_of(settings).items()]
+    variables = [f"{name}={text}" for name, text in (variables_of(settings) | token_file(settings)).items()]
     before = [*(["env", *variables] if variables else []), str(this_program()), "hook"]
     events = agent.hooks.events if agent.hooks else ()
     return {event: shlex.join([*before, event, "--agent", agent.name]) for event in events}

@@ -1,21 +1,16 @@
-"""What runs before the daemon's routes: authentication, the count of requests, and messages for unexpected errors."""
+"""What runs before the daemon's routes: authentication, and the count of requests."""
 
 from __future__ import annotations
 
 import hmac
-import logging
 import time
-import traceback
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import InvalidInput, RecollectError, StoreUnusable
-
-log = logging.getLogger(__name__)
+from recollect.errors import InvalidInput
 
 MOST = 2**26  # bytes of one request
 _LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -74,27 +69,6 @@ class TokenAuth:
         else:
             with self._activity:
                 await self._app(scope, _bounded(receive), send)
-
-
-def to_recollect_error(error: Exception) -> RecollectError:
-    """Return an error with a message for users; the log gets the traceback, never values, which may be memory text."""
-    if isinstance(error, RecollectError):
-        return error
-    place = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s at\n%s", type(error).__name__, place)
-    if isinstance(error, DBAPIError):
-        why = str(error.orig).partition("\n")[0]  # the lines after it hold values
-        return StoreUnusable(f"The store cannot be used: {why}.")
-    if isinstance(error, OSError):
-        return StoreUnusable(f"The store cannot be used: {error.strerror or error}.")
-    if isinstance(error, SQLAlchemyError):
-        return StoreUnusable(f"The store cannot be used: {type(error).__name__}.")
-    return RecollectError(f"Internal error in the memory daemon: {type(error).__name__}; see its log.")
-
-
-def error_response(error: RecollectError) -> JSONResponse:
-    """Return the response for an error, with its own status."""
-    return JSONResponse({"error": type(error).__name__, "message": str(error)}, error.status)
 
 
 def _is_tcp(scope: Scope) -> bool:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import http.client
-import json
 import selectors
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.runtime import Runtime
+from recollect.doors.link import SILENCE, Link, Lost
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
 _PING = 5.0  # seconds in which a healthy daemon answers a ping
-_SILENCE = 20.0  # seconds without an answer after which the daemon is pinged
-_UNAUTHORIZED = 401
 
 
-class DaemonGone(DaemonUnreachable):
+class DaemonGone(DaemonUnreachable, Lost):
     """The daemon did not answer: it has ended, ended during the request, or is blocked."""
 
 
@@ -42,57 +40,25 @@ class _SocketConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-class Client:
-    """Requests to one daemon. Each has a connection of its own, so that threads share nothing."""
+class Client(Link):
+    """Requests to one daemon."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
     def ping(self) -> dict[str, Any]:
         """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds."""
-        return self._exchange("/ping", {}, _PING, busy=False)
+        return self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False))
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
-        return self._exchange(path, body, _TRANSFER, busy=True)
+        return self._exchange(path, body, _TRANSFER, {}, lambda connection: self._await(connection, busy=True))
 
-    def stream(
-        self, path: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]
-    ) -> Iterator[dict[str, Any]]:
-        """Send one request and yield the objects of its answer as they come, one a line; raise as `post` does.
-
-        `started` is given what breaks it off from another thread. A working daemon sends blank lines meanwhile.
-        """
-        with self._answering(), closing(self._connection(_SILENCE)) as connection:
-            connection.connect()
-            link = connection.sock
-            started(lambda: _break_off(link))
-            self._send(connection, path, body)
-            response = connection.getresponse()
-            if response.status >= http.client.BAD_REQUEST:
-                self._check(response.status, _object(response.read()))
-            for line in response:
-                if line.strip():
-                    yield _object(line)
-
-    def _exchange(self, path: str, body: dict[str, Any], timeout: float, *, busy: bool) -> dict[str, Any]:
-        with self._answering(), closing(self._connection(timeout)) as connection:
-            connection.connect()
-            self._send(connection, path, body)
-            self._await(connection, busy=busy)
-            response = connection.getresponse()
-            payload = _object(response.read())
-        self._check(response.status, payload)
-        return payload
-
-    def _send(self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any]) -> None:
-        headers = {"Authorization": f"Bearer {self.runtime.token}", "Content-Type": "application/json"}
-        with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
-            connection.request("POST", path, json.dumps(body), headers)
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.runtime.token}"}
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """Raise `DaemonGone` for whatever goes wrong with the connection."""
         try:
             yield
         except RecollectError:
@@ -101,18 +67,17 @@ class Client:
             reason = f"{type(error).__name__}: {error}"
             raise DaemonGone(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
 
-    def _check(self, status: int, payload: dict[str, Any]) -> None:
-        """Raise the error that an answer reports."""
-        if status == _UNAUTHORIZED:
+    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
+        if response.status == http.client.UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
-        if status >= http.client.BAD_REQUEST:
+        if response.status >= http.client.BAD_REQUEST:
             raise relayed(str(payload.get("error")), str(payload.get("message")))
 
     def _await(self, connection: http.client.HTTPConnection, *, busy: bool) -> None:
         """Wait for the first byte of the answer; a `busy` daemon may take any time as long as it answers pings."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.sock, selectors.EVENT_READ)
-            while not selector.select(_SILENCE if busy else _PING):
+            while not selector.select(SILENCE if busy else _PING):
                 if not busy:
                     raise TimeoutError(f"No response within {_PING:.0f} s.")
                 self.ping()
@@ -121,18 +86,6 @@ class Client:
         if self.runtime.socket:
             return _SocketConnection(self.runtime.socket, timeout)
         return http.client.HTTPConnection("127.0.0.1", self.runtime.port, timeout=timeout)
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    payload = json.loads(text)
-    if not isinstance(payload, dict):
-        raise ValueError("the answer is not an object")
-    return payload
-
-
-def _break_off(link: socket.socket) -> None:
-    with suppress(OSError):  # it has ended by itself
-        link.shutdown(socket.SHUT_RDWR)
 
 
 def running_at(folder: Path) -> Client | None:

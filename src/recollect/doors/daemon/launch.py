@@ -19,7 +19,7 @@ from recollect import process as surroundings
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.client import Client, DaemonGone, TokenRejected
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
-from recollect.settings import Settings
+from recollect.settings import Settings, hidden
 from recollect.store import store_lock
 from recollect.store.files import secure
 
@@ -184,12 +184,12 @@ def _start_once(settings: Settings, end: float) -> Client | None:
 def _spawn(settings: Settings, end: float) -> Client | None:
     """Start the daemon as a process and wait until it answers; return None when another one was faster."""
     errors = settings.folder / "logs" / "daemon.start"
-    told = settings.model_dump_json(exclude_none=True, exclude={"database_url"})  # others see a process's arguments
+    told = settings.model_dump_json(exclude_none=True, exclude=set(hidden()))  # others see a process's arguments
     errors.parent.mkdir(exist_ok=True, mode=0o700)
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "recollect.doors.daemon.main", told],
-            env=surroundings.of_child(database_url=settings.database_url),
+            env=surroundings.of_child(**{name: getattr(settings, name) for name in hidden()}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,

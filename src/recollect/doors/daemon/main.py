@@ -24,11 +24,11 @@ from starlette.types import ASGIApp
 
 import recollect
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.auth import to_recollect_error
-from recollect.doors.daemon.connections import BoundedProtocol
 from recollect.doors.daemon.launch import log_file, report_failure
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.daemon.server import Daemon
+from recollect.doors.serving.connections import BoundedProtocol
+from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable
 from recollect.settings import Settings
 

@@ -14,14 +14,15 @@ from typing import Any
 from recollect.doors.daemon.launch import ensure
 from recollect.doors.daemon.remote import about_caller
 from recollect.errors import RecollectError
-from recollect.settings import Settings
+from recollect.settings import Settings, hidden
 
 
 def main() -> None:
     """Prepare the daemon of the settings in the first argument."""
     try:
         settings = Settings(**json.loads(sys.argv[1]))
-        _say(settings=settings.model_dump(mode="json"), who=about_caller(settings), home=str(settings.folder))
+        told = settings.model_dump(mode="json", exclude=set(hidden()))  # they are given to a process as arguments
+        _say(settings=told, who=about_caller(settings), home=str(settings.folder))
         ensure(settings, lambda what: _say(report=what))
         _say(ready=True)
     except RecollectError as error:

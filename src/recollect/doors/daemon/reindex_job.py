@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.doors.daemon.auth import to_recollect_error
+from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.reindex import reindex
 from recollect.ports.app import App

@@ -7,7 +7,8 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.daemon.launch import ensure
@@ -16,6 +17,9 @@ from recollect.doors.operations import BY_NAME
 from recollect.doors.serializers import from_wire
 from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError
 from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.doors.server_connection import ServerConnection
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +119,13 @@ def in_background(prepare: Callable[[], object]) -> None:
     threading.Thread(target=run, name="recollect-prepare", daemon=True).start()
 
 
-def connect(settings: Settings | None = None) -> DaemonConnection:
-    """Return a connection to the store's daemon, which the first call starts if needed; usable in a `with`."""
-    return DaemonConnection(settings or Settings())
+def connect(settings: Settings | None = None) -> DaemonConnection | ServerConnection:
+    """Return a connection to the server of `RECOLLECT_URL`, else to the store's daemon; usable in a `with`.
+
+    The daemon is started by the first call if needed.
+    """
+    known = settings or Settings()
+    if known.url:
+        found: ServerConnection = import_module("recollect.doors.server_connection").ServerConnection(known)
+        return found
+    return DaemonConnection(known)

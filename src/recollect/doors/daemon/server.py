@@ -14,23 +14,26 @@ import anyio
 import psutil
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon import commands, hook_events, mcp_messages
-from recollect.doors.daemon.auth import Activity, TokenAuth, error_response, to_recollect_error
-from recollect.doors.daemon.hook_queue import HookQueue
-from recollect.doors.daemon.mcp_http import McpOverHttp
-from recollect.doors.daemon.mcp_messages import McpMessages
+from recollect.doors.daemon import commands, hook_requests
+from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.reindex_job import ReindexJob
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.serializers import wire_json
+from recollect.doors.serving import mcp_http, mcp_messages
+from recollect.doors.serving.errors import error_response, to_recollect_error
+from recollect.doors.serving.hook_queue import HookQueue
+from recollect.doors.serving.mcp_http import McpOverHttp
+from recollect.doors.serving.mcp_messages import McpMessages
 from recollect.errors import InvalidInput, ModelMismatch, RecollectError
 from recollect.ports.app import App
 from recollect.settings import Settings
@@ -52,8 +55,10 @@ class Daemon:
         self._app = app
         self._model = model
         self._stop = stop
-        self._mcp = McpOverHttp(app)
-        self._messages = McpMessages(self._call_tool)
+        self._mcp = McpOverHttp(self._run_of)
+        self._messages = McpMessages(
+            lambda _, body, name, arguments: self._call_tool(body, name, arguments), replies=True
+        )
         self._reindex_job = ReindexJob(app, self._end)
         self._hooks = HookQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,8 +69,9 @@ class Daemon:
             Route(f"/{name}", _endpoint(getattr(self, name), wait=name in _IN_THREAD), methods=["POST"])
             for name in (*_AT_ONCE, *_IN_THREAD)
         ]
-        routes += [Route(path, self._mcp) for path in ("/mcp", "/mcp/")]
+        routes += [Route(path, _Asked(self._mcp)) for path in ("/mcp", "/mcp/")]
         routes.append(Route(mcp_messages.PATH, self._messages, methods=["POST"]))
+        routes.append(Route(mcp_messages.REPLY, self._messages.reply, methods=["POST"]))
         return TokenAuth(Starlette(routes=routes, lifespan=self._lifespan), self.runtime.token, self.activity)
 
     def ping(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +82,11 @@ class Daemon:
         """Run one call of a tool, whichever toolset it is of."""
         answer = self._call_tool(body, str(body.get("name", memory_tool.NAME)), dict(body["arguments"]))
         return dict(wire_json(memory_tool.ToolAnswer, answer))
+
+    def _run_of(self, request: Request) -> mcp_http.Run:
+        """Return what runs tool calls for the caller that the address of this request names."""
+        caller = mcp_http.caller_of(request.query_params)
+        return mcp_http.guarded(lambda name, arguments: toolsets.call(self._app, name, arguments, caller))
 
     def _call_tool(self, body: dict[str, Any], name: str, arguments: dict[str, Any]) -> memory_tool.ToolAnswer:
         """Run a tool as the request's caller; under the same `request_id` a retry gets the first answer again."""
@@ -97,7 +108,9 @@ class Daemon:
 
     def hook(self, body: dict[str, Any]) -> dict[str, Any]:
         """Answer a prompt of a coding agent's session; take its other events to work them off later."""
-        return hook_events.take(body, self._serving(""), self._app.clock().isoformat(), self._hooks)
+        app = self._app
+        later = app.ask_later if app.capabilities.chat is not None else None
+        return hook_requests.take(body, self._serving(""), app.clock().isoformat(), self._hooks, later)
 
     def _serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
         """Return what makes, of a client's settings, what runs operations for that client."""
@@ -175,6 +188,21 @@ class Daemon:
             tasks.start_soon(self._mcp.run)
             yield
             tasks.cancel_scope.cancel()
+
+
+class _Asked:
+    """Refuses a request whose address does not say who asks."""
+
+    def __init__(self, mcp: McpOverHttp) -> None:
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            mcp_http.caller_of(QueryParams(scope["query_string"]))
+        except InvalidInput as error:
+            await error_response(error)(scope, receive, send)
+            return
+        await self._mcp(scope, receive, send)
 
 
 def _endpoint(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) -> Callable[[Request], Any]:

@@ -10,11 +10,35 @@ from recollect.engines.embedding.export import verify_export
 from recollect.engines.embedding.fetch import fetch_model
 from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
+from recollect.engines.embedding_service import ServedEmbedder
+from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.ports.models import Embedder
 
-__all__ = ["OnnxEmbedder", "SentenceTransformersEmbedder", "fetch_model", "find_card", "open_embedder", "verify_export"]
+__all__ = [
+    "OnnxEmbedder",
+    "SentenceTransformersEmbedder",
+    "fetch_model",
+    "find_card",
+    "open_embedder",
+    "open_service",
+    "verify_export",
+]
+
+
+def open_service(model: str, models_dir: Path | None, url: str, name: str = "", key: str = "") -> ServedEmbedder:
+    """Return the embedder that asks the server at `url`, which calls the model `name`; nothing is asked yet.
+
+    Raises `ModelUnusable` for a model without a card: its dimensions and limits would not be known.
+    """
+    card = find_card(model, models_dir)
+    if card is None:
+        raise ModelUnusable(
+            f"The model `{model}` has no card: for an embedding server put its card.toml into a folder below "
+            "RECOLLECT_MODELS_DIR, as `models/README.md` shows."
+        )
+    return ServedEmbedder(card, url, key, name)
 
 
 def open_embedder(model: str, models_dir: Path | None, cache_dir: Path) -> Embedder:

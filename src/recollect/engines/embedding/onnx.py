@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
+from recollect import process
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
@@ -112,6 +113,7 @@ def _run(session: InferenceSession, ids: list[list[int]]) -> list[Matrix]:
 
 
 def _open_session(path: Path, threads: int) -> InferenceSession:
+    process.set_default("ORT_DISABLE_TELEMETRY", "1")  # else it reports to its makers; it looks only when it is loaded
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
 

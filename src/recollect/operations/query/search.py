@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
+from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import wait_for_model
 from recollect.operations.query.parse import ParsedQuery, Phrase, parse
 from recollect.operations.query.spelling_expansion import expansions, joined_words
@@ -245,8 +246,11 @@ def _embedded(
     text = without_names(query.model_text, speakers | speaking)
     for written, meant in terms.corrections:
         text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
-    waiting = app.records.unembedded(1, view)
-    return text, app.embedder.read([text], "query")[0], "Some memories have no embeddings yet." if waiting else ""
+    try:
+        embedding = app.embedder.read([text], "query")[0]
+    except (ModelUnusable, ModelMismatch) as error:  # a server that embeds for us is away
+        return text, None, f"Vector search skipped: {error}"
+    return text, embedding, "Some memories have no embeddings yet." if app.records.unembedded(1, view) else ""
 
 
 def _unanswered(app: App, view: View) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from recollect.policy.governor import governed
-from recollect.policy.injection_phrases import ORDERS
+from recollect.policy.injection_phrases import order_phrases
 from recollect.policy.observations.explanations import explanations
 from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, programs
@@ -92,7 +92,7 @@ def gives_orders(text: str) -> bool:
 
 def is_phrased(text: str) -> bool:
     """Say whether a text has one of the known phrases by which orders are given to a model."""
-    return any(ORDERS.search(" ".join(fold(line).split())) for line in text.split("\n"))
+    return any(order_phrases().search(" ".join(fold(line).split())) for line in text.split("\n"))
 
 
 def _echo(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
 
 from recollect.errors import StoreUnusable
 from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
+
+log = logging.getLogger(__name__)
 
 _DAMAGED = ("malformed", "not a database", "vtable constructor", "fts5", "no such table", "corrupt")
 _ADVICE = (
@@ -26,13 +29,13 @@ _ADVICE = (
 class Database:
     """An engine with two ways in: `reading()` and `writing()`, each one transaction."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connections: int = 8) -> None:
         self.url = make_url(url)
         sqlite = self.url.get_backend_name() == "sqlite"
         self.file = Path(self.url.database) if sqlite and self.url.database else None
         self.read_only = False
         self.dialect: Dialect = Sqlite() if sqlite else Postgres()
-        self.engine = self.dialect.engine(url)
+        self.engine = self.dialect.engine(url, connections)
         self._thread = threading.local()  # the connection that this thread reads with
 
     @contextmanager
@@ -71,6 +74,15 @@ class Database:
         with _as_store_error(), self.dialect.indexing(self.engine, namespaces):
             yield
 
+    @contextmanager
+    def claiming(self, kind: str, names: Iterable[str]) -> Iterator[set[str]]:
+        """Give those of `names` that no other process has claimed for work of this kind until the block ends.
+
+        Nobody is waited for. What a process that dies had claimed can be claimed by others then.
+        """
+        with _as_store_error(), self.dialect.claiming(self.engine, kind, names) as ours:
+            yield ours
+
     def checkpoint(self) -> bool:
         """Take deleted text out of the database's log too; say whether no reader kept it from that."""
         return self.dialect.checkpoint(self.engine)
@@ -81,15 +93,33 @@ class Database:
 
 
 @contextmanager
-def _as_store_error() -> Iterator[None]:
-    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone, the file is damaged."""
+def _as_store_error(*, addressed: bool = False) -> Iterator[None]:
+    """Say in a sentence that the database cannot be used: the disk is full, read-only or gone, the file is damaged.
+
+    The sentence holds the address of a server only where it is `addressed`, for the person who has set it.
+    """
     try:
         yield
     except (DataError, IntegrityError, ProgrammingError):  # these are about a statement
         raise
-    except DatabaseError as error:
+    except TimeoutError:
+        raise StoreUnusable("The database cannot be used: every connection to it is taken.") from None
+    except (DatabaseError, InterfaceError) as error:
         advice = _ADVICE if is_damage(error) else ""
-        raise StoreUnusable(f"The database cannot be used: {error.orig}.{advice}") from None
+        why = str(error.orig).partition("\n")[0].rstrip(".")  # a server explains itself in the lines after it
+        told = why if addressed else _told(error.orig, why)
+        raise StoreUnusable(f"The database cannot be used: {told}.{advice}") from None
+
+
+def _told(error: BaseException | None, why: str) -> str:
+    """Return why a database cannot be used without its address, which is nothing to a client on another machine.
+
+    What PostgreSQL itself says has a state; everything else is said of the connection to it.
+    """
+    if getattr(error, "sqlstate", "") is None:
+        log.warning("the database does not answer: %s", why)
+        return "it does not answer"
+    return why
 
 
 def is_damage(error: Exception) -> bool:
@@ -97,21 +127,21 @@ def is_damage(error: Exception) -> bool:
     return any(word in str(getattr(error, "orig", error)) for word in _DAMAGED)
 
 
-def open_file(path: Path) -> Database:
+def open_file(path: Path, connections: int = 8) -> Database:
     """Open the SQLite database at `path`, making its folder; raise `StoreUnusable` when that cannot be."""
     with usable(f"The data folder {path.parent} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("ab"):
             pass
         path.chmod(0o600)
-    return Database(f"sqlite:///{path}")
+    return Database(f"sqlite:///{path}", connections)
 
 
-def open_server(url: str) -> Database:
+def open_server(url: str, connections: int = 8) -> Database:
     """Open the database of a server; raise `StoreUnusable`, which names no password, when it does not answer."""
     try:
-        database = Database(url)
-        with database.reading():
+        database = Database(url, connections)
+        with _as_store_error(addressed=True), database.engine.connect():
             return database
     except ModuleNotFoundError:
         raise StoreUnusable('PostgreSQL needs one package more: `pip install "recollect[server]"`.') from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, ClassVar, Final
 
 from sqlalchemy import Connection, Engine, Table, func, select
 from sqlalchemy import Dialect as Language
@@ -14,6 +14,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
 from sqlalchemy.types import Text, UserDefinedType
+
+INDEX: Final = "index"
+"""What is claimed of a namespace whose vector index somebody writes to."""
 
 
 class Dialect(ABC):
@@ -24,12 +27,13 @@ class Dialect(ABC):
     """
 
     schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
+    functions: ClassVar[Sequence[str]] = ()  # those of them that a revision may run again
     insert: ClassVar[Any]
     reading: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
-    def engine(self, url: str) -> Engine:
-        """Return an engine for the database at `url`."""
+    def engine(self, url: str, connections: int) -> Engine:
+        """Return an engine for the database at `url` that keeps so many connections, and opens as many more."""
 
     @abstractmethod
     def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> AbstractContextManager[Connection]:
@@ -43,6 +47,12 @@ class Dialect(ABC):
         """Keep other processes from writing to the vector index of `namespaces` until the block ends."""
         del engine, namespaces
         return nullcontext()
+
+    @contextmanager
+    def claiming(self, engine: Engine, kind: str, names: Iterable[str]) -> Iterator[set[str]]:
+        """Give those of `names` that no other process works on until the block ends; nobody is waited for."""
+        del engine, kind
+        yield set(names)
 
     def highest_id(self, connection: Connection, table: Table) -> int:
         """Return the highest id that a row of `table` has, or may have had."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import Final
 
 from sqlalchemy import Connection, select
 
 from recollect.domain.results import Outcome, WriteStatus
 from recollect.store.sql.tables import request_outcome
+
+OF_NOTHING: Final = "0"
+"""The id in an outcome that names no memory."""
 
 
 def own_id(namespace: str, actor: str, operation: str, request_id: str) -> str:

@@ -5,18 +5,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import Connection, Engine, Table, create_engine, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql
 
-from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.dialect import INDEX, Dialect
+from recollect.store.sql.silence import watch
 from recollect.store.text import postgres_schema
 
 _STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
 _MOST_SKIPPED: Final = 100_000  # ids; a file whose numbers lie further apart gets new ones
+_PATIENCE: Final[Mapping[str, Any]] = {  # seconds, and milliseconds for the last; a server's address may say others
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_LIMITS: Final = (  # the server ends what we wait for too long, and lets go of the locks of a replica that is cut off
+    "SET statement_timeout = '10min'; SET tcp_keepalives_idle = 30; "
+    "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+)
+_UNLIMITED = text("SET LOCAL statement_timeout = 0")  # a migration or a restored backup may take long
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 _SHARE = text("SELECT pg_advisory_xact_lock_shared(:key)")
+_CLAIM = text("SELECT key FROM unnest(CAST(:keys AS bigint[])) AS key WHERE pg_try_advisory_xact_lock(key)")
 _SEQUENCE = "CAST(pg_get_serial_sequence(:table, 'id') AS regclass)"
 _LAST_ID = text(f"SELECT coalesce(pg_sequence_last_value({_SEQUENCE}), 0)")
 _SET_ID = text(f"SELECT setval({_SEQUENCE}, :highest)")
@@ -38,13 +53,20 @@ class Postgres(Dialect):
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
         *postgres_schema.SCHEMA,
     )
+    functions = (postgres_schema.INDEXED,)
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ"}
 
-    def engine(self, url: str) -> Engine:
-        """Return an engine that notices when the server was away."""
-        return create_engine(url, pool_pre_ping=True, hide_parameters=True)
+    def engine(self, url: str, connections: int) -> Engine:
+        """Return an engine that notices when the server was away, and waits for nothing for ever."""
+        pool = {"pool_size": connections, "max_overflow": connections}
+        known = make_url(url).query
+        patience = {name: value for name, value in _PATIENCE.items() if name not in known}
+        engine = create_engine(url, pool_pre_ping=True, hide_parameters=True, connect_args=patience, **pool)
+        event.listen(engine, "connect", _limit)
+        event.listen(engine, "connect", partial(_watch, engine, patience))
+        return engine
 
     @contextmanager
     def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> Iterator[Connection]:
@@ -55,6 +77,7 @@ class Postgres(Dialect):
         with engine.connect().execution_options(write=True) as connection, connection.begin():
             if namespaces is None:
                 connection.execute(_LOCK, {"key": _STORE})
+                connection.execute(_UNLIMITED)
             elif namespaces:
                 connection.execute(_SHARE, {"key": _STORE})
                 for key in sorted({_lock_of(name) for name in namespaces}):
@@ -68,9 +91,19 @@ class Postgres(Dialect):
         Writers of the memories do not wait for it, so that a slow index costs no write.
         """
         with engine.connect() as connection, connection.begin():
-            for key in sorted({_lock_of(f"index {name}") for name in namespaces}):
+            for key in sorted({_lock_of(f"{INDEX} {name}") for name in namespaces}):
                 connection.execute(_LOCK, {"key": key})
             yield
+
+    @contextmanager
+    def claiming(self, engine: Engine, kind: str, names: Iterable[str]) -> Iterator[set[str]]:
+        """Give those of `names` that no other process works on until the block ends; nobody is waited for.
+
+        No row is locked, so that no writer waits. A claim ends with its connection, and so with its process.
+        """
+        keys = {_lock_of(f"{kind} {name}"): name for name in names}
+        with engine.connect() as connection, connection.begin():
+            yield {keys[one] for one in connection.execute(_CLAIM, {"keys": list(keys)}).scalars()} if keys else set()
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these.
@@ -103,6 +136,26 @@ class Postgres(Dialect):
 
     def _next_ids(self, connection: Connection, table: Table, count: int) -> list[int]:
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())
+
+
+def _limit(connection: Any, _record: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_LIMITS)
+    connection.commit()
+
+
+def _watch(engine: Engine, patience: Mapping[str, Any], connection: Any, _record: object) -> None:
+    _, given = engine.dialect.create_connect_args(engine.url)
+    driver: Any = engine.dialect.loaded_dbapi
+
+    def answers() -> bool:
+        try:
+            driver.connect(**{**given, **patience}).close()
+        except driver.OperationalError as error:
+            return not isinstance(error, driver.errors.ConnectionTimeout)
+        return True
+
+    watch(connection, answers, driver.OperationalError)
 
 
 def _lock_of(namespace: str) -> int:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 
 from recollect.domain.enums import Observation, Sensitivity
+from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.ports.storage import Chunk, UnembeddedMemory
@@ -54,7 +55,10 @@ from recollect.store.sql.visibility import (
 )
 from recollect.store.sql.writing import SqlWriting
 
+N = TypeVar("N", bound=str)
+
 _FLOAT = 4  # bytes
+_EMBEDDING = "embedding"  # what is claimed of a memory
 PUBLIC_ONLY = (Sensitivity.PUBLIC,)
 _WORDS = bindparam("words", type_=Listed())
 
@@ -73,6 +77,9 @@ _waiting = _waiting.group_by(_queued).order_by(_queued).limit(bindparam("limit")
 _waiting_here = _waiting.where(any_of(tables.outbox.c.namespace_id, HERE), any_of(memory.c.sensitivity, LEVELS))
 _unembedded = select(memory.c.id, memory.c.content, memory.c.content_hash).order_by(memory.c.id)
 _UNEMBEDDED, _UNEMBEDDED_HERE = (_unembedded.where(memory.c.id.in_(one)) for one in (_waiting, _waiting_here))
+_WAITING = _waiting.where(_queued > bindparam("after"))
+_claimed = select(_queued).where(tables.outbox.c.embedded.is_(False), any_of(_queued, mapping.IDS))
+_CLAIMED = _unembedded.where(memory.c.id.in_(_claimed))
 _asked = memory.alias("asked")
 _away = memory.c.position - _asked.c.position
 _reach = bindparam("reach", type_=BigInteger)  # the last position there can be, and one more, is no INTEGER
@@ -116,7 +123,9 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
     _model: Mapping[str, str] | None = None
 
     @contextmanager
-    def writing(self, namespace: str, actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY) -> Iterator[SqlWriting]:
+    def writing(
+        self, namespace: WritableNamespace, actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY
+    ) -> Iterator[SqlWriting]:
         """Open one write transaction on `namespace`; nothing of it exists before the block has ended well.
 
         What is of none of the `levels` of sensitivity does not exist for it.
@@ -129,7 +138,12 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
 
     @contextmanager
     def importing(
-        self, namespaces: Sequence[str], actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY, *, dry: bool = False
+        self,
+        namespaces: Sequence[WritableNamespace],
+        actor: str,
+        levels: Sequence[Sensitivity] = PUBLIC_ONLY,
+        *,
+        dry: bool = False,
     ) -> Iterator[dict[str, SqlWriting]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
         with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
@@ -152,7 +166,12 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         return self._database.reading()
 
     def refuse(
-        self, namespace: str, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = Sensitivity.PUBLIC
+        self,
+        namespace: WritableNamespace,
+        actor: str,
+        field: str,
+        kinds: Sequence[str],
+        level: Sensitivity = Sensitivity.PUBLIC,
     ) -> None:
         """Journal that the gate refused a write of this level: the field and the kinds, never a value."""
         with self._database.writing(namespace) as connection:
@@ -204,10 +223,11 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         with self._database.reading() as connection:
             return run_visible(connection, query, view, ids=ids).all()
 
-    def existing_namespaces(self, namespaces: Sequence[str]) -> tuple[str, ...]:
+    def existing_namespaces(self, namespaces: Sequence[N]) -> tuple[N, ...]:
         """Return those of `namespaces` in which something was ever stored."""
         with self._database.reading() as connection:
-            return tuple(namespace_ids(connection, namespaces))
+            found = namespace_ids(connection, namespaces)
+        return tuple(one for one in namespaces if one in found)
 
     def speakers(self, view: View, words: Collection[str]) -> list[str]:
         """Return who said or did something that the view may know of and has one of `words`, folded, in their name."""
@@ -251,9 +271,13 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
             connection.execute(_counting(self._database.dialect), values)
 
     def drop_outcomes(self, before: datetime) -> None:
-        """Drop the outcomes of requests older than `before`: nobody retries those any more."""
+        """Drop the outcomes of requests older than `before`: nobody retries those any more.
+
+        Those that name no memory stay: they say that something was done once and for all.
+        """
+        kept = tables.request_outcome
         with self._database.writing() as connection:
-            connection.execute(delete(tables.request_outcome).where(tables.request_outcome.c.at < before))
+            connection.execute(delete(kept).where((kept.c.at < before) & (kept.c.memory_id != outcomes.OF_NOTHING)))
 
     def history(
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
@@ -271,6 +295,28 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
             found = connection.execute(query, here | {"limit": limit}).all()
             ours = found and store_metadata.embeds(connection, self._model)
             return [UnembeddedMemory(*row) for row in found] if ours else []
+
+    @contextmanager
+    def claiming_unembedded(self, limit: int) -> Iterator[list[UnembeddedMemory]]:
+        """Give the next memories that wait for the model; no other process is given them until the block ends.
+
+        None are given where all that wait are with others. Writers wait for nobody's claim.
+        """
+        after = 0
+        while True:
+            with self._database.reading() as connection:
+                waiting = list(connection.execute(_WAITING, {"after": after, "limit": limit}).scalars())
+            if not waiting:
+                yield []
+                return
+            with self._database.claiming(_EMBEDDING, map(str, waiting)) as ours:
+                with self._database.reading() as connection:  # another may have embedded some of them since
+                    found = connection.execute(_CLAIMED, {"ids": [int(one) for one in ours]}).all() if ours else []
+                    known = store_metadata.embeds(connection, self._model)
+                if found or not known:
+                    yield [UnembeddedMemory(*row) for row in found] if known else []
+                    return
+            after = waiting[-1]
 
     def store_vectors(self, one: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -14,14 +14,16 @@ from recollect.domain.lifecycle import Decision, Observation, Session
 from recollect.domain.requests import Caller
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, insert_all
-from recollect.store.sql.tables import observation, session
+from recollect.store.sql.tables import memory, observation, session
 
 _SESSION: Final = tuple(Session.model_fields)
 _OBSERVED: Final = tuple(Observation.model_fields)
 _LATEST: Final = (session.c.last_at.desc(), session.c.id.desc())
+_NO_TEXTS: Final[dict[str, Any]] = {"draft": None, "summary": ""}
+_ERASED: Final = "erased"
+"""The entry of a state that counts how often words were taken out of it behind the stages' back."""
 
-
-_WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "checkpoint", "failures")
+_WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "checkpoint", "failures", _ERASED)
 """What of a state holds no words of what was said."""
 
 
@@ -33,7 +35,7 @@ class SqlSessions:
 
     def begin(self, caller: Caller, session_id: str, agent: str, at: datetime) -> Session:
         """Return the session of this name, made where there is none; one that had ended goes on."""
-        with self._database.writing(caller.namespace(Scope.PERSONAL)) as connection:
+        with self._database.writing(caller.writable(caller.namespace(Scope.PERSONAL))) as connection:
             found = connection.execute(select(session).where(_own(caller), session.c.session_id == session_id)).first()
             if found is None:
                 new: dict[str, Any] = _places(caller) | {
@@ -59,15 +61,40 @@ class SqlSessions:
                     return _session(found)
         return None
 
-    def save(self, session_: Session, observations: Sequence[Observation] = ()) -> None:
-        """Write the state and times of a session and add observations, numbered on, in one transaction."""
-        kept = sum(one.decision is Decision.KEPT for one in observations)
-        values: dict[str, Any] = {name: getattr(session_, name) for name in ("state", "last_at", "ended_at")}
-        values |= {"kept": session.c.kept + kept, "dropped": session.c.dropped + len(observations) - kept}
+    def save(
+        self,
+        session_: Session,
+        observations: Sequence[Observation] = (),
+        state_after: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        """Write the state and times of a session and add observations, numbered on, in one transaction.
+
+        `state_after` makes the state to be written of the one that is stored by now; it must be quick. What names a
+        memory of the session's project that is gone by now is kept without words.
+        """
+        named = {one.memory_id for one in observations if one.memory_id is not None}
+        with self._database.writing(*[session_.project] if named else []) as connection:
+            row = _locked(connection, session_)
+            if row is None:
+                return
+            state = state_after(row.state) if state_after else session_.state
+            if gone := _gone(connection, named):
+                state = _without_words(state)
+                observations = [
+                    one.model_copy(update=_NO_TEXTS) if one.memory_id in gone else one for one in observations
+                ]
+            kept = sum(one.decision is Decision.KEPT for one in observations)
+            values = {"state": state, "last_at": max(row.last_at, session_.last_at)}
+            values |= {"ended_at": session_.ended_at} if session_.ended_at else {}
+            values |= {"kept": row.kept + kept, "dropped": row.dropped + len(observations) - kept}
+            connection.execute(update(session).where(session.c.id == row.id).values(**values))
+            insert_all(connection, observation, _numbered(connection, row.id, observations))
+
+    def mask(self, session_: Session, masked: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Write what `masked` makes of the state; an event that is under way takes up none of the words before it."""
         with self._database.writing() as connection:
-            changed = connection.execute(update(session).where(session.c.id == session_.id).values(**values))
-            if changed.rowcount:
-                insert_all(connection, observation, _numbered(connection, session_.id, observations))
+            if (row := _locked(connection, session_)) is not None:
+                _erase(connection, row.id, row.state, masked(row.state))
 
     def listed(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
         """Return a page of the sessions, the latest first, and how many there are."""
@@ -79,10 +106,7 @@ class SqlSessions:
         """Return the observations of a session in order."""
         query = select(observation).where(observation.c.session_row == session_.id).order_by(observation.c.number)
         with self._database.reading() as connection:
-            return [
-                Observation.model_validate({name: getattr(row, name) for name in _OBSERVED})
-                for row in connection.execute(query)
-            ]
+            return [_observed(row) for row in connection.execute(query)]
 
     def decide(self, session_: Session, number: int, decision: Decision, reason: str, memory_id: int | None) -> None:
         """Write another decision over that of an observation; one that is kept keeps no draft."""
@@ -92,6 +116,7 @@ class SqlSessions:
         this = (observation.c.session_row == session_.id) & (observation.c.number == number)
         change = 1 if kept else -1
         with self._database.writing() as connection:
+            _locked(connection, session_)
             other = connection.execute(
                 update(observation).where(this, observation.c.decision != decision).values(values)
             )
@@ -99,17 +124,25 @@ class SqlSessions:
                 counts = {"kept": session.c.kept + change, "dropped": session.c.dropped - change}
                 connection.execute(update(session).where(session.c.id == session_.id).values(counts))
 
-    def rewrite(self, session_: Session, observation_: Observation) -> None:
-        """Write other texts over those of the observation of this number."""
-        this = (observation.c.session_row == session_.id) & (observation.c.number == observation_.number)
-        values = {name: getattr(observation_, name) for name in ("tool", "summary", "reason", "draft")}
+    def rewrite(self, session_: Session, number: int, rewritten: Callable[[Observation], Observation]) -> None:
+        """Write over the texts of an observation what `rewritten` makes of those that it has by now."""
+        this = (observation.c.session_row == session_.id) & (observation.c.number == number)
         with self._database.writing() as connection:
-            connection.execute(update(observation).where(this).values(values))
+            _locked(connection, session_)
+            row = connection.execute(select(observation).where(this)).first()
+            if row is not None:
+                new = rewritten(_observed(row))
+                values = {name: getattr(new, name) for name in ("tool", "summary", "reason", "draft")}
+                connection.execute(update(observation).where(this).values(values))
 
     def remove_before(self, at: datetime) -> int:
-        """Remove the sessions that were last heard of before `at`, whoever's they are; return how many."""
+        """Remove the sessions that were last heard of before `at`, whoever's they are; return how many.
+
+        Those that somebody else removes or goes on with at this moment are left to them.
+        """
+        old = select(session.c.id).where(session.c.last_at < at).with_for_update(skip_locked=True)
         with self._database.writing() as connection:
-            return connection.execute(delete(session).where(session.c.last_at < at)).rowcount
+            return connection.execute(delete(session).where(session.c.id.in_(old))).rowcount
 
 
 def forget_texts(connection: Connection, memory_id: int) -> None:
@@ -118,13 +151,33 @@ def forget_texts(connection: Connection, memory_id: int) -> None:
     Such an observation names the memory. Of the state what may hold words of it is dropped, and the stages begin anew.
     """
     of = select(observation.c.session_row).where(observation.c.memory_id == memory_id)
-    mine = select(session.c.id, session.c.state).where(session.c.id.in_(of))
-    for row in connection.execute(mine).all():
-        state = {name: row.state[name] for name in _WITHOUT_TEXT if name in row.state}
-        state["boundaries"] = [one | {"keywords": []} for one in row.state.get("boundaries", ())]
-        connection.execute(update(session).where(session.c.id == row.id).values(state=state))
-    texts = {"draft": None, "summary": ""}
-    connection.execute(update(observation).where(observation.c.memory_id == memory_id).values(texts))
+    mine = select(session.c.id, session.c.state).where(session.c.id.in_(of)).order_by(session.c.id)
+    for row in connection.execute(mine.with_for_update()).all():
+        _erase(connection, row.id, row.state, _without_words(row.state))
+    connection.execute(update(observation).where(observation.c.memory_id == memory_id).values(_NO_TEXTS))
+
+
+def _locked(connection: Connection, session_: Session) -> Row[Any] | None:
+    """Return the row of a session, which nobody else changes before the transaction ends; None where it is gone."""
+    return connection.execute(select(session).where(session.c.id == session_.id).with_for_update()).first()
+
+
+def _gone(connection: Connection, memories: set[int]) -> set[int]:
+    """Return which of these memories are gone."""
+    known = select(memory.c.id).where(memory.c.id.in_(memories))
+    return memories - set(connection.execute(known).scalars()) if memories else set()
+
+
+def _erase(connection: Connection, row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Write a state out of which words were taken, and note that they were."""
+    state = after | {_ERASED: before.get(_ERASED, 0) + 1}
+    connection.execute(update(session).where(session.c.id == row).values(state=state))
+
+
+def _without_words(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a state holds no words of what was said, and when topics began."""
+    kept = {name: state[name] for name in _WITHOUT_TEXT if name in state}
+    return kept | {"boundaries": [one | {"keywords": []} for one in state.get("boundaries", ())]}
 
 
 def _places(caller: Caller) -> dict[str, str]:
@@ -139,6 +192,10 @@ def _own(caller: Caller) -> ColumnElement[bool]:
 
 def _session(row: Row[Any]) -> Session:
     return Session.model_validate({name: getattr(row, name) for name in _SESSION})
+
+
+def _observed(row: Row[Any]) -> Observation:
+    return Observation.model_validate({name: getattr(row, name) for name in _OBSERVED})
 
 
 def _numbered(connection: Connection, row: int, observations: Sequence[Observation]) -> list[dict[str, Any]]:

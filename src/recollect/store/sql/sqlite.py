@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
@@ -73,9 +73,11 @@ class Sqlite(Dialect):
     def __init__(self) -> None:
         self._write_lock = threading.Lock()
 
-    def engine(self, url: str) -> Engine:
+    def engine(self, url: str, connections: int) -> Engine:
         """Return an engine whose transactions begin as asked for: a writer's takes the file's lock at once."""
-        engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, hide_parameters=True)
+        arguments = {"timeout": 30, "check_same_thread": False}
+        pool = {"pool_size": connections, "max_overflow": connections} if make_url(url).database else {}
+        engine = create_engine(url, connect_args=arguments, hide_parameters=True, **pool)
 
         @event.listens_for(engine, "connect")
         def _configure(connection: Any, _: Any) -> None:

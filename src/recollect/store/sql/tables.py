@@ -371,6 +371,74 @@ class RequestOutcomeRow(_Row, table=True):
     notes: str = Field(sa_type=Text)
 
 
+class AccountRow(_Row, table=True):
+    """A user of a deployment; `admin` administers all of it."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True, sa_type=Text)
+    admin: bool
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    disabled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class TeamRow(_Row, table=True):
+    """A team of a deployment."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True, sa_type=Text)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class MembershipRow(_Row, table=True):
+    """The role of a user in a team."""
+
+    team_id: int = Field(primary_key=True, foreign_key="team.id")
+    account_id: int = Field(primary_key=True, foreign_key="account.id", index=True)
+    role: str = Field(max_length=20)
+
+
+class TeamProjectRow(_Row, table=True):
+    """A registered project of a team; a `private` one is for those alone who have a role in it."""
+
+    __table_args__ = (_index("team_project", "team_id", "name", unique=True), {"sqlite_autoincrement": True})
+
+    id: int | None = Field(default=None, primary_key=True)
+    team_id: int = Field(foreign_key="team.id")
+    name: str = Field(sa_type=Text)
+    private: bool
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ProjectMembershipRow(_Row, table=True):
+    """The role of a user in a project, which counts in place of that in the team."""
+
+    project_id: int = Field(primary_key=True, foreign_key="team_project.id")
+    account_id: int = Field(primary_key=True, foreign_key="account.id", index=True)
+    role: str = Field(max_length=20)
+
+
+class TokenRow(_Row, table=True):
+    """A bearer token or an invitation, by the SHA-256 of its text, which is kept nowhere."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    prefix: str = Field(unique=True, max_length=8)
+    hash: str = Field(unique=True, max_length=64)
+    account_id: int = Field(foreign_key="account.id", index=True)
+    label: str = Field(sa_type=Text)
+    role: str | None = Field(default=None, max_length=20)
+    invitation: bool
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    last_used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
 class StoreMetadataRow(_Row, table=True):
     """What the store knows of itself: its embedding model, its index generation."""
 
@@ -387,4 +455,7 @@ label, usage, memory_words = _table(LabelRow), _table(UsageRow), _table(MemoryWo
 vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _table(OutboxRow)
 word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)
 request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadataRow)
+account, team, membership = _table(AccountRow), _table(TeamRow), _table(MembershipRow)
+team_project, project_membership = _table(TeamProjectRow), _table(ProjectMembershipRow)
+token = _table(TokenRow)
 session, observation, consolidation = _table(SessionRow), _table(ObservationRow), _table(ConsolidationRow)

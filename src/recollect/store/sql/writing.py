@@ -15,6 +15,7 @@ from recollect.domain.results import Memory, Outcome
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.errors import NotFound
+from recollect.ports.models import Judgement
 from recollect.ports.storage import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, outcomes
 from recollect.store.sql.consolidation import ConsolidationWriting
@@ -137,6 +138,13 @@ class SqlWriting(FactWriting, ConsolidationWriting):
     def supersede(self, memory_id: int, by: int) -> None:
         """Mark a memory as replaced by another: no recall shows it, its history does."""
         self._replace(self._is(memory_id), by)
+
+    def note_judgement(self, memory_id: int, judgement: Judgement, about: int | None) -> None:
+        """Journal what a language model said of a memory's text, and which older memory that is about."""
+        said = {"choice": str(judgement.choice), "reason": str(judgement.reason)}
+        level = self._connection.execute(select(memory.c.sensitivity).where(self._is(memory_id))).scalar()
+        named = {} if about is None else {"about": about}
+        self._journal("judge", (memory_id, level or Sensitivity.SECRET, said | named))
 
     def hide(self, memory_id: int, action: str = "delete") -> bool:
         """Delete the memory softly: its row stays, no index holds it. Say whether there was one in sight."""

@@ -39,6 +39,26 @@ DIFFERS: Final = "SELECT " + " OR ".join(
 )
 """Says whether the index is not that of the memories."""
 
+INDEXED: Final = f"""CREATE OR REPLACE FUNCTION memory_indexed() RETURNS trigger LANGUAGE plpgsql
+    SET enable_seqscan = off AS $$ DECLARE word text; BEGIN
+    IF TG_OP <> 'INSERT' AND {_SHOWN.format(row="OLD")} THEN
+        FOREACH word IN ARRAY tsvector_to_array(OLD.text_vector) LOOP
+            DELETE FROM posting WHERE namespace_id = OLD.namespace_id AND sensitivity = OLD.sensitivity
+                AND term = word AND memory_id = OLD.id;
+        END LOOP;
+        UPDATE text_size SET memories = memories - 1, length = length - OLD.text_length
+            WHERE namespace_id = OLD.namespace_id AND sensitivity = OLD.sensitivity;
+    END IF;
+    IF TG_OP <> 'DELETE' AND {_SHOWN.format(row="NEW")} THEN
+        INSERT INTO posting {_POSTINGS.format(row="NEW")} FROM unnest(NEW.text_vector);
+        INSERT INTO text_size VALUES (NEW.namespace_id, NEW.sensitivity, 1, NEW.text_length)
+            ON CONFLICT (namespace_id, sensitivity) DO UPDATE
+            SET memories = text_size.memories + 1, length = text_size.length + excluded.length;
+    END IF;
+    RETURN NULL; END $$"""  # noqa: S608 - our own names
+"""Keeps the index. Words go one by one, each by its key: planned as one statement, each may be compared with each, or
+the whole namespace be read."""
+
 SCHEMA: Final = (
     "CREATE TEXT SEARCH DICTIONARY recollect_stem (TEMPLATE = snowball, LANGUAGE = porter)",
     "CREATE TEXT SEARCH CONFIGURATION recollect (COPY = pg_catalog.simple)",
@@ -64,20 +84,7 @@ SCHEMA: Final = (
     PRIMARY KEY (namespace_id, sensitivity, term, memory_id))""",
     """CREATE TABLE text_size (namespace_id integer NOT NULL, sensitivity text NOT NULL, memories bigint NOT NULL,
     length bigint NOT NULL, PRIMARY KEY (namespace_id, sensitivity))""",
-    f"""CREATE FUNCTION memory_indexed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF TG_OP <> 'INSERT' AND {_SHOWN.format(row="OLD")} THEN
-        DELETE FROM posting WHERE namespace_id = OLD.namespace_id AND sensitivity = OLD.sensitivity
-            AND memory_id = OLD.id AND term IN (SELECT lexeme FROM unnest(OLD.text_vector));
-        UPDATE text_size SET memories = memories - 1, length = length - OLD.text_length
-            WHERE namespace_id = OLD.namespace_id AND sensitivity = OLD.sensitivity;
-    END IF;
-    IF TG_OP <> 'DELETE' AND {_SHOWN.format(row="NEW")} THEN
-        INSERT INTO posting {_POSTINGS.format(row="NEW")} FROM unnest(NEW.text_vector);
-        INSERT INTO text_size VALUES (NEW.namespace_id, NEW.sensitivity, 1, NEW.text_length)
-            ON CONFLICT (namespace_id, sensitivity) DO UPDATE
-            SET memories = text_size.memories + 1, length = text_size.length + excluded.length;
-    END IF;
-    RETURN NULL; END $$""",  # noqa: S608 - our own names
+    INDEXED,
     """CREATE TRIGGER memory_indexed AFTER INSERT OR DELETE OR UPDATE OF title, subtitle, content, keywords,
     namespace_id, sensitivity, deleted_at, merged_into ON memory FOR EACH ROW EXECUTE FUNCTION memory_indexed()""",
     "CREATE INDEX ix_word_text_pattern ON word (namespace_id, sensitivity, text text_pattern_ops)",

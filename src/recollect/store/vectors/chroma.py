@@ -14,8 +14,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from recollect.store.files import remove
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 _GRAPH = {"space": "cosine", "ef_construction": 100, "ef_search": 100, "max_neighbors": 16}
 _OPTIONS: Any = {"configuration": {"hnsw": _GRAPH}, "embedding_function": None}
 _BATCH = 5_000
+_HANDLES = 1_000  # collections whose handles a process keeps: some 30 KB each
 _AWAY = (429, 502, 503, 504)
 _PATIENCE = 20.0  # seconds for one answer of a server
 _PORTS = {"http": 8000, "https": 443}
@@ -50,8 +52,11 @@ class IndexAway(IndexBroken):
 class ChromaCollections(ABC):
     """The collections of one store, wherever Chroma runs.
 
-    Ids are `MEMORY.CHUNK`; `generation` changes with the model.
+    Ids are `MEMORY.CHUNK`; `generation` changes with the model. Where `proven_by_use` a collection is only looked at
+    when it is first asked after an opening, as there may be thousands.
     """
+
+    proven_by_use: ClassVar[bool] = False
 
     def __init__(self, generation: str) -> None:
         self.generation = generation
@@ -59,6 +64,7 @@ class ChromaCollections(ABC):
         self._opening = threading.Lock()
         self._gate = threading.Condition()
         self._calls, self._compacting = 0, False
+        self._keeping = threading.Lock()
         self._collections: dict[str, Collection] = {}
 
     @abstractmethod
@@ -157,8 +163,11 @@ class ChromaCollections(ABC):
         """Delete the namespace's collection."""
         self._collections.pop(namespace, None)
         client, name = self.open(), self._name(namespace)
-        if any(one.name == name for one in guarded(client.list_collections)):
+        try:
             guarded(lambda: client.delete_collection(name))
+        except IndexBroken as error:
+            if type(error.__cause__).__name__ != "NotFoundError":  # of chromadb, which is not imported here
+                raise
 
     def adopt(self, generation: str) -> None:
         """Serve the collections of another generation from now on."""
@@ -169,11 +178,15 @@ class ChromaCollections(ABC):
         return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
 
     def _collection(self, namespace: str) -> Collection:
-        known = self._collections.get(namespace)
+        with self._keeping:
+            known = self._collections.pop(namespace, None)
         if known is None:
             client, name = self.open(), self._name(namespace)
             known = guarded(lambda: client.get_or_create_collection(name, **_OPTIONS))
-            self._collections[namespace] = known
+        with self._keeping:
+            self._collections[namespace] = known  # the one that was used last is the last
+            if len(self._collections) > _HANDLES:
+                self._collections.pop(next(iter(self._collections), namespace), None)
         return known
 
 
@@ -267,6 +280,12 @@ def chunk_id(memory_id: int, ordinal: int) -> str:
 
 def our_settings() -> Any:
     """Return Chroma's settings without the environment and the `.env` file of whoever started us."""
+    return _settings_class()(anonymized_telemetry=False)
+
+
+@cache
+def _settings_class() -> type[Any]:
+    """Return the class of those settings; making it takes as long as opening an index."""
     from chromadb.config import Settings
 
     class OurSettings(Settings):
@@ -277,7 +296,7 @@ def our_settings() -> Any:
             """Take what is given here and nothing else."""
             return (init_settings,)
 
-    return OurSettings(anonymized_telemetry=False)
+    return OurSettings
 
 
 def connected(url: str) -> ClientAPI:

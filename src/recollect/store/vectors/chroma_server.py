@@ -18,6 +18,8 @@ T = TypeVar("T")
 class ChromaServer(ChromaCollections):
     """The collections of a deployment on a Chroma server; `store` tells them from those of others."""
 
+    proven_by_use = True
+
     def __init__(self, url: str, generation: str, store: str) -> None:
         super().__init__(generation)
         self._url = url

@@ -21,6 +21,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, sele
 
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.dialect import INDEX
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
 from recollect.store.text.fts5_schema import DELETED_TEXT
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _BATCH = 200
+_EMBEDDED = tables.outbox.c.embedded.is_(True)
 _PAGE = 2_000
 _PROBED = 10
 _STALE = "stale_vectors."
@@ -49,12 +51,20 @@ class Outbox:
         self._stopping = stopping
         self._applying = threading.Lock()  # nothing is deleted between reading from SQL and putting into the index
 
-    def drain(self) -> None:
-        """Apply what is queued and embedded; only one batch when the store is being closed."""
-        while batch := self._next():
-            self._sync(batch)
+    def drain(self) -> bool:
+        """Apply what is queued and embedded; only one batch when the store is being closed.
+
+        Namespaces that another replica is at are left to it. Say whether there were none.
+        """
+        name, theirs = tables.namespace.c.name, set[str]()
+        while batch := self._next(_EMBEDDED, name.not_in(theirs)):
+            named = {namespace for _, _, namespace, _ in batch}
+            with self._applying, self._database.claiming(INDEX, named) as ours:
+                theirs |= named - ours
+                self._settle(self._next(_EMBEDDED, name.in_(ours)) if ours else [])  # others may have done the first
             if self._stopping.is_set():
                 break
+        return not theirs
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory, past the rest of the queue."""
@@ -82,6 +92,28 @@ class Outbox:
             expected = connection.execute(query.group_by(tables.namespace.c.name)).all()
         return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
 
+    def doubts(self, namespace: str) -> bool:
+        """Say so of one namespace, whatever is queued of it: that may be in its collection or not."""
+        least, most, oldest = self._expected(namespace)
+        return not least <= self._index.count(namespace) <= most or not all(map(partial(self._held, namespace), oldest))
+
+    def _expected(self, namespace: str) -> tuple[int, int, list[bytes]]:
+        """Return how many vectors a collection should hold, at least and at most, and the oldest one, unless queued."""
+        memory, vector, queue = tables.memory.c, tables.vector.c, tables.outbox.c
+        number = select(tables.namespace.c.id).where(tables.namespace.c.name == namespace).scalar_subquery()
+        queued = select(queue.memory_id).where(queue.namespace_id == number)
+        here = (memory.namespace_id == number) & shown()
+        mine = select(func.count()).join_from(tables.vector, tables.memory).where(here)
+        oldest = select(vector.embedding).join_from(tables.vector, tables.memory)
+        oldest = oldest.where(here, vector.memory_id.not_in(queued))
+        with self._database.reading() as connection:
+            held = connection.execute(mine).scalar_one()
+            new = connection.execute(mine.where(vector.memory_id.in_(queued))).scalar_one()
+            old = select(func.coalesce(func.sum(queue.chunks), 0)).where(queue.namespace_id == number)
+            beyond = connection.execute(old).scalar_one()
+            first = connection.execute(oldest.order_by(vector.memory_id, vector.ordinal).limit(1)).scalars().all()
+        return held - new, held + beyond, list(first)
+
     def differing(self) -> list[str]:
         """Return the namespaces whose collection holds other ids or other vectors than SQL; each one is looked at."""
         with self._database.reading() as connection:
@@ -103,17 +135,26 @@ class Outbox:
     def _finds(self, namespace: str) -> bool:
         """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""
         oldest = chunks_after(self._database, tables.vector, namespace, (0, -1), 1)
-        found = [self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in oldest]
-        return all(max(near.values(), default=0.0) > _SAME for near in found)
+        return all(self._held(namespace, one.embedding) for one in oldest)
+
+    def _held(self, namespace: str, vector: bytes) -> bool:
+        near = self._index.query(namespace, as_vector(vector), _PROBED)
+        return max(near.values(), default=0.0) > _SAME
 
     def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
         with self._alone({namespace for _, _, namespace, _ in batch}):
-            self._apply(batch)
-            column = tables.outbox.c.id
-            done = select(column).where(column.in_([one for one, *_ in batch]))
-            with self._database.writing() as connection:  # what a writer changes at this moment is written again
-                _mark_stale(connection, batch)
-                connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
+            self._settle(batch)
+
+    def _settle(self, batch: list[tuple[int, int, str, int]]) -> None:
+        """Apply a batch while nobody else writes to its namespaces of the index, and take it out of the queue."""
+        if not batch:
+            return
+        self._apply(batch)
+        column = tables.outbox.c.id
+        done = select(column).where(column.in_([one for one, *_ in batch]))
+        with self._database.writing() as connection:  # what a writer changes at this moment is written again
+            _mark_stale(connection, batch)
+            connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
 
     @contextmanager
     def _alone(self, namespaces: Iterable[str]) -> Iterator[None]:
@@ -124,11 +165,10 @@ class Outbox:
         with self._applying, self._database.indexing(namespaces):
             yield
 
-    def _next(self, wanted: ColumnElement[bool] | None = None) -> list[tuple[int, int, str, int]]:
+    def _next(self, *wanted: ColumnElement[bool]) -> list[tuple[int, int, str, int]]:
         columns = (tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
         query = select(*columns).join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
-        query = query.where(tables.outbox.c.embedded.is_(True) if wanted is None else wanted)
-        query = query.order_by(tables.outbox.c.id).limit(_BATCH)
+        query = query.where(*wanted).order_by(tables.outbox.c.id).limit(_BATCH)
         with self._database.reading() as connection:
             return [tuple(row) for row in connection.execute(query)]
 

@@ -39,6 +39,7 @@ _SCANNED_CHUNKS = 600
 _CHUNKS_PER_MEMORY = 3
 _PATIENT = (4, 16)
 _PROMPTLY = 2_000  # vectors of a namespace that is built anew at once: about two seconds
+_AGAIN = 5.0  # seconds until what another replica was at is looked for
 _REST = 10.0  # times as long as a purge took
 
 _CHUNKS_OF = select(func.count()).select_from(tables.vector).where(any_of(tables.vector.c.memory_id, IDS))
@@ -65,9 +66,11 @@ class SqlChromaVectors(SqlVectors):
     _moved: bool = field(default=False, init=False)
     _broken: set[str] = field(default_factory=set, init=False)
     _checked: bool = field(default=False, init=False)
+    _trusted: set[str] = field(default_factory=set, init=False)
     _away: bool = field(default=False, init=False)
     _rests_until: float = field(default=0.0, init=False)
     _rest: float = field(default=0.0, init=False)
+    _shared: bool = field(default=False, init=False)
     _syncing: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self, stopping: threading.Event) -> None:
@@ -93,13 +96,16 @@ class SqlChromaVectors(SqlVectors):
             return near
         return {}
 
-    def sync(self) -> None:
-        """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile."""
+    def sync(self, *, everything: bool = False) -> None:
+        """Bring the index to what SQL says; one that fails is deleted and built again, and SQL serves meanwhile.
+
+        With `everything` each namespace is looked at, also where there may be thousands.
+        """
         with self._syncing, self._distrusting("cannot be built again, SQL answers"):
             if not self._serves():
                 return
             with self._distrusting("failed and is built again"):
-                self._catch_up()
+                self._catch_up(everything)
                 return
             if not self._away:
                 self._index.discard()
@@ -136,6 +142,7 @@ class SqlChromaVectors(SqlVectors):
     def _lost(self, error: IndexAway) -> None:
         log.warning("the vector index does not answer: %s", error)
         self._away, self._checked = True, False
+        self._trusted.clear()
 
     @property
     def state(self) -> str:
@@ -149,8 +156,16 @@ class SqlChromaVectors(SqlVectors):
 
     @property
     def resting(self) -> float:
-        """Return the seconds until forgotten vectors can be purged that had to wait; 0 where none wait."""
-        return self._rest
+        """Return the seconds until something can be done that had to wait; 0 where nothing waits.
+
+        That is to purge forgotten vectors, or to see whether another replica has done what it was at.
+        """
+        return min(filter(None, (self._rest, _AGAIN if self._shared else 0.0)), default=0.0)
+
+    def waiting(self) -> int:
+        """Return how many memories the index does not have as they are."""
+        with self._database.reading() as connection:
+            return connection.execute(select(func.count()).select_from(tables.outbox)).scalar_one()
 
     def repair(self) -> None:
         """Bring the index to what SQL says, and build anew each namespace that holds other ids than SQL."""
@@ -174,6 +189,7 @@ class SqlChromaVectors(SqlVectors):
             if serves and (generation := store_metadata.generation_of(known)) != self._index.generation:
                 self._index.adopt(generation)
                 self._broken.clear()
+                self._trusted.clear()
                 self._checked = False
 
     def close(self) -> None:
@@ -181,7 +197,7 @@ class SqlChromaVectors(SqlVectors):
         with self._syncing:
             self._index.close()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, everything: bool = False) -> None:
         self._index.open()
         opening = not self._checked
         if opening:
@@ -189,12 +205,13 @@ class SqlChromaVectors(SqlVectors):
                 building = store_metadata.read(connection).get(store_metadata.SHADOW + store_metadata.GENERATION, "")
             self._index.prune(building)
             self._outbox.drain()
-            self._broken |= set(self._outbox.doubtful())
             self._checked = True
+        if everything or (opening and not self._index.proven_by_use):
+            self._broken |= set(self._outbox.doubtful())
         for namespace in sorted(self._broken):
             self._outbox.rebuild(namespace)
             self._broken.discard(namespace)
-        self._outbox.drain()
+        self._shared = not self._outbox.drain()
         self._purge(everything=opening)
         self._index.proven()
 
@@ -251,6 +268,8 @@ class SqlChromaVectors(SqlVectors):
         found: dict[int, float] = {}
         for namespace in namespaces:
             try:
+                if self._index.proven_by_use and not self._trusts(namespace):
+                    return None
                 found |= self._index.query(namespace, vector, limit)
             except IndexAway as error:
                 self._lost(error)
@@ -260,6 +279,15 @@ class SqlChromaVectors(SqlVectors):
                 self._broken.add(namespace)
                 return None
         return found
+
+    def _trusts(self, namespace: str) -> bool:
+        """Look at a namespace's collection when it is first asked; one in doubt is built again, and SQL answers."""
+        if namespace not in self._trusted and self._outbox.doubts(namespace):
+            log.warning("the vector index of one namespace does not agree with SQL and is built again")
+            self._broken.add(namespace)
+            return False
+        self._trusted.add(namespace)
+        return True
 
 
 def _long(connection: Connection, ids: Sequence[int]) -> bool:

@@ -1,5 +1,6 @@
 """Bring a database to the tables of this version. Alembic is imported only when there is something to move.
 
+A revision only adds what replicas of the version before can do without, as they go on beside it on PostgreSQL.
 The tables of a new local store are made as they are declared, which spares its first start a fifth of a second.
 """
 
@@ -22,12 +23,21 @@ if TYPE_CHECKING:
 
 _SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
-HEAD = "2"
+HEAD = "4"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
 
-OLDER = ("1",)
+OLDER = ("1", "2", "3")
 """The revisions from which a database is brought to the newest one."""
 
+
+_OTHER_FILE = (
+    "Open it with the version that wrote it (to move it here: `recollect export` there, `recollect import` here), or "
+    "set RECOLLECT_HOME to another folder."
+)
+_OTHER_REPLICA = (
+    "A replica of another version has brought it there: start that version here too. Replicas that were running "
+    "before go on."
+)
 
 _VERSION = Table(
     "alembic_version",
@@ -52,10 +62,9 @@ def migrate(database: Database) -> None:
             "Make it writable for one command, which brings it to the newest schema."
         )
     if found is not None and found not in OLDER:
+        advice = _OTHER_FILE if database.url.get_backend_name() == "sqlite" else _OTHER_REPLICA
         raise StoreUnusable(
-            f"The database has schema {found}, and this version of Recollect knows schema {HEAD} only. Open it with "
-            "the version that wrote it (to move it here: `recollect export` there, `recollect import` here), or set "
-            "RECOLLECT_HOME to another folder."
+            f"The database has schema {found}, and this version of Recollect knows schema {HEAD} only. {advice}"
         )
     if found is None and database.url.get_backend_name() == "sqlite":
         _make(database)

@@ -13,7 +13,10 @@ from recollect.store.sql.database import Database
 revision = "1"
 down_revision = None
 
-_LATER = ("consolidation", "observation", "session")
+_LATER = (
+    *("consolidation", "observation", "session"),
+    *("account", "team", "membership", "team_project", "project_membership", "token"),
+)
 
 
 def upgrade() -> None:

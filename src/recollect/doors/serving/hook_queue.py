@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from recollect.doors.daemon.auth import to_recollect_error
+from recollect.doors.serving.errors import to_recollect_error
 
 log = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -22,12 +23,13 @@ class BoundedProtocol(HttpProtocol):
     Any user of the machine can reach a port; the Unix socket is its owner's alone.
     """
 
+    most: Callable[[], int] = staticmethod(lambda: MOST_OVER_TCP)
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
         super().connection_made(transport)
-        if isinstance(transport.get_extra_info("sockname"), tuple) and len(self.connections) > MOST_OVER_TCP:
+        if isinstance(transport.get_extra_info("sockname"), tuple) and len(self.connections) > self.most():
             transport.abort()
             return
         self._timer = self.loop.call_later(FIRST_REQUEST, self._end_if_silent)

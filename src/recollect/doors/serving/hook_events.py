@@ -1,17 +1,14 @@
-"""What the daemon does with an event of a session: a prompt is answered at once, and all else waits its turn."""
+"""What becomes of an event of a session: a prompt is answered at once, and all else waits its turn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-from recollect import environment
-from recollect.doors.daemon.hook_queue import HookQueue
+from recollect.doors.serving.hook_queue import HookQueue
 from recollect.errors import InvalidInput
-from recollect.settings import Settings
 
 Perform = Callable[..., Any]
 """Runs an operation by name with the fields of its request."""
@@ -28,24 +25,22 @@ _ANSWERS: Final = {"prompt:submit": "answer_prompt"}
 """What is run at once for an event that somebody waits for."""
 
 
-def take(body: dict[str, Any], serving: Callable[[Settings], Perform], now: str, queue: HookQueue) -> dict[str, Any]:
+def take(event: str, fields: dict[str, Any], perform: Perform, now: str, queue: HookQueue) -> dict[str, Any]:
     """Answer a prompt with the `text` to put before it, and put what is left to do of each event into the queue.
 
-    Says whether it was `taken` there. `serving` returns what runs operations under the settings that the client's
-    variables and folder make; `now` is the time of an event that says none, or one that is still to come. Raises
-    `InvalidInput` for an unknown event.
+    Says whether it was `taken` there. `perform` runs operations for the client; `now` is the time of an event that says
+    none, or one that is still to come.
     """
-    event = body["event"]
-    if event not in OPERATIONS:
-        raise InvalidInput("event", f"Unknown event: Must be one of {', '.join(OPERATIONS)}")
-    folder = str(body["folder"])
-    fields = {"folder": folder} | dict(body["fields"]) | {"at": _time(body["fields"].get("at"), now)}
-    told = environment.Surroundings(dict(body["variables"]), Path(folder), str(body["user"]))
-    with environment.surrounded(told):
-        perform = serving(Settings(**dict(body["given"])))
+    fields = fields | {"at": _time(fields.get("at"), now)}
     answer = {"text": perform(_ANSWERS[event], **fields).text} if event in _ANSWERS else {}
     size = sum(len(str(one)) for one in fields.values())
     return answer | {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
+
+
+def check(event: str) -> None:
+    """Raise `InvalidInput` for an unknown event."""
+    if event not in OPERATIONS:
+        raise InvalidInput("event", f"Unknown event: Must be one of {', '.join(OPERATIONS)}")
 
 
 def _time(said: object, now: str) -> str:

@@ -1,8 +1,7 @@
-"""MCP over streamable HTTP inside the daemon: the same tools for clients that speak HTTP themselves.
+"""MCP over streamable HTTP: the same tools for clients that speak HTTP themselves.
 
-The address says who asks, and for which toolsets: `/mcp?user=ada&project=engine` offers the default one,
-`/mcp?user=ada&project=engine&team=crew&toolset=store` another. Names stand in the address and not in headers, because
-headers carry ASCII only.
+The address says for which toolsets: `/mcp?toolset=store` offers another than the default one. In the daemon it also
+says who asks: `/mcp?user=ada&project=engine`. Names stand there and not in headers, which carry ASCII only.
 """
 
 from __future__ import annotations
@@ -18,20 +17,25 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.requests import Caller
-from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon.auth import error_response, to_recollect_error
+from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import InvalidInput
-from recollect.ports.app import App
+
+Run = Callable[[str, dict[str, Any], object], ToolAnswer]
 
 _WHO = "The address says who asks: `/mcp?user=NAME&project=NAME`, and `&team=NAME` where the team is not `local`."
 
 
 class McpOverHttp:
-    """An ASGI application that loads the MCP SDK at the first request."""
+    """An ASGI application that loads the MCP SDK at the first request.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    `run_of` returns what runs tool calls for who sent a request; `options` are those of the SDK's sessions.
+    """
+
+    def __init__(self, run_of: Callable[[Request], Run], **options: object) -> None:
+        self._run_of = run_of
+        self._options = options
         self._handler: ASGIApp | None = None
         self._requested = anyio.Event()
         self._ready = anyio.Event()
@@ -53,12 +57,7 @@ class McpOverHttp:
             self._scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request that does not say who asks, else hand it to the SDK, which the first one waits for."""
-        try:
-            caller_of(QueryParams(scope["query_string"]))
-        except InvalidInput as error:
-            await error_response(error)(scope, receive, send)
-            return
+        """Hand a request to the SDK, which the first one waits for."""
         self._requested.set()
         await self._ready.wait()
         if self._handler is not None:
@@ -67,19 +66,19 @@ class McpOverHttp:
     def _sessions(self) -> Any:
         door: Any = import_module("recollect.doors.mcp")  # takes half a second, which most daemons never need
         manager: Any = import_module("mcp.server.streamable_http_manager")
-        return manager.StreamableHTTPSessionManager(door.build(self._run_of, _sets_of))
+        return manager.StreamableHTTPSessionManager(door.build(self._run_of, _sets_of), **self._options)
 
-    def _run_of(self, request: Request) -> Callable[[str, dict[str, Any], object], ToolAnswer]:
-        """Return what runs tool calls for the caller that this request names."""
-        caller = caller_of(request.query_params)
 
-        def run(name: str, arguments: dict[str, Any], _: object) -> ToolAnswer:
-            try:
-                return toolsets.call(self._app, name, arguments, caller)
-            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-                return memory_tool.failure(to_recollect_error(error))
+def guarded(call: Callable[[str, dict[str, Any]], ToolAnswer]) -> Run:
+    """Return what runs calls of tools and answers every error with its message."""
 
-        return run
+    def run(name: str, arguments: dict[str, Any], _: object) -> ToolAnswer:
+        try:
+            return call(name, arguments)
+        except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+            return memory_tool.failure(to_recollect_error(error))
+
+    return run
 
 
 def caller_of(asked: QueryParams) -> Caller:
@@ -87,7 +86,7 @@ def caller_of(asked: QueryParams) -> Caller:
     for name in ("user", "project"):
         if not asked.get(name, "").strip():
             raise InvalidInput(name, f"Missing {name}: {_WHO}")
-    return Caller(**{name: asked[name] for name in Caller.model_fields if name in asked})
+    return Caller(**{name: asked[name] for name in ("user", "team", "project") if name in asked})
 
 
 def _sets_of(request: Request) -> list[str]:

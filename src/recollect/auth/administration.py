@@ -1,0 +1,328 @@
+"""Administration: users, teams, projects and tokens, each change by somebody who may make it, and in the journal.
+
+Every request passes the gate: a name or a label is stored like any other text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from recollect.auth.principal import Principal
+from recollect.auth.tokens import NewToken, new_token
+from recollect.domain.accounts import (
+    INVITATION_DAYS,
+    AcceptInvitation,
+    AddProject,
+    AddTeam,
+    AddToken,
+    AddUser,
+    Audit,
+    AuditPage,
+    ChangeUser,
+    Done,
+    GrantProject,
+    GrantTeam,
+    InviteUser,
+    IssuedToken,
+    ListProjects,
+    ListTeams,
+    ListTokens,
+    ListUsers,
+    Projects,
+    RevokeProject,
+    RevokeTeam,
+    RevokeToken,
+    Teams,
+    Token,
+    Tokens,
+    Users,
+)
+from recollect.domain.enums import OnSecret, Role
+from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
+from recollect.gate import clear
+from recollect.operations.table import Operation
+from recollect.ports.accounts import AccountWriting
+from recollect.ports.app import App
+
+_OF_ALL: Final = "the deployment"
+
+
+def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
+    """Add a user, into a team if one is named, and return the invitation that makes their first token."""
+    if request.admin or request.team is None:
+        _require(principal)
+    else:
+        _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        if writing.user(request.user) is not None:
+            raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
+        _require_team(writing, request.team)
+        if not principal.administers() and writing.has_memories(request.user):
+            raise Forbidden(f"There are personal memories of a `{request.user}`: an admin of the deployment adds them.")
+        writing.add_user(request.user, admin=request.admin)
+        if request.team is not None:
+            writing.set_role(request.team, request.user, request.role)
+        return _invited(app, writing, request.user)
+
+
+def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedToken:
+    """End every token of a user and return a new invitation: for one who lost theirs, and who notices if misused."""
+    _require(principal)
+    with app.accounts.changing(principal.user) as writing:
+        _require_user(writing, request.user)
+        writing.revoke_all(request.user)
+        return _invited(app, writing, request.user)
+
+
+def list_users(app: App, request: ListUsers, principal: Principal) -> Users:
+    """List users and their roles: all for an admin of the deployment, else the members of one's own teams."""
+    return Users(tuple(app.accounts.users(_visible_teams(principal, request.team))))
+
+
+def disable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
+    """Let a user in no more, from now on; their tokens end, their memories stay."""
+    _require(principal)
+    with app.accounts.changing(principal.user) as writing:
+        user = _require_user(writing, request.user)
+        if user.admin and user.disabled_at is None and writing.admins() == 1:
+            raise InvalidInput("user", f"Invalid user: `{request.user}` is the last admin of the deployment")
+        if user.disabled_at is None:
+            writing.set_disabled(request.user, disabled=True)
+            writing.revoke_all(request.user)
+    return Done(f"{request.user} is disabled; their tokens open nothing any more.")
+
+
+def enable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
+    """Let a disabled user in again, with a new invitation."""
+    _require(principal)
+    with app.accounts.changing(principal.user) as writing:
+        if _require_user(writing, request.user).disabled_at is not None:
+            writing.set_disabled(request.user, disabled=False)
+    return Done(f"{request.user} is enabled; `recollect user invite` makes an invitation for a new token.")
+
+
+def add_team(app: App, request: AddTeam, principal: Principal) -> Done:
+    """Add a team; `grant_team` gives it members."""
+    _require(principal)
+    with app.accounts.changing(principal.user) as writing:
+        if writing.has_team(request.team):
+            raise InvalidInput("team", f"Invalid team: There is a team `{request.team}` already")
+        writing.add_team(request.team)
+    return Done(f"Team {request.team} added.")
+
+
+def list_teams(app: App, request: ListTeams, principal: Principal) -> Teams:
+    """List teams with their members: all for an admin of the deployment, else one's own."""
+    del request
+    return Teams(tuple(app.accounts.teams(_visible_teams(principal, None))))
+
+
+def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
+    """Give a user a role in a team, in place of the one they had."""
+    _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        _require_team(writing, request.team)
+        _require_user(writing, request.user)
+        writing.set_role(request.team, request.user, request.role)
+    return Done(f"{request.user} is {request.role} of the team {request.team}.")
+
+
+def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
+    """Take a user out of a team and its projects."""
+    _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        _require_team(writing, request.team)
+        _require_user(writing, request.user)
+        writing.set_role(request.team, request.user, None)
+    return Done(f"{request.user} is no member of the team {request.team} any more.")
+
+
+def add_project(app: App, request: AddProject, principal: Principal) -> Done:
+    """Register a project of a team, or change whether it is private; one that nobody registered is open to the team."""
+    _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        _require_team(writing, request.team)
+        writing.put_project(request.team, request.project, private=request.private)
+    kind = "private: only those with a role in it see it" if request.private else "open to the team"
+    return Done(f"The project {request.project} of the team {request.team} is {kind}.")
+
+
+def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
+    """List registered projects and the roles in them; a private one to its members and the team's admins alone."""
+    found = app.accounts.projects(_visible_teams(principal, request.team))
+    seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
+    return Projects(tuple(seen))
+
+
+def grant_project(app: App, request: GrantProject, principal: Principal) -> Done:
+    """Give a user a role in a registered project, which counts there in place of that in the team."""
+    _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        _require_project(writing, request.team, request.project)
+        _require_user(writing, request.user)
+        writing.set_project_role(request.team, request.project, request.user, request.role)
+    return Done(f"{request.user} is {request.role} of the project {request.project}.")
+
+
+def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Done:
+    """Take away the role that a user has in a project; the one in the team counts again, where the project is open."""
+    _require(principal, request.team)
+    with app.accounts.changing(principal.user) as writing:
+        _require_project(writing, request.team, request.project)
+        _require_user(writing, request.user)
+        writing.set_project_role(request.team, request.project, request.user, None)
+    return Done(f"{request.user} has no role of their own in the project {request.project} any more.")
+
+
+def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
+    """Make another token of one's own; a token that may do less than its user makes none."""
+    if principal.invitation or principal.operator or principal.cap is not Role.ADMIN:
+        raise Forbidden("Only a user makes tokens, for themselves, with a token that may do all that they may.")
+    with app.accounts.changing(principal.user) as writing:
+        return _issued(app, writing, principal.user, request)
+
+
+def accept_invitation(app: App, request: AcceptInvitation, principal: Principal) -> IssuedToken:
+    """Make the first token in place of an invitation, which is used up by it."""
+    if not principal.invitation:
+        raise Forbidden("Only an invitation can be accepted: give it in place of a token.")
+    with app.accounts.changing(principal.user) as writing:
+        known = writing.token(principal.token)
+        if known is None or known.revoked_at is not None:
+            raise Unauthorized("Invalid invitation: it was accepted already. Ask an admin for another one.")
+        writing.revoke(principal.token)
+        return _issued(app, writing, principal.user, request)
+
+
+def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
+    """List one's tokens without their secret part; an admin of the deployment may see those of another user."""
+    user = request.user or principal.user
+    if user != principal.user:
+        _require(principal)
+    return Tokens(tuple(app.accounts.tokens(user)))
+
+
+def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
+    """End a token of one's own, or as an admin of the deployment anybody's: it opens nothing from now on."""
+    with app.accounts.changing(principal.user) as writing:
+        known = writing.token(request.prefix)
+        if known is None or not (known.user == principal.user or principal.administers()):
+            raise NotFound(f"There is no token `{request.prefix}` that you may revoke.")
+        writing.revoke(request.prefix)
+    return Done(f"The token {request.prefix} opens nothing any more.")
+
+
+def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
+    """Show who did what in the teams that one administers, the newest first; never a text, never what is personal.
+
+    Lines of private projects are not among them, and those about users and tokens only for an admin of the deployment.
+    """
+    if request.team is not None:
+        _require(principal, request.team)
+    teams = principal.administered if request.team is None else (request.team,)
+    if teams == ():
+        _require(principal)
+    accounts = request.team is None and principal.administers()
+    found = app.accounts.lines(teams, request.before, request.limit + 1, accounts=accounts)
+    more = len(found) > request.limit
+    shown = tuple(found[: request.limit])
+    return AuditPage(shown, shown[-1].number if more else None)
+
+
+ADMIN: Final = tuple(
+    Operation(run.__name__, run, destructive=run.__name__ in ("disable_user", "invite_user"), idempotent=idempotent)
+    for run, idempotent in (
+        *((run, False) for run in (add_user, invite_user, add_team, add_token, accept_invitation)),
+        *((run, True) for run in (disable_user, enable_user, grant_team, revoke_team, add_project, grant_project)),
+        *((run, True) for run in (revoke_project, revoke_token)),
+        *((run, True) for run in (list_users, list_teams, list_projects, list_tokens, audit)),
+    )
+)
+"""Every operation of administration: a function of the app, the request and the principal."""
+ADMIN_BY_NAME: Final = {one.name: one for one in ADMIN}
+
+
+def administer(app: App, name: str, fields: dict[str, Any], principal: Principal) -> Any:
+    """Check the fields, let the gate see them, and run an operation of administration; the one way to any of them."""
+    operation = ADMIN_BY_NAME.get(name)
+    if operation is None:
+        raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(ADMIN_BY_NAME))}")
+    try:
+        request = clear(operation.request(**fields), OnSecret.BLOCK).value
+    except SecretFound as error:
+        with app.accounts.changing(principal.user) as writing:
+            writing.refuse(error.field, error.kinds)
+        raise
+    return operation.run(app, request, principal)
+
+
+def initialize(app: App, user: str, actor: str) -> IssuedToken:
+    """Make the first admin of a deployment and return their token; raise `Forbidden` where there is an admin."""
+    request = clear(AddUser(user=user, admin=True), OnSecret.BLOCK).value
+    with app.accounts.changing(actor) as writing:
+        if writing.admins():
+            raise Forbidden("This deployment has an admin already; `recollect user invite` makes a new invitation.")
+        if writing.user(request.user) is not None:
+            raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
+        writing.add_user(request.user, admin=True)
+        return _issued(app, writing, request.user, AddToken(label="first admin"))
+
+
+def operator(user: str) -> Principal:
+    """Return the principal of whoever sits at the machine that holds the store; `user` is their name there."""
+    return Principal(user=user, admin=True, operator=True)
+
+
+def _require(principal: Principal, team: str = "") -> None:
+    if not principal.administers(team):
+        of = f"the team `{team}`" if team else _OF_ALL
+        raise Forbidden(f"You do not administer {of}.")
+
+
+def _require_user(writing: AccountWriting, name: str) -> Any:
+    user = writing.user(name)
+    if user is None:
+        raise NotFound(f"There is no user `{name}`.")
+    return user
+
+
+def _require_team(writing: AccountWriting, name: str | None) -> None:
+    if name is not None and not writing.has_team(name):
+        raise NotFound(f"There is no team `{name}`.")
+
+
+def _require_project(writing: AccountWriting, team: str, project: str) -> None:
+    _require_team(writing, team)
+    if writing.project(team, project) is None:
+        raise NotFound(f"There is no registered project `{project}` in the team `{team}`: add it first.")
+
+
+def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | None:
+    """Return the teams that are shown to a principal, None for all; raise `Forbidden` for one that is not."""
+    if principal.invitation:
+        raise Forbidden("An invitation shows nothing: `recollect token accept` makes a token of it.")
+    if team is None:
+        return None if principal.administers() else principal.known_teams
+    if team not in principal.known_teams and not principal.administers():
+        raise Forbidden(f"You have no role in the team `{team}`, or there is none of that name.")
+    return (team,)
+
+
+def _invited(app: App, writing: AccountWriting, user: str) -> IssuedToken:
+    made, now = new_token(), app.clock()
+    expires = now + timedelta(days=INVITATION_DAYS)
+    said = f"{user} accepts this invitation within {INVITATION_DAYS} days: `recollect token accept`."
+    return _kept(writing, made, Token(made.prefix, user, "invitation", now, None, True, expires), said)
+
+
+def _issued(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
+    made, now = new_token(), app.clock()
+    expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
+    said = "Keep this token now: it is shown this once, and stored nowhere."
+    return _kept(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), said)
+
+
+def _kept(writing: AccountWriting, made: NewToken, token: Token, said: str) -> IssuedToken:
+    writing.add_token(token, made.hashed)
+    return IssuedToken(said, token.user, made.prefix, made.text, token.expires_at)

@@ -1,0 +1,131 @@
+"""The command `serve`: the daemon in the foreground, or with `--host` the server of a team."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+import typer
+
+from recollect.doors import render
+from recollect.doors.daemon import launch, runtime
+from recollect.doors.options import of_store
+from recollect.doors.render import err
+from recollect.errors import InvalidInput, StoreOwned
+from recollect.ports.app import App
+from recollect.settings import Settings
+from recollect.store import store_lock
+
+_ATTEMPTS: Final = 3
+_LOOPBACK: Final = "127.0.0.1"
+_PORT: Final = 8765
+
+cli = typer.Typer()
+
+
+@cli.command()
+def serve(
+    ctx: typer.Context,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, metavar="N", help="Also listen on this port of this computer: MCP over HTTP at `/mcp`."
+        ),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Serve a team by tokens on this address; port 8765 by default.")
+    ] = None,
+    init: Annotated[
+        bool, typer.Option("--init", help="Make the first admin and print their token once; without `--host` no more.")
+    ] = False,
+    behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS.")] = False,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain of the server.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Let tokens cross the network in the clear.")] = False,
+) -> None:
+    """Run the daemon in the foreground, or a team's server. The daemon serves every other process of yours.
+
+    A daemon that another command has started gives way to it. With `--host` it is the server of a team: over HTTP, for
+    whoever holds a token.
+    """
+    of_store(ctx)
+    if host is not None:
+        more = {"tls_cert": tls_cert, "tls_key": tls_key, "behind_proxy": behind_proxy, "insecure": insecure}
+        _serve_team(ctx.obj, {"host": host, "port": _PORT if port is None else port} | more, init)
+        return
+    if init:
+        with import_module("recollect").open_app(ctx.obj, wait=False, background=False, role="serve --init") as app:
+            _make_admin(app, ctx.obj.user)
+        return
+    if tls_cert or tls_key or behind_proxy or insecure:
+        raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
+    daemon = import_module("recollect.doors.daemon.main")
+    daemon.log_to_file(ctx.obj)
+    for attempt in range(_ATTEMPTS):
+        _take_over(ctx.obj)
+        try:
+            daemon.serve(ctx.obj, port, lambda: _say_ready(ctx.obj), foreground=True)
+            return
+        except StoreOwned:  # a client may have started another daemon meanwhile
+            if attempt == _ATTEMPTS - 1:
+                raise
+
+
+def url_for_mcp(settings: Settings, port: int) -> str | None:
+    """Return the address for MCP over HTTP that speaks as the caller of these settings, None without a port."""
+    caller = settings.caller
+    names = {"user": caller.user, "project": caller.project} | ({"team": caller.team} if caller.team != "local" else {})
+    return f"http://{_LOOPBACK}:{port}/mcp?{urlencode(names)}" if port else None
+
+
+def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
+    """Run the server of a team, and first make its first admin where that is asked for."""
+    try:
+        door = import_module("recollect.doors.server.main")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("recollect"):
+            raise
+        raise InvalidInput(
+            "host", 'The server of a team needs some packages more: `pip install "recollect[server]"`.'
+        ) from None
+    listening = door.Listening(**given)
+    listening.check()
+    if not settings.database_url:
+        _take_over(settings)
+    door.serve(
+        settings,
+        listening,
+        lambda app: _make_admin(app, settings.user) if init else None,
+        lambda: _say(f"Serving {settings.store_name} at {listening.url}"),
+    )
+
+
+def _make_admin(app: App, user: str) -> None:
+    """Make the first admin, and print their token alone to standard output."""
+    made = import_module("recollect.auth.administration").initialize(app, user, user)
+    render.out.print(made.token, markup=False, highlight=False, soft_wrap=True)
+    _say(f"This is the token of {user}, the first admin. It is shown this once: keep it.")
+
+
+def _take_over(settings: Settings) -> None:
+    """Stop a daemon that a command has started; raise `StoreOwned` where a person runs one."""
+    client = launch.running(settings)
+    if client is None:
+        return
+    if client.runtime.foreground:
+        raise store_lock.owned(settings.folder)
+    launch.stop(settings)
+    _say(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
+
+
+def _say_ready(settings: Settings) -> None:
+    _say(f"Serving {settings.folder}; log: {launch.log_file(settings)}")
+    published = runtime.read(settings.folder)
+    if published is not None and (url := url_for_mcp(settings, published.port)):
+        _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
+
+
+def _say(text: str) -> None:
+    err.print(text, highlight=False, markup=False, soft_wrap=True)

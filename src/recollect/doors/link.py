@@ -1,0 +1,106 @@
+"""One HTTP request to a process of ours with nothing but the standard library: the daemon, or the server of a team."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, suppress
+from typing import Any
+
+SILENCE = 20.0  # seconds in which one that works says something
+
+Headers = Mapping[str, str]
+
+
+class Lost(Exception):
+    """The other side did not answer: what was asked may be asked again under the same id."""
+
+
+class Link(ABC):
+    """Requests to one other side. Each has a connection of its own, so that threads share nothing."""
+
+    def stream(
+        self, path: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]
+    ) -> Iterator[dict[str, Any]]:
+        """Send one request and yield the objects of its answer as they come, one a line; raise as `post` does.
+
+        `started` is given what breaks it off from another thread. One that works sends blank lines meanwhile.
+        """
+        with self._answering(), closing(self._connection(SILENCE)) as connection:
+            self._connect(connection)
+            link = connection.sock
+            started(lambda: _break_off(link))
+            self._send(connection, path, body, {})
+            response = connection.getresponse()
+            if response.status != http.client.OK:
+                self._check(response, self._payload(response))
+            for line in response:
+                if line.strip():
+                    yield read_object(line)
+
+    def _exchange(
+        self,
+        path: str,
+        body: dict[str, Any] | None,
+        timeout: float,
+        headers: Headers,
+        wait: Callable[[http.client.HTTPConnection], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Send one request and return the object that is the answer; without a body it is a GET."""
+        with self._answering(), closing(self._connection(timeout)) as connection:
+            self._connect(connection)
+            self._send(connection, path, body, headers)
+            wait(connection)
+            response = connection.getresponse()
+            payload = self._payload(response)
+        self._check(response, payload)
+        return payload
+
+    def _send(
+        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any] | None, headers: Headers
+    ) -> None:
+        all_headers = self._headers() | {"Content-Type": "application/json"} | dict(headers)
+        content = None if body is None else json.dumps(body)
+        with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
+            connection.request("GET" if body is None else "POST", self._target(path), content, all_headers)
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        connection.connect()
+
+    def _target(self, path: str) -> str:
+        return path
+
+    def _payload(self, response: http.client.HTTPResponse) -> dict[str, Any]:
+        return read_object(response.read())
+
+    @abstractmethod
+    def _headers(self) -> dict[str, str]:
+        """Return what each request carries."""
+
+    @abstractmethod
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        """Return a connection that is not open yet."""
+
+    @abstractmethod
+    def _answering(self) -> AbstractContextManager[None]:
+        """Raise an error that is `Lost` for whatever goes wrong with the connection."""
+
+    @abstractmethod
+    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
+        """Raise the error that an answer reports."""
+
+
+def read_object(text: bytes) -> dict[str, Any]:
+    """Return a JSON object; raise `ValueError` for anything else."""
+    payload = json.loads(text)
+    if not isinstance(payload, dict):
+        raise ValueError("the answer is not an object")
+    return payload
+
+
+def _break_off(link: socket.socket) -> None:
+    with suppress(OSError):  # it has ended by itself
+        link.shutdown(socket.SHUT_RDWR)

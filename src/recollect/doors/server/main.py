@@ -1,0 +1,161 @@
+"""The process of the server: open the store, listen, answer until it is told to end, finish what was taken, close."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import ssl
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
+
+import recollect
+from recollect.doors.server import logs
+from recollect.doors.server.application import Server
+from recollect.doors.serving.connections import BoundedProtocol
+from recollect.doors.serving.errors import to_recollect_error
+from recollect.errors import InvalidInput
+from recollect.ports.app import App
+from recollect.settings import Settings
+
+log = logging.getLogger(__name__)
+
+ROLE: Final = "recollect serve --host"
+"""The role under which a server owns a store in a folder."""
+_FINISH: Final = 60  # seconds for the requests that run when the server is told to end
+_EVENTS: Final = 60.0  # seconds for the events that wait then
+_KEEP_ALIVE: Final = 75
+_BACKLOG: Final = 1_024
+_CONNECTIONS: Final = 4_096
+
+
+class _Protocol(BoundedProtocol):
+    """HTTP on one connection of many clients, which a proxy may keep open."""
+
+    most = staticmethod(lambda: _CONNECTIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """Where the server listens, and what protects what is said there."""
+
+    host: str
+    port: int
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    insecure: bool = False
+
+    def check(self) -> None:
+        """Raise `InvalidInput` where tokens would cross a network in the clear and nobody said so."""
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise InvalidInput("tls", "Invalid TLS: --tls-cert and --tls-key are given together.")
+        if not (self.tls_cert or self.behind_proxy or self.insecure or is_loopback(self.host)):
+            raise InvalidInput(
+                "host",
+                f"Refused to listen on {self.host} without encryption: give --tls-cert and --tls-key, or "
+                "--behind-proxy where a proxy in front ends TLS, or --insecure to send tokens in the clear.",
+            )
+
+    @property
+    def url(self) -> str:
+        """Return the address for clients of this machine."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach a host name."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(
+    settings: Settings,
+    listening: Listening,
+    opened: Callable[[App], object] = lambda _: None,
+    ready: Callable[[], object] = lambda: None,
+) -> None:
+    """Serve the store until SIGTERM or SIGINT; then finish what runs, work off the events, and close the store.
+
+    What the vector index lacks then stays queued, but for one batch; other replicas, or the next start, take it up.
+    `opened` is called with the open store before anybody is let in, and `ready` once requests are answered. Raises
+    `InvalidInput` for an address that is not protected, and what opening a store raises.
+    """
+    listening.check()
+    began = time.monotonic()
+    _when_told_to_end(_leave)
+    try:
+        with recollect.open_app(settings, wait=False, role=ROLE) as app:
+            opened(app)
+            logs.begin()
+            server = Server(app, settings, began)
+            process = _Process(_configuration(server, listening), server.end_streams, ready)
+            _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
+            process.run()
+            log.info("stopping")
+            if not server.events.finish(_EVENTS):
+                log.warning("%d events of sessions were lost, as the server had to end", server.events.waiting)
+    except (OSError, SQLAlchemyError, ssl.SSLError) as error:
+        raise to_recollect_error(error, "the server") from None
+    log.info("stopped")
+
+
+def _when_told_to_end(act: Callable[[], object]) -> None:
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: act())
+
+
+def _leave() -> None:
+    """End before anything is served, so that what is open by then is closed in order."""
+    log.info("stopped before it served")
+    sys.exit(0)
+
+
+class _Process(uvicorn.Server):
+    """A server that ends open streams when it is told to end, and says when it has begun."""
+
+    def __init__(self, config: uvicorn.Config, ending: Callable[[], None], ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._ending = ending
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)
+
+
+def _configuration(server: Server, listening: Listening) -> uvicorn.Config:
+    return uvicorn.Config(
+        app=server.application(),
+        host=listening.host,
+        port=listening.port,
+        http=_Protocol,
+        ssl_certfile=listening.tls_cert,
+        ssl_keyfile=listening.tls_key,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        backlog=_BACKLOG,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_FINISH,
+        server_header=False,
+    )

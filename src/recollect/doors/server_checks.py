@@ -1,0 +1,47 @@
+"""What `doctor` and `status` tell of the server of a team: whether it answers, and what its token opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from recollect import __version__
+from recollect.auth.administration import ADMIN_BY_NAME
+from recollect.domain.results import Check
+from recollect.doors.server_connection import ServerConnection
+from recollect.errors import RecollectError, Unauthorized
+from recollect.settings import Settings
+
+_PREFIX = slice(4, 12)  # of a token, `rec_` left out
+
+
+def checks(settings: Settings) -> list[Check]:
+    """Return a line for the server, one for the token, and one for the user's teams; the first problem ends them."""
+    return list(_checks(settings))
+
+
+def _checks(settings: Settings) -> Iterator[Check]:
+    server = ServerConnection(settings)
+    try:
+        version = str(server.client.get("/openapi.json").get("info", {}).get("version", ""))
+        advice = "Use the same version on both sides."
+        yield Check("server", version == __version__, f"{settings.url}, recollect {version}", advice)
+        row = next((one for one in _asked(server, "list_tokens").tokens if one.prefix == settings.token[_PREFIX]), None)
+        if row is None:
+            return
+        until = f", until {row.expires_at:%Y-%m-%d}" if row.expires_at else ""
+        yield Check("token", True, f"{row.prefix} of {row.user}{until}" + (f", as {row.role}" if row.role else ""))
+        teams = [one for one in _asked(server, "list_teams").teams if row.user in one.members]
+        named = ", ".join(f"{one.team} ({one.members[row.user]})" for one in teams)
+        several = len(teams) > 1 and "team" not in settings.model_fields_set
+        yield Check("teams", not several, named or "none", "Set RECOLLECT_TEAM to the one whose memories you mean.")
+    except Unauthorized as error:
+        advice = "Set RECOLLECT_TOKEN, or RECOLLECT_TOKEN_FILE, to a token that is valid."
+        yield Check("server", True, settings.url)
+        yield Check("token", False, str(error), advice)
+    except RecollectError as error:
+        yield Check("server", False, str(error), "Check RECOLLECT_URL, and whether the server runs.")
+
+
+def _asked(server: ServerConnection, name: str) -> Any:
+    return server.administer(ADMIN_BY_NAME[name], {})

@@ -1,0 +1,143 @@
+"""Requests to the server of a team, by a token, with nothing but the standard library: every command waits for it."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import quote
+
+from recollect.doors.link import Link, Lost, read_object
+from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
+from recollect.server_url import ServerUrl
+
+_CONNECT: Final = 10.0  # seconds for connecting
+_ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 20.0
+_AWAY: Final = (502, 503, 504)
+_KEY: Final = "Idempotency-Key"
+
+
+class ServerGone(ServerUnreachable, Lost):
+    """The server did not answer; `sent` says whether it may have taken the request, `pause` when it may be asked."""
+
+    def __init__(self, message: str, *, sent: bool, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.sent = sent
+        self.pause = pause
+
+
+class ServerClient(Link):
+    """Requests to one server by one token, narrowed to a team and a project where these are named."""
+
+    def __init__(self, url: ServerUrl, token: str, team: str = "", project: str = "") -> None:
+        self.url = url
+        self._token = token
+        named = {"team": team, "project": project}
+        self._narrowed = "&".join(f"{name}={quote(value, safe='')}" for name, value in named.items() if value)
+
+    def post(self, path: str, body: dict[str, Any], key: str = "", *, narrowed: bool = True) -> dict[str, Any]:
+        """Send one request, again when the server is away for a moment, and return the answer.
+
+        Without a `key`, by which nothing takes effect twice, it is sent again only when it did not arrive. Raises the
+        error that the server reports, or `ServerUnreachable`.
+        """
+        target = self.narrowed(path) if narrowed else path
+        headers = {_KEY: key} if key else {}
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._exchange(target, body, _ANSWER, headers)
+            except ServerGone as gone:
+                pause = max(gone.pause, _PAUSE * attempt)
+                if (gone.sent and not key) or attempt == _ATTEMPTS - 1 or pause > _LONGEST_PAUSE:
+                    raise
+            except TooManyRequests as busy:
+                pause = busy.retry_after
+                if attempt == _ATTEMPTS - 1 or pause > _LONGEST_PAUSE:
+                    raise
+            time.sleep(pause)
+        raise ServerUnreachable(f"The server {self.url.name} did not answer.")
+
+    def narrowed(self, path: str) -> str:
+        """Return a path narrowed to the team and the project."""
+        return f"{path}?{self._narrowed}" if self._narrowed else path
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the object at a path; raise as `post` does."""
+        return self._exchange(path, None, _CONNECT, {})
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        limit, connection.timeout = connection.timeout, _CONNECT
+        try:
+            connection.connect()
+        except ssl.SSLCertVerificationError as error:
+            why = error.verify_message.rstrip(".")
+            raise ServerUnreachable(
+                f"The server {self.url.name} is not trusted: {why}. SSL_CERT_FILE names a file of further authorities."
+            ) from None
+        except (OSError, ValueError) as error:
+            raise ServerGone(f"The server {self.url.name} cannot be reached: {_reason(error)}.", sent=False) from None
+        connection.sock.settimeout(limit)
+
+    def _target(self, path: str) -> str:
+        return self.url.path + path
+
+    def _payload(self, response: http.client.HTTPResponse) -> dict[str, Any]:
+        """Return the object of an answer, an empty one where a proxy answers in the server's place."""
+        raw = response.read()
+        if response.status == http.client.OK or _is_json(response):
+            return read_object(raw)
+        return {}
+
+    def _headers(self) -> dict[str, str]:
+        return {"Accept": "application/json", **({"Authorization": f"Bearer {self._token}"} if self._token else {})}
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        if self.url.secure:
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(self.url.host, self.url.port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(self.url.host, self.url.port, timeout=timeout)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except RecollectError:
+            raise
+        except ValueError:
+            raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect.") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerGone(f"The server {self.url.name} did not answer: {_reason(error)}.", sent=True) from None
+
+    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
+        status, kind, message = response.status, payload.get("error"), str(payload.get("message"))
+        if status == http.client.OK:
+            return
+        pause = _seconds(response.headers.get("Retry-After"))
+        if status == http.client.TOO_MANY_REQUESTS:
+            raise TooManyRequests(pause or 1.0)
+        if status in _AWAY and (pause or not isinstance(kind, str)):
+            raise ServerGone(f"The server {self.url.name} is away (status {status}).", sent=True, pause=pause)
+        if not isinstance(kind, str):
+            raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect (status {status}).")
+        if status == http.client.UNAUTHORIZED:
+            raise Unauthorized(message if self._token else f"{message} RECOLLECT_TOKEN is not set.")
+        raise relayed(kind, message)
+
+
+def _is_json(response: http.client.HTTPResponse) -> bool:
+    return (response.headers.get_content_type()) == "application/json"
+
+
+def _reason(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).rstrip(".")
+
+
+def _seconds(text: str | None) -> float:
+    return float(text) if text and text.isdecimal() else 0.0

@@ -1,0 +1,86 @@
+"""The connection of one client process to the server of a team: the same calls as to the daemon of this machine."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from recollect import __version__
+from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.operations import BY_NAME
+from recollect.doors.serializers import from_wire
+from recollect.doors.server_client import ServerClient
+from recollect.doors.toolset_names import SETS
+from recollect.errors import InvalidInput, RecollectError
+from recollect.operations.table import Operation
+from recollect.server_url import parse
+from recollect.settings import Settings
+
+_CLIENT: Final = {"name": "recollect", "version": __version__}
+_OPENING: Final = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": _CLIENT,
+    },
+}
+
+
+class ServerConnection:
+    """Calls of operations and tools on a server; each carries a key, so that none takes effect twice."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.client = client_of(settings)
+
+    def __enter__(self) -> ServerConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Do nothing: the server runs already."""
+
+    def close(self) -> None:
+        """Do nothing: each call has a connection of its own."""
+
+    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None] = lambda _: None) -> ToolAnswer:
+        """Run one call of the tool of that name."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        body = {"message": call, "opening": _OPENING, "toolsets": list(SETS), "request_id": uuid.uuid4().hex}
+        lines = self.client.stream(self.client.narrowed("/mcp/message"), body, lambda _: None)
+        answer = next((one for one in lines if "method" not in one), {})
+        if "result" not in answer:
+            raise RecollectError(str(answer.get("error", {}).get("message", "The server gave no answer.")))
+        found = answer["result"]
+        texts = tuple(str(part.get("text", "")) for part in found["content"])
+        return ToolAnswer(texts, found.get("structuredContent") or {}, failed=bool(found.get("isError")))
+
+    def perform(self, name: str, **fields: Any) -> Any:
+        """Run an operation as `perform` does in-process; raise what it raises, or `ServerUnreachable`."""
+        operation = BY_NAME.get(name)
+        if operation is None:
+            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+        values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
+        return from_wire(operation.answer, self.operation(name, values))
+
+    def operation(self, name: str, fields: dict[str, Any], _: Callable[[str], None] = lambda _: None) -> Any:
+        """Run one operation of the table and return its answer as JSON."""
+        key = uuid.uuid4().hex  # reading twice does no harm, and a write is known by it
+        return self.client.post(f"/v1/{name}", fields, key)
+
+    def administer(self, operation: Operation, fields: dict[str, Any]) -> Any:
+        """Run an operation of administration; raise what it raises, or `ServerUnreachable`."""
+        values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
+        return from_wire(operation.answer, self.client.post(f"/v1/admin/{operation.name}", values, narrowed=False))
+
+
+def client_of(settings: Settings) -> ServerClient:
+    """Return what asks the server of the settings; a team is named only where somebody has set one."""
+    team = settings.team if "team" in settings.model_fields_set else ""
+    url = parse(settings.url, insecure=settings.insecure)
+    return ServerClient(url, settings.token, team, settings.project)

@@ -1,0 +1,1 @@
+"""What both the daemon and the server of a team need to answer over HTTP."""

@@ -1,0 +1,269 @@
+"""Embeds by a server that speaks OpenAI's `/v1/embeddings`. It is the one room that imports httpx for that.
+
+Such a server gives one vector for a text and no tokens, so that nothing is kept for late interaction.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from recollect.domain.search import ModelCard
+from recollect.engines.embedding.tokens import plain
+from recollect.engines.embedding.turns import EmbeddingModel
+from recollect.errors import ModelMismatch, ModelUnusable
+from recollect.gate import masked
+from recollect.ports.models import TokenEmbeddings
+
+if TYPE_CHECKING:
+    import httpx
+
+    from recollect.ports.models import Vector
+
+_TEXTS: Final = 32  # in one request: what text-embeddings-inference takes by default
+_CHARACTERS: Final = 32_000
+_QUERY: Final = 2.0  # seconds that a recall waits
+_DOCUMENT: Final = 30.0
+_TRIES: Final = 3
+_BATCHES: Final = 2  # of documents, at once
+_LONG: Final = re.compile(r"token|too long|too large|length|exceed|maximum", re.IGNORECASE)
+_SHORTEST: Final = 16  # characters: a text that is refused even so is not refused for its length
+_TOKEN: Final = re.compile(r"[A-Za-z]{1,3}|[^\W_a-zA-Z]|[^\w\s]|_")  # more tokens than any model makes of most text
+
+
+class _TooLong(Exception):
+    """The server refused a request for its length."""
+
+
+class _Again(Exception):
+    """The server did not answer, or asks to be asked again after `after` seconds."""
+
+    def __init__(self, message: str, after: float = 0.0) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class ServedEmbedder(EmbeddingModel["httpx.Client"]):
+    """An embedder whose model runs in another process; may be used by many threads at once."""
+
+    def __init__(self, card: ModelCard, url: str, key: str = "", name: str = "") -> None:
+        super().__init__()
+        self._card = card
+        root = url.rstrip("/")
+        self._endpoint = f"{root}/embeddings" if root.endswith("/v1") else f"{root}/v1/embeddings"
+        self._key = key
+        self._name = name or card.id
+        self._reported = ""
+        self._slots = threading.Semaphore(_BATCHES)
+        self._dropping = threading.Lock()
+
+    @property
+    def card(self) -> ModelCard:
+        """Return what is known of the model."""
+        return self._card
+
+    def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
+        """Return the unit vector of each text, in order, without tokens.
+
+        Raises `ModelUnusable` where there is no sound answer and `ModelMismatch` where another model answers; it is not
+        ready from then on, until `warm` finds it answering.
+        """
+        query = kind == "query"
+        until = time.monotonic() + (_QUERY if query else _DOCUMENT)
+        client = self._reached(until)
+        prompt = self._card.query_prompt if query else self._card.document_prompt
+        found: list[Vector] = []
+        for batch in _batches([plain(prompt + (masked(one) if query else one)) for one in texts]):
+            if query:
+                found += self._answered(client, batch, until)
+                continue
+            self._give_way()
+            with self._slots:
+                found += self._answered(client, batch, time.monotonic() + _DOCUMENT)
+        none = np.empty((0, self._card.dimensions), dtype=np.float32)
+        return [TokenEmbeddings(vector, none, ()) for vector in found]
+
+    def close(self) -> None:
+        """End the connections to the server; the next use opens others."""
+        client, self._kept = self._kept, None
+        if client is not None:
+            client.close()
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return stretches of `text` that are at most one token each, for most models and scripts."""
+        return [one.span() for one in _TOKEN.finditer(text)]
+
+    def counter(self) -> Callable[[str], int] | None:
+        """Return None: the server's tokens are not known here."""
+        return None
+
+    def _model(self) -> httpx.Client:
+        return self._reached(time.monotonic() + _DOCUMENT)
+
+    def _load(self) -> httpx.Client:
+        return self._connected(time.monotonic() + _DOCUMENT)
+
+    def _connected(self, until: float) -> httpx.Client:
+        if find_spec("httpx") is None or find_spec("tenacity") is None:
+            raise ModelUnusable("An embedding server needs httpx and tenacity: pip install 'recollect[server]'")
+        import httpx
+
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        client = httpx.Client(headers=headers)
+        try:
+            self._vectors(client, ["probe"], until)
+        except (ModelUnusable, ModelMismatch) as error:
+            client.close()
+            self._failure = str(error)
+            raise
+        self._failure = ""
+        return client
+
+    def _reached(self, until: float) -> httpx.Client:
+        """Return the connections to a server that answered; waits for another thread's attempt no longer either."""
+        if (client := self._kept) is not None:
+            return client
+        if not self._loading.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise ModelUnusable("The embedding server does not answer yet.")
+        try:
+            if self._kept is None:
+                self._kept = self._connected(until)
+            return self._kept
+        finally:
+            self._loading.release()
+
+    def _answered(self, client: httpx.Client, texts: list[str], until: float) -> list[Vector]:
+        """Return the vectors of a batch; where there are none, be not ready and say why."""
+        try:
+            return self._vectors(client, texts, until)
+        except (ModelUnusable, ModelMismatch) as error:
+            with self._dropping:  # not the lock of loading, which is held for as long as that takes
+                if self._kept is client:
+                    self._failure = str(error)
+                    self.close()
+            raise
+
+    def _vectors(self, client: httpx.Client, texts: list[str], until: float) -> list[Vector]:
+        try:
+            return self._checked(self._asked(client, texts, until), len(texts))
+        except _TooLong:
+            if len(texts) > 1:
+                return [vector for one in texts for vector in self._vectors(client, [one], until)]
+            if len(texts[0]) <= _SHORTEST:
+                raise ModelUnusable("The embedding server refuses even a short text.") from None
+        halves = _halves(texts[0])
+        vectors = [self._vectors(client, [half], until)[0] * len(half) for half in halves]
+        return [_unit(vectors[0] + vectors[1])]
+
+    def _asked(self, client: httpx.Client, texts: list[str], until: float) -> Any:
+        import tenacity
+
+        waiting = tenacity.wait_random_exponential(multiplier=0.2, max=5.0)
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            return max(waiting(state), getattr(error, "after", 0.0))
+
+        def over(state: tenacity.RetryCallState) -> bool:
+            return state.attempt_number >= _TRIES or time.monotonic() + state.upcoming_sleep >= until
+
+        tried = tenacity.Retrying(stop=over, wait=pause, retry=tenacity.retry_if_exception_type(_Again), reraise=True)
+        try:
+            return tried(self._post, client, texts, until)
+        except _Again as error:
+            raise ModelUnusable(f"The embedding server does not answer: {error}.") from None
+
+    def _post(self, client: httpx.Client, texts: list[str], until: float) -> Any:
+        import httpx
+
+        left = until - time.monotonic()
+        if left <= 0.0:
+            raise _Again("it took too long")
+        body = {"model": self._name, "input": texts, "encoding_format": "float"}
+        told = bytearray()
+        try:
+            # The phases add up to what is left; only an answer that trickles in may take half as much again.
+            limits = httpx.Timeout(left / 6, read=left / 2)
+            with client.stream("POST", self._endpoint, json=body, timeout=limits) as answer:
+                for some in answer.iter_bytes():
+                    told += some
+                    if time.monotonic() > until:
+                        raise _Again("it took too long")
+        except httpx.InvalidURL:
+            raise ModelUnusable("RECOLLECT_EMBEDDING_URL is no address.") from None
+        except (httpx.HTTPError, RuntimeError) as error:  # the latter where another thread closed the client
+            raise _Again(type(error).__name__) from None
+        self._refuse(answer.status_code, answer.headers.get("Retry-After", ""), bytes(told))
+        try:
+            return json.loads(told)
+        except ValueError:
+            raise ModelUnusable("The embedding server answers with something that is not JSON.") from None
+
+    def _refuse(self, status: int, after: str, told: bytes) -> None:
+        """Raise what a status other than 200 means. What the server wrote is not repeated: it may hold the text."""
+        if status == 200:
+            return
+        if status == 413 or (status in (400, 422) and _LONG.search(told.decode("utf-8", "replace"))):
+            raise _TooLong
+        if status == 429 or status >= 500:
+            raise _Again(f"status {status}", float(after) if after.isdecimal() else 0.0)
+        if status in (401, 403):
+            raise ModelUnusable(f"The embedding server refuses RECOLLECT_EMBEDDING_KEY: status {status}.")
+        if status == 404:
+            raise ModelUnusable(f"The embedding server has no model `{self._name}`, or its address is another.")
+        raise ModelUnusable(f"The embedding server refuses the request: status {status}.")
+
+    def _checked(self, body: Any, count: int) -> list[Vector]:
+        try:
+            reported = str(body.get("model") or "")
+            rows = {int(one.get("index", place)): _vector(one["embedding"]) for place, one in enumerate(body["data"])}
+        except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
+            raise ModelUnusable("The embedding server answers in a form that is not OpenAI's.") from None
+        if sorted(rows) != list(range(count)):
+            raise ModelUnusable("The embedding server left out embeddings.")
+        self._reported = self._reported or reported
+        if reported != self._reported or any(one.shape != (self._card.dimensions,) for one in rows.values()):
+            raise ModelMismatch("Another model answers at the embedding server than the store was built with.")
+        return [_unit(rows[place]) for place in range(count)]
+
+
+def _batches(texts: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for one in texts:
+        if batch and (len(batch) == _TEXTS or sum(map(len, batch)) + len(one) > _CHARACTERS):
+            yield batch
+            batch = []
+        batch.append(one)
+    if batch:
+        yield batch
+
+
+def _halves(text: str) -> tuple[str, str]:
+    """Cut a text near its middle, at white space where there is some in its second quarter."""
+    middle = len(text) // 2
+    space = text.rfind(" ", middle // 2, middle)
+    cut = space + 1 if space >= 0 else middle
+    return text[:cut], text[cut:]
+
+
+def _vector(told: Any) -> Vector:
+    if isinstance(told, str):
+        return np.frombuffer(base64.b64decode(told, validate=True), dtype="<f4").astype(np.float32)
+    return np.asarray(told, dtype=np.float32)
+
+
+def _unit(vector: Vector) -> Vector:
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(length) or length == 0.0:
+        raise ModelUnusable("The embedding server gave a vector that is zero or no number.")
+    unit: Vector = (vector / length).astype(np.float32)
+    return unit

@@ -1,0 +1,41 @@
+"""The judge of duplicates that asks a language model: whether a new text is new, adds to an old one, or ends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import BaseModel, Field
+
+from recollect.domain.enums import Choice, Reason
+from recollect.ports.chat import Chat
+from recollect.ports.models import Judgement
+
+_TASK: Final = (
+    "The user's text is a JSON object: `new` is a note that somebody wants to keep, `old` are notes that are kept "
+    "already, the nearest first. Decide what becomes of `new`. `create`: it says something of its own. `merge`: it "
+    "adds to one of `old`, and both are still right. `skip`: one of `old` says all of it. `supersede`: one of `old` "
+    "cannot be right any longer if `new` is. `which` is the number of that old note, from 0. In doubt, `create`."
+)
+_ANSWER: Final = 400  # tokens; models that think need more than the answer
+_LONGEST: Final = 4_000  # characters of each text
+
+
+class _Answer(BaseModel):
+    choice: Choice
+    which: int = Field(0, ge=0, description="Number of the old note.")
+    reason: Reason
+
+
+class ChatReconcile:
+    """The `Reconcile` port over a language model."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def choose(self, new: str, old: Sequence[str]) -> Judgement:
+        """Return the choice, and which of `old` it is about; raise `ModelUnusable` when there is none to be had."""
+        text = json.dumps({"new": new[:_LONGEST], "old": [one[:_LONGEST] for one in old]}, ensure_ascii=False)
+        found = self._chat.ask(_TASK, text, _Answer, most=_ANSWER)
+        return Judgement(found.choice, found.which, found.reason)

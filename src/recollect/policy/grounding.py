@@ -1,0 +1,125 @@
+"""Whether what a language model says of a text stands in the text, and gives no orders: a check by rules, not by trust.
+
+A rule cannot tell whether a sentence is true. It can tell that every name, identifier, path and number of it stands in
+the source, that most of its words do, and that it denies nothing where the source denies nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from recollect.domain.enums import EntityType
+from recollect.domain.results import Entity
+from recollect.policy.observations.noise import gives_orders
+from recollect.policy.text import layers
+from recollect.policy.text.entities import entities
+from recollect.policy.text.normalization import fold
+from recollect.policy.text.topics import topic_words
+from recollect.ports.models import Description, Triple
+
+MOST_FACTS: Final = 12
+MOST_ENTITIES: Final = 20
+
+_SHARE: Final = 0.5  # of the words that carry meaning, which must be the source's
+_NAME: Final = 100  # characters of an end of a fact, or of an entity
+_PREDICATE_WORDS: Final = 5
+_ENTITY_WORDS: Final = 6
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_MIXED: Final = re.compile(r"\w*\d\w*")
+_MEASURE: Final = re.compile(r"\d+[^\W\d_]{0,3}")  # 10, 10s, 10ms
+_DENIED: Final = re.compile(r"\b(?:not|never|no|none|nor|neither|without|cannot|\w+n['’]t)\b")
+_JOINING: Final = frozenset(
+    "is are was be has have had of in at on by to for from with as a an the uses use it its".split()
+)
+_BY_MODEL: Final = frozenset(
+    {EntityType.PERSON, EntityType.ORGANISATION, EntityType.PLACE, EntityType.THING, EntityType.CONCEPT}
+)
+"""The kinds of entity that have no shape, which rules find by capital letters only; of the others rules find all."""
+
+
+def checked(said: Description, source: str) -> Description:
+    """Return of a description what the source bears out, cut to the lengths of the layers; the rest is empty."""
+    return Description(
+        title=_line(said.title, source, layers.title),
+        abstract=_line(said.abstract, source, layers.one_line),
+        overview=_line(said.overview, source, layers.overview),
+        facts=_stated(said.facts, source),
+        entities=_named(said.entities, source),
+    )
+
+
+def is_grounded(said: str, source: str) -> bool:
+    """Say whether all particulars and most words of a text stand in its source."""
+    told, plain = _folded(said), _folded(source)
+    if _DENIED.search(told) and not _DENIED.search(plain):
+        return False
+    if not _numbers_of(told) <= _numbers_of(plain) or not all(_stands(one, plain) for one in _codes(told)):
+        return False
+    if not all(_stands(_folded(one.name), plain) for one in entities(said)):
+        return False
+    words = topic_words(said)
+    return bool(words) and len(words & topic_words(source)) >= _SHARE * len(words)
+
+
+def _line(said: str, source: str, cut: Callable[[str], str]) -> str:
+    """Return a text on one line and cut to its length, or nothing where it says what it may not."""
+    whole = " ".join(said.split())
+    line = cut(whole) if whole else ""
+    return line if line and is_grounded(line.rstrip("…"), source) and not gives_orders(whole) else ""
+
+
+def _stated(facts: Iterable[Triple], source: str) -> tuple[Triple, ...]:
+    """Return the triples that one sentence of the source states: both ends stand in it, and it denies nothing."""
+    sentences = [one for each in layers.sentences(source) if not _DENIED.search(one := _folded(each))]
+    found: dict[tuple[str, str, str], Triple] = {}
+    for subject, predicate, what in facts:
+        ends = (_folded(subject), _folded(what))
+        words = re.findall(r"\w+", fold(predicate).replace("_", " "))
+        if ends[0] == ends[1] or not words or len(words) > _PREDICATE_WORDS or not all(map(_is_name, ends)):
+            continue
+        if any(_states(one, ends, words) for one in sentences) and not gives_orders(f"{subject} {predicate} {what}"):
+            tidy = (" ".join(subject.split()), "_".join(words), " ".join(what.split()))
+            found.setdefault((ends[0], tidy[1], ends[1]), tidy)
+    return tuple(found.values())[:MOST_FACTS]
+
+
+def _states(sentence: str, ends: Sequence[str], words: Sequence[str]) -> bool:
+    theirs = topic_words(sentence)
+    related = all(topic_words(word) <= theirs for word in words if word not in _JOINING)
+    return related and all(_stands(one, sentence) for one in ends)
+
+
+def _named(named: Iterable[Entity], source: str) -> tuple[Entity, ...]:
+    """Return the entities whose names stand in the source, each once by its folded name."""
+    plain = _folded(source)
+    found: dict[str, Entity] = {}
+    for one in named:
+        name, words = _folded(one.name), one.name.split()
+        if one.type in _BY_MODEL and _is_name(name) and len(words) <= _ENTITY_WORDS and _stands(name, plain):
+            found.setdefault(name, Entity(name=" ".join(words), type=one.type))
+    return tuple(found.values())[:MOST_ENTITIES]
+
+
+def _is_name(folded: str) -> bool:
+    return len(folded) <= _NAME and bool(topic_words(folded) or _NUMBER.search(folded))
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+def _stands(name: str, plain: str) -> bool:
+    """Say whether a folded name stands in a folded text as whole words."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", plain) is not None
+
+
+def _numbers_of(plain: str) -> set[str]:
+    """Return the numbers of a text, without commas and leading zeros, so that 07 is 7 and 1,000 is 1000."""
+    return {one.replace(",", "").lstrip("0") or "0" for one in _NUMBER.findall(plain)}
+
+
+def _codes(plain: str) -> list[str]:
+    """Return the words that hold a digit and are no number with its unit."""
+    return [one for one in _MIXED.findall(plain) if not _MEASURE.fullmatch(one)]

@@ -1,0 +1,340 @@
+"""Users, teams, projects and tokens in SQL. Each change is journalled in the transaction that makes it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, literal, or_, select, update
+
+from recollect.domain.accounts import AuditLine, ProjectSummary, TeamSummary, Token, User
+from recollect.domain.enums import Role, Sensitivity
+from recollect.errors import NotFound, StoreUnusable
+from recollect.ports.accounts import ACCOUNTS, Access
+from recollect.store.journal import extend
+from recollect.store.sql.database import Database
+from recollect.store.sql.tables import account, journal, membership, project_membership, team, team_project, token
+
+_TOKENS: Final = select(token, account.c.name.label("user")).join(account, account.c.id == token.c.account_id)
+_BEFORE_ALL: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAccounts:
+    """The `Accounts` port over one database; `clock` dates what is written."""
+
+    _database: Database
+    _clock: Callable[[], datetime]
+
+    def access(self, hashed: str) -> Access | None:
+        """Return what is known of the token with this hash (SHA-256 in hex), valid or not; None for an unknown one."""
+        with self._database.reading() as connection:
+            found = connection.execute(_TOKENS.where(token.c.hash == hashed)).first()
+            if found is None:
+                return None
+            own = connection.execute(select(account).where(account.c.id == found.account_id)).one()
+            teams = _teams_of(connection, [own.id]).get(own.id, {})
+            places = connection.execute(_places(own.id)).all()
+        roles = {(one.team, one.project): _role(one.role) for one in places if one.role is not None}
+        private = frozenset((one.team, one.project) for one in places if one.private)
+        return Access(_token(found), _user(own, teams), roles, private)
+
+    def used(self, prefix: str, at: datetime) -> None:
+        """Note when a token was used last; no writer is waited for."""
+        with self._database.writing() as connection:
+            connection.execute(update(token).where(token.c.prefix == prefix).values(last_used_at=at))
+
+    @contextmanager
+    def changing(self, actor: str) -> Iterator[SqlAccountWriting]:
+        """Open one transaction, journalled as by `actor`; nothing of it exists before the block has ended well."""
+        with self._database.exclusive() as connection:
+            yield SqlAccountWriting(connection, actor, self._clock())
+
+    def users(self, teams: Sequence[str] | None) -> list[User]:
+        """Return all users, or the members of some teams, by their names."""
+        query = select(account).order_by(account.c.name)
+        if teams is not None:
+            inside = select(membership.c.account_id).join(team, team.c.id == membership.c.team_id)
+            query = query.where(account.c.id.in_(inside.where(team.c.name.in_(teams))))
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+            roles = _teams_of(connection, None)
+        seen = None if teams is None else set(teams)
+        return [_user(one, _within(roles.get(one.id, {}), seen)) for one in rows]
+
+    def teams(self, names: Sequence[str] | None) -> list[TeamSummary]:
+        """Return all teams, or those of these names."""
+        query = (
+            select(team.c.name.label("team"), account.c.name.label("user"), membership.c.role)
+            .select_from(team)
+            .outerjoin(membership, membership.c.team_id == team.c.id)
+            .outerjoin(account, account.c.id == membership.c.account_id)
+            .order_by(team.c.name, account.c.name)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query if names is None else query.where(team.c.name.in_(names))).all()
+        members: dict[str, dict[str, Role]] = defaultdict(dict)
+        for one in rows:
+            members[one.team] |= {one.user: _role(one.role)} if one.user is not None else {}
+        return [TeamSummary(name, roles) for name, roles in members.items()]
+
+    def projects(self, teams: Sequence[str] | None) -> list[ProjectSummary]:
+        """Return the registered projects of all teams, or of some."""
+        with self._database.reading() as connection:
+            return _projects(connection, None if teams is None else team.c.name.in_(teams))
+
+    def tokens(self, user: str) -> list[Token]:
+        """Return the tokens of a user, the newest first."""
+        with self._database.reading() as connection:
+            query = _TOKENS.where(account.c.name == user).order_by(token.c.id.desc())
+            return [_token(one) for one in connection.execute(query)]
+
+    def lines(self, teams: Sequence[str] | None, before: int | None, limit: int, *, accounts: bool) -> list[AuditLine]:
+        """Return journal lines of teams and their projects, the newest first, with those of accounts if asked for.
+
+        None stands for all teams; no line of a personal namespace is among them, and none of a private project.
+        """
+        name = journal.c.namespace
+        private = select(literal("project:") + team.c.name + "/" + team_project.c.name).join(
+            team, team.c.id == team_project.c.team_id
+        )
+        private = private.where(team_project.c.private)
+        of_teams = [name.startswith("team:"), name.startswith("project:")]
+        if teams is not None:
+            of_teams = [name == f"team:{one}" for one in teams]
+            of_teams += [name.startswith(f"project:{one}/", autoescape=True) for one in teams]
+        wanted = or_(*of_teams, name == ACCOUNTS if accounts else name != name)
+        query = select(journal).where(wanted, name.not_in(private), journal.c.id < (before or _BEFORE_ALL))
+        query = query.where(journal.c.sensitivity == str(Sensitivity.PUBLIC))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(journal.c.id.desc()).limit(limit)).all()
+        return [
+            AuditLine(one.id, one.at, one.actor, one.namespace, one.action, one.memory_id, dict(one.changes))
+            for one in rows
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAccountWriting:
+    """One open transaction on accounts, which excludes every other; each change leaves a line in the journal."""
+
+    _connection: Connection
+    _actor: str
+    _at: datetime
+
+    def user(self, name: str) -> User | None:
+        """Return the user of this name, None where there is none."""
+        found = self._connection.execute(select(account).where(account.c.name == name)).first()
+        return None if found is None else _user(found, _teams_of(self._connection, [found.id]).get(found.id, {}))
+
+    def admins(self) -> int:
+        """Count the admins of the deployment who are not disabled."""
+        query = select(func.count()).select_from(account).where(account.c.admin, account.c.disabled_at.is_(None))
+        return self._connection.execute(query).scalar_one()
+
+    def has_memories(self, user: str) -> bool:
+        """Say whether something was ever stored as the personal memory of this name."""
+        here = select(journal.c.id).where(journal.c.namespace == f"user:{user}").limit(1)
+        return self._connection.execute(here).first() is not None
+
+    def add_user(self, name: str, *, admin: bool) -> None:
+        """Write a new user."""
+        self._connection.execute(insert(account).values(name=name, admin=admin, created_at=self._at))
+        self._note(ACCOUNTS, "add_user", user=name, admin=admin)
+
+    def set_disabled(self, name: str, *, disabled: bool) -> None:
+        """Disable or enable a user."""
+        at = self._at if disabled else None
+        self._connection.execute(update(account).where(account.c.name == name).values(disabled_at=at))
+        self._note(ACCOUNTS, "disable_user" if disabled else "enable_user", user=name)
+
+    def has_team(self, team: str) -> bool:
+        """Say whether there is a team of this name."""
+        return self._team(team) is not None
+
+    def add_team(self, name: str) -> None:
+        """Write a new team."""
+        self._connection.execute(insert(team).values(name=name, created_at=self._at))
+        self._note(f"team:{name}", "add_team", team=name)
+
+    def set_role(self, team_name: str, user: str, role: Role | None) -> None:
+        """Give a user a role in a team in place of the one they had; None takes it away, and those in its projects."""
+        team_id, account_id = self._team_id(team_name), self._account_id(user)
+        here = (membership.c.team_id == team_id, membership.c.account_id == account_id)
+        self._connection.execute(delete(membership).where(*here))
+        if role is not None:
+            row = {"team_id": team_id, "account_id": account_id, "role": str(role)}
+            self._connection.execute(insert(membership).values(row))
+            self._note(f"team:{team_name}", "grant_team", user=user, role=str(role))
+            return
+        inside = select(team_project.c.id).where(team_project.c.team_id == team_id)
+        gone = (project_membership.c.project_id.in_(inside), project_membership.c.account_id == account_id)
+        self._connection.execute(delete(project_membership).where(*gone))
+        self._note(f"team:{team_name}", "revoke_team", user=user)
+
+    def project(self, team_name: str, project: str) -> ProjectSummary | None:
+        """Return a registered project, None where it is not."""
+        here = (team.c.name == team_name) & (team_project.c.name == project)
+        return next(iter(_projects(self._connection, here)), None)
+
+    def put_project(self, team_name: str, project: str, *, private: bool) -> None:
+        """Register a project, or write whether it is private."""
+        team_id = self._team_id(team_name)
+        here = (team_project.c.team_id == team_id, team_project.c.name == project)
+        known = self._connection.execute(update(team_project).where(*here).values(private=private))
+        if not known.rowcount:
+            row = {"team_id": team_id, "name": project, "private": private, "created_at": self._at}
+            self._connection.execute(insert(team_project).values(row))
+        self._note(f"team:{team_name}", "put_project", project=project, private=private)
+
+    def set_project_role(self, team_name: str, project: str, user: str, role: Role | None) -> None:
+        """Give a user a role in a registered project; None takes it away."""
+        query = select(team_project.c.id).where(
+            team_project.c.team_id == self._team_id(team_name), team_project.c.name == project
+        )
+        project_id, account_id = self._connection.execute(query).scalar_one(), self._account_id(user)
+        here = (project_membership.c.project_id == project_id, project_membership.c.account_id == account_id)
+        self._connection.execute(delete(project_membership).where(*here))
+        if role is None:
+            self._note(f"team:{team_name}", "revoke_project", project=project, user=user)
+            return
+        row = {"project_id": project_id, "account_id": account_id, "role": str(role)}
+        self._connection.execute(insert(project_membership).values(row))
+        self._note(f"team:{team_name}", "grant_project", project=project, user=user, role=str(role))
+
+    def token(self, prefix: str) -> Token | None:
+        """Return the token with this prefix, None where there is none."""
+        found = self._connection.execute(_TOKENS.where(token.c.prefix == prefix)).first()
+        return None if found is None else _token(found)
+
+    def add_token(self, new: Token, hashed: str) -> None:
+        """Write a new token by its hash (SHA-256 in hex)."""
+        row = {name: getattr(new, name) for name in ("prefix", "label", "invitation", "created_at", "expires_at")}
+        row |= {"hash": hashed, "account_id": self._account_id(new.user), "role": str(new.role) if new.role else None}
+        self._connection.execute(insert(token).values(row))
+        action = "invite_user" if new.invitation else "add_token"
+        self._note(ACCOUNTS, action, user=new.user, prefix=new.prefix, role=str(new.role) if new.role else None)
+
+    def revoke(self, prefix: str) -> None:
+        """Let a token open nothing any more."""
+        here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
+        if self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount:
+            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+
+    def revoke_all(self, user: str) -> int:
+        """Let no token of a user open anything any more; return how many there were."""
+        query = select(token.c.prefix).where(token.c.account_id == self._account_id(user), token.c.revoked_at.is_(None))
+        prefixes = self._connection.execute(query).scalars().all()
+        for one in prefixes:
+            self.revoke(one)
+        return len(prefixes)
+
+    def refuse(self, field: str, kinds: Sequence[str]) -> None:
+        """Journal that the gate refused a request: the field and the kinds of secret, never a value."""
+        self._note(ACCOUNTS, "refuse", field=field, kinds=list(kinds))
+
+    def _team(self, name: str) -> int | None:
+        return self._connection.execute(select(team.c.id).where(team.c.name == name)).scalar()
+
+    def _team_id(self, name: str) -> int:
+        if (found := self._team(name)) is None:
+            raise NotFound(f"There is no team `{name}`.")
+        return found
+
+    def _account_id(self, name: str) -> int:
+        found = self._connection.execute(select(account.c.id).where(account.c.name == name)).scalar()
+        if found is None:
+            raise NotFound(f"There is no user `{name}`.")
+        return int(found)
+
+    def _note(self, chain: str, action: str, **changes: Any) -> None:
+        told = {name: value for name, value in changes.items() if value is not None}
+        extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
+
+
+def _places(account_id: int) -> Any:
+    """Select the projects in which a user has a role of their own, and the private ones of their teams."""
+    own = (project_membership.c.project_id == team_project.c.id) & (project_membership.c.account_id == account_id)
+    mine = select(membership.c.team_id).where(membership.c.account_id == account_id)
+    return (
+        select(team.c.name.label("team"), team_project.c.name.label("project"), team_project.c.private)
+        .add_columns(project_membership.c.role)
+        .select_from(team_project)
+        .join(team, team.c.id == team_project.c.team_id)
+        .outerjoin(project_membership, own)
+        .where(or_(project_membership.c.role.is_not(None), team_project.c.private & team_project.c.team_id.in_(mine)))
+    )
+
+
+def _projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
+    query = (
+        select(team.c.name.label("team"), team_project.c.name.label("project"), team_project.c.private)
+        .add_columns(account.c.name.label("user"), project_membership.c.role)
+        .select_from(team_project)
+        .join(team, team.c.id == team_project.c.team_id)
+        .outerjoin(project_membership, project_membership.c.project_id == team_project.c.id)
+        .outerjoin(account, account.c.id == project_membership.c.account_id)
+        .order_by(team.c.name, team_project.c.name, account.c.name)
+    )
+    members: dict[tuple[str, str, bool], dict[str, Role]] = defaultdict(dict)
+    for one in connection.execute(query if here is None else query.where(here)):
+        roles = members[one.team, one.project, bool(one.private)]
+        roles |= {one.user: _role(one.role)} if one.user is not None else {}
+    return [ProjectSummary(*place, roles) for place, roles in members.items()]
+
+
+def _teams_of(connection: Connection, ids: Sequence[int] | None) -> dict[int, dict[str, Role]]:
+    """Return the roles by team of some accounts, or of all."""
+    query = select(membership.c.account_id, team.c.name, membership.c.role).join(
+        team, team.c.id == membership.c.team_id
+    )
+    if ids is not None:
+        query = query.where(membership.c.account_id.in_(ids))
+    found: dict[int, dict[str, Role]] = defaultdict(dict)
+    for one in connection.execute(query.order_by(team.c.name)):
+        found[one.account_id][one.name] = _role(one.role)
+    return found
+
+
+def _role(text: str) -> Role:
+    """Return the role of this name; raise `StoreUnusable` for one that somebody else must have written."""
+    try:
+        return Role(text)
+    except ValueError:
+        raise StoreUnusable(
+            "A role in the accounts is none that Recollect knows, so somebody has changed the tables: give it anew "
+            "(`recollect team grant`, `recollect project grant`), or revoke the token. `recollect doctor` counts them."
+        ) from None
+
+
+def unknown_roles(connection: Connection) -> int:
+    """Return how many roles of users and tokens are none that Recollect knows."""
+    columns = (membership.c.role, project_membership.c.role, token.c.role)
+    foreign = (select(func.count()).where(one.not_in(list(Role))) for one in columns)
+    return sum(connection.execute(each).scalar_one() for each in foreign)
+
+
+def _within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
+    return {name: role for name, role in roles.items() if seen is None or name in seen}
+
+
+def _user(row: Row[Any], teams: Mapping[str, Role]) -> User:
+    return User(row.name, bool(row.admin), row.created_at, row.disabled_at, dict(teams))
+
+
+def _token(row: Row[Any]) -> Token:
+    return Token(
+        prefix=row.prefix,
+        user=row.user,
+        label=row.label,
+        created_at=row.created_at,
+        role=_role(row.role) if row.role else None,
+        invitation=bool(row.invitation),
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+    )

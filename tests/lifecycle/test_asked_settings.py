@@ -1,0 +1,31 @@
+"""What a client asks for in its session's stead: its environment and the files of its project together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.domain.lifecycle import LifecycleSettings
+from recollect.project_files import NAMES, asked_here
+
+
+def test_a_project_may_change_all_but_what_fades() -> None:
+    """The names that are read from files are those of the settings, but for `consolidate`."""
+    assert set(NAMES) == LifecycleSettings.model_fields.keys() - {"consolidate"}
+
+
+def test_a_file_turns_nothing_on_that_the_environment_turns_off(tmp_path: Path) -> None:
+    """Of what is only ever lowered the lesser counts, modules off add up, and the file decides the rest."""
+    said = 'capture = true\ntoken_budget = 900\nmodules_off = ["temporal"]\ncheckpoint_every = 3\n'
+    (tmp_path / "recollect.toml").write_text(said, encoding="utf-8")
+    told = {
+        "RECOLLECT_CAPTURE": "0",
+        "RECOLLECT_TOKEN_BUDGET": "500",
+        "RECOLLECT_MODULES_OFF": "boundaries",
+        "RECOLLECT_CHECKPOINT_EVERY": "7",
+    }
+    assert asked_here(str(tmp_path), told) == {
+        "capture": "0",
+        "token_budget": "500",
+        "modules_off": "boundaries,temporal",
+        "checkpoint_every": 3,
+    }
