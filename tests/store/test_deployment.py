@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -49,6 +49,16 @@ def replica(deployed: Settings, clock: Any) -> Iterator[Callable[[], App]]:
     yield opening
     for one in opened:
         one.close()
+
+
+def test_vectors_are_sent_as_bytes(migrated_postgres_url: str) -> None:
+    """No row is sent as text, in which a vector is twice as long: neither all at once nor by pages."""
+    chosen = text("SELECT embedding FROM vector UNION ALL SELECT CAST('ab' AS bytea)")
+    with closing(open_server(migrated_postgres_url, 1)) as database, database.reading() as connection:
+        for paged in ({}, {"yield_per": 10}):
+            result: Any = connection.execute(chosen, execution_options=paged)
+            assert result.cursor.format == 1
+            assert result.scalars().all() == [b"ab"]
 
 
 def test_replicas_read_each_others_writes(replica: Callable[[], App]) -> None:
