@@ -129,7 +129,7 @@ class Settings(LifecycleSettings):
     requests_per_minute: int = Field(
         1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
     )
-    workers: int = Field(64, ge=1, le=1_000, description="Requests that one replica of the server works on at once.")
+    workers: int = Field(32, ge=1, le=1_000, description="Requests that one replica of the server works on at once.")
     metrics_token: str = Field(
         "", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
     )

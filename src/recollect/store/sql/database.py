@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
@@ -16,6 +17,7 @@ from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
+from recollect.store.sql.statements import KNOWN
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +46,8 @@ class Database:
         if (known := getattr(self._thread, "connection", None)) is not None:
             yield known
             return
-        with _as_store_error(), self.engine.connect().execution_options(**self.dialect.reading) as connection:
+        options: dict[str, Any] = {**self.dialect.reading, KNOWN: {}}
+        with _as_store_error(), self.engine.connect().execution_options(**options) as connection:
             transaction = connection.begin()
             self._thread.connection = connection
             try:

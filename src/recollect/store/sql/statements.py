@@ -1,8 +1,8 @@
-"""Statements that many rooms need: over more values than one statement takes, and counts."""
+"""Statements that many rooms need: over more values than one statement takes, counts, and answers that are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, insert, select
@@ -10,6 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, inse
 T = TypeVar("T")
 
 _BATCH = 500
+KNOWN = "known"
+"""The option of a connection that reads one state: what was found in it so far, by key."""
 
 
 def in_batches(values: Iterable[T]) -> Iterator[list[T]]:
@@ -35,3 +37,14 @@ def insert_all(connection: Connection, table: Table, rows: Iterable[dict[str, An
 def count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
     """Count the rows of `table` that meet every condition."""
     return connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one()
+
+
+def once(connection: Connection, key: Hashable, ask: Callable[[], T]) -> T:
+    """Return what `ask` finds. Where the connection reads one state it is asked once; a writer asks each time."""
+    known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)
+    if known is None:
+        return ask()
+    if key not in known:
+        known[key] = ask()
+    found: T = known[key]
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, delete, select
 
 from recollect.store.sql import tables
-from recollect.store.sql.statements import insert_all
+from recollect.store.sql.statements import insert_all, once
 
 MODEL = ("model", "revision", "dimensions")
 GENERATION = "generation"
@@ -22,7 +22,7 @@ _ALL = select(tables.store_metadata.c.name, tables.store_metadata.c.value)
 
 def read(connection: Connection) -> dict[str, str]:
     """Return every stamp."""
-    return dict(map(tuple, connection.execute(_ALL)))
+    return dict(once(connection, "stamps", lambda: dict(map(tuple, connection.execute(_ALL)))))
 
 
 def write(connection: Connection, values: Mapping[str, str]) -> None:

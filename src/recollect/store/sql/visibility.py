@@ -31,6 +31,7 @@ from sqlalchemy import (
 from recollect.domain.enums import EntityType, Observation, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
+from recollect.store.sql.statements import once
 from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
@@ -62,7 +63,8 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
 
 def size(connection: Connection, view: View) -> int:
     """Return how many memories of its levels the view's namespaces hold, whatever their state."""
-    return int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0)
+    key = ("size", view.namespaces, view.sensitivities)
+    return once(connection, key, lambda: int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0))
 
 
 def shown() -> ColumnElement[bool]:

@@ -21,7 +21,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, sele
 
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import INDEX
+from recollect.store.sql.dialect import INDEX, any_of
+from recollect.store.sql.mapping import IDS
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
 from recollect.store.text.fts5_schema import DELETED_TEXT
@@ -40,6 +41,14 @@ _STALE = "stale_vectors."
 _FLOAT = 4  # bytes
 _ROUNDED = 1e-4  # what the index may round of a number
 _SAME = 0.99  # cosine of a vector with itself, less what the index may round
+
+_vector = tables.vector.c
+_VECTORS = (
+    select(_vector.memory_id, _vector.embedding)
+    .join(tables.memory, tables.memory.c.id == _vector.memory_id)
+    .where(shown(), any_of(_vector.memory_id, IDS))
+    .order_by(_vector.ordinal)
+)
 
 
 class Outbox:
@@ -291,9 +300,7 @@ def expected_ids(connection: Connection) -> dict[str, set[str]]:
 def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
     """Return the vectors of each memory that the index holds, in the order of its chunks."""
     found: dict[int, list[Vector]] = defaultdict(list)
-    held = select(tables.vector.c.memory_id, tables.vector.c.embedding).order_by(tables.vector.c.ordinal)
-    query = held.join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id).where(shown())
-    for row in select_in(connection, query, tables.vector.c.memory_id, ids):
+    for row in connection.execute(_VECTORS, {"ids": ids}):
         if len(row.embedding) % _FLOAT == 0:  # else it is damaged
             found[row.memory_id].append(as_vector(row.embedding))
     return found
