@@ -11,6 +11,7 @@ from sqlalchemy import event
 
 from recollect.domain.enums import FactType
 from recollect.ports.search import Term
+from recollect.store.sql.tables import namespace, outbox
 from recollect.store.sql.visibility import passing, values_of
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -95,3 +96,11 @@ def test_a_filter_begins_at_its_index(parts: Any, planned: Any, wish: dict[str, 
             return list(connection.execute(passing(view), values_of(connection, view)).scalars())
 
     assert planned(found)[0].endswith(index)
+
+
+@pytest.mark.parametrize("condition", [namespace.c.name.not_in(["other"]), namespace.c.name.in_(["project:hull/tide"])])
+def test_the_queue_is_read_in_the_order_of_its_index(parts: Any, planned: Any, condition: Any) -> None:
+    """The next memories for the vector index are read without sorting all that wait, which may be a million."""
+    steps = planned(lambda: parts.vectors._outbox._next(outbox.c.embedded.is_(True), condition))
+    assert any(step.startswith("SEARCH outbox USING INDEX") for step in steps)
+    assert [step for step in steps if step.startswith(("SCAN outbox", "USE TEMP"))] == []

@@ -177,7 +177,8 @@ class Outbox:
     def _next(self, *wanted: ColumnElement[bool]) -> list[tuple[int, int, str, int]]:
         columns = (tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
         query = select(*columns).join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
-        query = query.where(*wanted).order_by(tables.outbox.c.id).limit(_BATCH)
+        in_order = (tables.outbox.c.memory_id, tables.outbox.c.id)  # as the indexes have it, so that nothing is sorted
+        query = query.where(*wanted).order_by(*in_order).limit(_BATCH)
         with self._database.reading() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
