@@ -237,17 +237,24 @@ def test_a_filter_that_keeps_most_uses_the_index(crowd: Crowd, limit: int, monke
     assert len(scans) <= 2, "beside what waits for the index, asked for once or twice, nothing is scanned"
 
 
-def test_where_all_that_is_near_fails_the_rest_is_found(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A filter that keeps many, none of them near, is answered exactly once the index has been asked enough."""
+@pytest.mark.parametrize(
+    ("wish", "questions"),
+    [({"session_id": "needle"}, [15]), ({"category": "design", "type": Observation.BUGFIX}, [15, 60])],
+    ids=["none passes", "some pass"],
+)
+def test_where_all_that_is_near_fails_the_rest_is_found(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch, wish: dict[str, Any], questions: list[int]
+) -> None:
+    """Where little of what is near passes a filter, the index is asked for more only if that may be enough."""
     monkeypatch.setattr(vector_search, "_SCANNED", RARE - 1)
     asked: list[int] = []
     query = crowd.indexed._index.query
     monkeypatch.setattr(
         crowd.indexed._index, "query", lambda *given: asked.append(given[2]) or query(*given), raising=True
     )
-    view = seeing(session_id="needle")
+    view = seeing(**wish)
     assert crowd.indexed.nearest(TOWARDS, view, RARE) == pytest.approx(crowd.brute(TOWARDS, view, RARE), abs=1e-5)
-    assert asked == [15, 60, 240]
+    assert asked == questions
 
 
 def test_what_one_may_not_see_costs_nothing_either(crowd: Crowd) -> None:

@@ -159,7 +159,8 @@ def _compared(
         if len(whole) != len(page) * vector.nbytes:  # damaged ones await `reindex`
             page = [row for row in page if len(row[-1]) == vector.nbytes]
             whole = b"".join([row[-1] for row in page])
-        yield page, as_vector(whole).reshape(len(page), -1) @ vector
+        # Not `@`: after it BLAS keeps a thread turning that waits for more to do, which costs more than the product.
+        yield page, np.vecdot(as_vector(whole).reshape(len(page), -1), vector)
 
 
 def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]]) -> list[tuple[int, bytes]]:

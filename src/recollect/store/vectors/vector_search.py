@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
@@ -85,9 +85,7 @@ class SqlChromaVectors(SqlVectors):
             few = _few(connection, view) if small else None
             if few is not None and (view.filtered or len(few) <= limit or not _long(connection, few)):
                 return scan(connection, vector, limit, OF_IDS, {"ids": few})
-            near = self._indexed(connection, vector, view, limit)
-            if near is not None and len(near) < limit and (small or _few(connection, view) is None):
-                near = self._indexed(connection, vector, view, limit, _PATIENT)
+            near = self._indexed(connection, vector, view, limit, lambda: small or _few(connection, view) is None)
             if near is None and self._away and size(connection, view) > SCANNED_AWAY:
                 return {}
             if near is None or len(near) < limit:
@@ -242,9 +240,12 @@ class SqlChromaVectors(SqlVectors):
         self._rests_until = time.monotonic() + _REST * (time.monotonic() - began)
 
     def _indexed(
-        self, connection: Connection, vector: Vector, view: View, limit: int, growth: Sequence[int] = (1,)
+        self, connection: Connection, vector: Vector, view: View, limit: int, patient: Callable[[], bool]
     ) -> dict[int, float] | None:
-        """Ask the index for ever more, until `limit` of what it finds may be seen; None when it cannot serve."""
+        """Ask the index, and where `patient` for ever more, until `limit` of what it finds may be seen.
+
+        None when it cannot serve. What so few may see that no question would find enough of it is not asked for again.
+        """
         numbers = namespace_ids(connection, view.namespaces)
         known = store_metadata.read(connection)
         if self.state in ("opening", "away") or self._broken & set(numbers):
@@ -254,7 +255,9 @@ class SqlChromaVectors(SqlVectors):
         waiting = list(run_visible(connection, _PENDING, view).scalars())
         fresh = scan(connection, vector, limit, OF_IDS, {"ids": waiting}) if waiting else {}
         near: dict[int, float] = {}
-        for times in growth:
+        for times in (1, *_PATIENT):
+            if times > 1 and not (len(near) * _PATIENT[-1] >= limit and patient()):
+                break
             found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
             if found is None:
                 return None
