@@ -7,14 +7,14 @@ from typing import Any
 CLAUDE = {
     "session_id": "abc123",
     "transcript_path": "/home/ada/.claude/projects/x/abc123.jsonl",
-    "cwd": "/work/engine",
+    "cwd": "/srv/engine",
     "permission_mode": "default",
 }
 CODEX = {
     "session_id": "019a",
     "turn_id": "t1",
     "transcript_path": None,
-    "cwd": "/work/engine",
+    "cwd": "/srv/engine",
     "model": "gpt-5-codex",
     "permission_mode": "default",
 }
@@ -23,14 +23,14 @@ CURSOR = {
     "generation_id": "g-1",
     "model": "default",
     "cursor_version": "3.13.10",
-    "workspace_roots": ["/work/engine"],
+    "workspace_roots": ["/srv/engine"],
     "user_email": None,
     "transcript_path": None,
 }
 GEMINI = {
     "session_id": "g-77",
     "transcript_path": "/tmp/g.json",
-    "cwd": "/work/engine",
+    "cwd": "/srv/engine",
     "timestamp": "2026-11-22T10:00:00Z",
 }
 BASE = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini-cli": GEMINI}
@@ -150,7 +150,7 @@ CASES: list[Case] = [
             "tool_name": "Shell",
             "tool_input": {"command": "npm test"},
             "tool_output": '{"exitCode":0,"stdout":"All tests passed"}',
-            "cwd": "/work/engine",
+            "cwd": "/srv/engine",
             "duration": 5432,
         },
         "tool:post",

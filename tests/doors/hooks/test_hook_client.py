@@ -91,7 +91,7 @@ def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypa
     assert body["headers"]["Authorization"] == f"Bearer {TOKEN}"
     assert body["event"] == "prompt:submit"
     assert body["fields"] == {"session_id": "abc123", "prompt": "When do we ship?", "agent": "claude-code"}
-    assert body["folder"] == "/work/engine"
+    assert body["folder"] == "/srv/engine"
     assert body["variables"] == {"RECOLLECT_HOME": str(home), "RECOLLECT_TEAM": "crew"}
     assert body["given"] == {"user": "ada"}
     assert body["user"] == process.user()

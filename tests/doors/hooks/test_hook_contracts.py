@@ -44,7 +44,7 @@ def test_a_payload_becomes_our_event(
     said = payload(agent, name, fields)
     session = said.get("session_id") or said["conversation_id"]
     assert heard("", agent, said) == (event, {"session_id": session} | ours)
-    assert hook_contracts.folder_of(said) == "/work/engine"
+    assert hook_contracts.folder_of(said) == "/srv/engine"
     passed_on = {field: value for field, value in ours.items() if field != "transcript"}  # the daemon keeps that
     request = (BY_NAME | PARTS)[OPERATIONS[event]].request(**passed_on, session_id=session, agent=agent)
     assert request.model_dump()["session_id"] == session
