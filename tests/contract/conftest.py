@@ -11,6 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from entries import make_entry
+from office import Office
+from recollect.auth.administration import initialize
+from recollect.auth.principal import Principal
 from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Memory
 from recollect.domain.search import View
@@ -108,3 +111,16 @@ def database(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> 
 def store(database: Database, clock: Any) -> Store:
     """Return records on each kind of database."""
     return Store(database, clock)
+
+
+@pytest.fixture
+def office(store: Store) -> Office:
+    return Office(store, store.clock)
+
+
+@pytest.fixture
+def root(office: Office) -> Principal:
+    """Return the first admin of the deployment, with a team."""
+    who = office.enter(initialize(office.app, "root", "operator").token)
+    office.do("add_team", who, team="crew")
+    return who

@@ -3,124 +3,79 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
 
-from recollect.auth.administration import administer, initialize
-from recollect.auth.authenticate import authenticate
+from office import Office
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized
-from recollect.ports.app import App
 from recollect.store.journal import walk
-from recollect.store.sql.accounts import SqlAccounts
 from recollect.store.sql.tables import journal
 
 if TYPE_CHECKING:
-    from conftest import Store
+    pass
 
 ODD = ("a/b c", "Ärger 北京 🚢", "-rf", "%_\\'\"; DROP TABLE token;--", "../..", "user:ada", "accounts", "x" * 200)
 """Names that are text like any other."""
 
 
-@dataclass
-class Desk:
-    """What administration needs of an app, over one store."""
-
-    store: Store
-    clock: Callable[[], datetime]
-
-    @property
-    def accounts(self) -> SqlAccounts:
-        return SqlAccounts(self.store.database, self.clock)
-
-    @property
-    def app(self) -> App:
-        return cast(App, self)
-
-    def do(self, name: str, who: Principal, **fields: Any) -> Any:
-        return administer(self.app, name, fields, who)
-
-    def enter(self, text: str) -> Principal:
-        return authenticate(self.app, text)
-
-    def join(self, root: Principal, user: str, **fields: Any) -> str:
-        """Add a user and return the token that they make of their invitation."""
-        invited = self.do("add_user", root, user=user, **fields)
-        return str(self.do("accept_invitation", self.enter(invited.token)).token)
-
-
-@pytest.fixture
-def desk(store: Store) -> Desk:
-    return Desk(store, store.clock)
-
-
-@pytest.fixture
-def root(desk: Desk) -> Principal:
-    """Return the first admin of the deployment, with a team."""
-    who = desk.enter(initialize(desk.app, "root", "operator").token)
-    desk.do("add_team", who, team="crew")
-    return who
-
-
-def test_odd_names_stay_apart(desk: Desk, root: Principal) -> None:
+def test_odd_names_stay_apart(office: Office, root: Principal) -> None:
     """A name may be any line of text; each is its own user and its own project, and opens nobody else's."""
     for name in ODD:
-        token = desk.join(root, name, team="crew", role="reader")
-        desk.do("add_project", root, team="crew", project=name, private=True)
-        desk.do("grant_project", root, team="crew", project=name, user=name, role="writer")
-        caller = desk.enter(token).caller("crew", name)
+        token = office.join(root, name, team="crew", role="reader").token
+        office.do("add_project", root, team="crew", project=name, private=True)
+        office.do("grant_project", root, team="crew", project=name, user=name, role="writer")
+        caller = office.enter(token).caller("crew", name)
         assert caller.namespaces() == (f"user:{name}", f"project:crew/{name}", "team:crew")
         assert caller.writes == ("personal", "project")
     for name in ODD:
-        [other] = [one for one in desk.do("list_projects", root).projects if one.project == name]
+        [other] = [one for one in office.do("list_projects", root).projects if one.project == name]
         assert list(other.members) == [name]
-    with desk.store.database.reading() as connection:
+    with office.store.database.reading() as connection:
         assert walk(connection).broken == {}
 
 
-def test_a_pattern_in_a_team_name_matches_no_other_team(desk: Desk, root: Principal) -> None:
+def test_a_pattern_in_a_team_name_matches_no_other_team(office: Office, root: Principal) -> None:
     """An admin of a team called `%` audits that one alone, as signs of patterns are letters like others."""
-    desk.do("add_team", root, team="%")
-    desk.do("add_team", root, team="c_ew")
+    office.do("add_team", root, team="%")
+    office.do("add_team", root, team="c_ew")
     for namespace in ("project:crew/engine", "project:%/mast", "project:c_ew/hull"):
-        desk.store.add("The mast is pine.", namespace)
+        office.store.add("The mast is pine.", namespace)
     for team in ("%", "c_ew"):
-        admin = desk.enter(desk.join(root, f"admin of {team}", team=team, role="admin"))
-        seen = {one.namespace for one in desk.do("audit", admin).lines}
+        admin = office.enter(office.join(root, f"admin of {team}", team=team, role="admin").token)
+        seen = {one.namespace for one in office.do("audit", admin).lines}
         assert seen <= {f"team:{team}", "project:%/mast" if team == "%" else "project:c_ew/hull"}
         assert len(seen) == 2
 
 
-def test_every_refused_token_is_refused_in_the_same_words(desk: Desk, root: Principal) -> None:
+def test_every_refused_token_is_refused_in_the_same_words(office: Office, root: Principal) -> None:
     """Who tries tokens learns nothing: unknown, malformed, expired, revoked or of a disabled user, it is one answer."""
-    tokens = {name: desk.join(root, name, team="crew") for name in ("revoked", "disabled", "expired")}
-    desk.do("revoke_token", root, prefix=tokens["revoked"][4:12])
-    desk.do("disable_user", root, user="disabled")
-    desk.clock.pass_days(91)  # type: ignore[attr-defined]
+    tokens = {name: office.join(root, name, team="crew").token for name in ("revoked", "disabled", "expired")}
+    office.do("revoke_token", root, prefix=tokens["revoked"][4:12])
+    office.do("disable_user", root, user="disabled")
+    office.clock.pass_days(91)  # type: ignore[attr-defined]
     known = tokens["expired"]
     near = [known[:-1], known + "x", known.swapcase(), f" {known}", known[:13] + "A" * 43, known[4:]]
     said = set()
     for text in (*tokens.values(), new_token().text, *near, "", "rec_", "\ud800", "x" * 100_000, known + "\n"):
         with pytest.raises(Unauthorized) as error:
-            desk.enter(text)
+            office.enter(text)
         said.add(str(error.value))
     assert len(said) == 1
 
 
 def test_no_token_is_in_errors_logs_or_the_journal(
-    desk: Desk, root: Principal, caplog: pytest.LogCaptureFixture
+    office: Office, root: Principal, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A token that is refused, misspelt, or given where a name belongs shows up nowhere."""
     caplog.set_level(logging.DEBUG)
-    token = desk.join(root, "ada", team="crew")
+    token = office.join(root, "ada", team="crew").token
     secret = token[13:]
-    said = [repr(desk.enter(token)), repr(desk.do("list_tokens", root, user="ada"))]
+    said = [repr(office.enter(token)), repr(office.do("list_tokens", root, user="ada"))]
     attempts: list[tuple[str, dict[str, Any]]] = [
         ("add_user", {"user": token}),
         ("add_team", {"team": f"the team of {token}"}),
@@ -132,45 +87,45 @@ def test_no_token_is_in_errors_logs_or_the_journal(
     ]
     for name, fields in attempts:
         with pytest.raises((SecretFound, InvalidInput)) as error:
-            desk.do(name, root, **fields)
+            office.do(name, root, **fields)
         said.append(str(error.value))
     with pytest.raises(Unauthorized) as refused:
-        desk.enter(token + "x")
-    with desk.store.database.reading() as connection:
+        office.enter(token + "x")
+    with office.store.database.reading() as connection:
         said += [str(row) for row in connection.execute(select(journal))]
     assert secret not in "\n".join([*said, str(refused.value), caplog.text])
 
 
-def test_last_use_is_kept_to_the_minute(desk: Desk, root: Principal) -> None:
+def test_last_use_is_kept_to_the_minute(office: Office, root: Principal) -> None:
     """The time of a token's last use is written at most once a minute, and never counts as a change in the journal."""
-    token = desk.join(root, "ada", team="crew")
-    lines = len(desk.do("audit", root, limit=500).lines)
+    token = office.join(root, "ada", team="crew").token
+    lines = len(office.do("audit", root, limit=500).lines)
 
     def used() -> datetime | None:
-        return next(one for one in desk.do("list_tokens", root, user="ada").tokens if not one.invitation).last_used_at
+        return next(one for one in office.do("list_tokens", root, user="ada").tokens if not one.invitation).last_used_at
 
     assert used() is None
-    desk.enter(token)
+    office.enter(token)
     first = used()
     for seconds, moved in ((59, False), (61, True)):
-        desk.store.clock.now = first + timedelta(seconds=seconds)
-        desk.enter(token)
+        office.store.clock.now = first + timedelta(seconds=seconds)
+        office.enter(token)
         assert (used() != first) is moved
-    assert len(desk.do("audit", root, limit=500).lines) == lines
+    assert len(office.do("audit", root, limit=500).lines) == lines
 
 
-def test_who_loses_the_role_of_admin_administers_no_more(desk: Desk, root: Principal) -> None:
+def test_who_loses_the_role_of_admin_administers_no_more(office: Office, root: Principal) -> None:
     """A token knows no role of its own: what its user loses it loses with the next request."""
-    token = desk.join(root, "ada", team="crew", role="admin")
-    desk.do("grant_team", desk.enter(token), team="crew", user="ada", role="reader")
+    token = office.join(root, "ada", team="crew", role="admin").token
+    office.do("grant_team", office.enter(token), team="crew", user="ada", role="reader")
     for name, fields in (("grant_team", {"user": "ada", "role": "admin"}), ("add_project", {"project": "mine"})):
         with pytest.raises(Forbidden):
-            desk.do(name, desk.enter(token), team="crew", **fields)
+            office.do(name, office.enter(token), team="crew", **fields)
 
 
-def test_a_failed_change_leaves_nothing(desk: Desk, root: Principal) -> None:
+def test_a_failed_change_leaves_nothing(office: Office, root: Principal) -> None:
     """A change that is refused half-way, such as a user for a team that is not there, leaves no row and no line."""
-    before = desk.store.dump()
+    before = office.store.dump()
     for name, fields in (
         ("add_user", {"user": "eve", "team": "nowhere"}),
         ("add_project", {"team": "nowhere", "project": "mine"}),
@@ -178,14 +133,14 @@ def test_a_failed_change_leaves_nothing(desk: Desk, root: Principal) -> None:
         ("grant_project", {"team": "crew", "project": "unregistered", "user": "root"}),
     ):
         with pytest.raises(RecollectError):
-            desk.do(name, root, **fields)
-    assert desk.store.dump() == before
+            office.do(name, root, **fields)
+    assert office.store.dump() == before
 
 
-def test_an_admin_of_a_team_takes_over_no_personal_memories(desk: Desk, root: Principal) -> None:
+def test_an_admin_of_a_team_takes_over_no_personal_memories(office: Office, root: Principal) -> None:
     """Who invites could accept in another's name: a name that has memories is for the deployment's admins."""
-    desk.store.add("grace's own", "user:grace")
-    admin = desk.enter(desk.join(root, "ada", team="crew", role="admin"))
+    office.store.add("grace's own", "user:grace")
+    admin = office.enter(office.join(root, "ada", team="crew", role="admin").token)
     with pytest.raises(Forbidden, match="an admin of the deployment adds them"):
-        desk.do("add_user", admin, user="grace", team="crew")
-    assert desk.do("add_user", root, user="grace", team="crew").prefix
+        office.do("add_user", admin, user="grace", team="crew")
+    assert office.do("add_user", root, user="grace", team="crew").prefix

@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
 
-from recollect.auth.administration import ADMIN, administer, initialize, operator
+from office import Office
+from recollect.auth.administration import ADMIN, initialize, operator
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
-from recollect.domain.accounts import IssuedToken
 from recollect.domain.enums import Role
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized
-from recollect.ports.app import App
 from recollect.store.journal import walk
-from recollect.store.sql.accounts import SqlAccounts, unknown_roles
-from recollect.store.sql.tables import metadata, token
+from recollect.store.sql.accounts import unknown_roles
+from recollect.store.sql.tables import token
 
 if TYPE_CHECKING:
-    from conftest import Store
-
-
-@dataclass
-class Office:
-    """What administration needs of an app, over one store."""
-
-    store: Store
-    clock: Callable[[], datetime]
-
-    @property
-    def accounts(self) -> SqlAccounts:
-        return SqlAccounts(self.store.database, self.clock)
-
-    @property
-    def app(self) -> App:
-        return cast(App, self)
-
-    def do(self, name: str, who: Principal, **fields: Any) -> Any:
-        return administer(self.app, name, fields, who)
-
-    def enter(self, text: str) -> Principal:
-        return authenticate(self.app, text)
-
-    def join(self, root: Principal, user: str, **fields: Any) -> IssuedToken:
-        """Add a user and accept the invitation."""
-        invited = self.do("add_user", root, user=user, **fields)
-        issued: IssuedToken = self.do("accept_invitation", self.enter(invited.token))
-        return issued
-
-    def written(self) -> str:
-        """Return every row of every table as text."""
-        with self.store.database.reading() as connection:
-            return "\n".join(str(row) for one in metadata.sorted_tables for row in connection.execute(select(one)))
-
-
-@pytest.fixture
-def office(store: Store) -> Office:
-    return Office(store, store.clock)
-
-
-@pytest.fixture
-def root(office: Office) -> Principal:
-    """Return the first admin of the deployment, with a team."""
-    who = office.enter(initialize(office.app, "root", "operator").token)
-    office.do("add_team", who, team="crew")
-    return who
+    pass
 
 
 def test_the_first_admin_is_made_once(office: Office) -> None:

@@ -1,0 +1,51 @@
+"""What administers the accounts of one store in tests, without an app around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import select
+
+from recollect.auth.administration import administer
+from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import Principal
+from recollect.domain.accounts import IssuedToken
+from recollect.ports.app import App
+from recollect.store.sql.accounts import SqlAccounts
+from recollect.store.sql.tables import metadata
+
+
+@dataclass
+class Office:
+    """What administration needs of an app, over one store."""
+
+    store: Any
+    clock: Callable[[], datetime]
+
+    @property
+    def accounts(self) -> SqlAccounts:
+        return SqlAccounts(self.store.database, self.clock)
+
+    @property
+    def app(self) -> App:
+        return cast(App, self)
+
+    def do(self, name: str, who: Principal, **fields: Any) -> Any:
+        return administer(self.app, name, fields, who)
+
+    def enter(self, text: str) -> Principal:
+        return authenticate(self.app, text)
+
+    def join(self, root: Principal, user: str, **fields: Any) -> IssuedToken:
+        """Add a user and accept the invitation."""
+        invited = self.do("add_user", root, user=user, **fields)
+        issued: IssuedToken = self.do("accept_invitation", self.enter(invited.token))
+        return issued
+
+    def written(self) -> str:
+        """Return every row of every table as text."""
+        with self.store.database.reading() as connection:
+            return "\n".join(str(row) for one in metadata.sorted_tables for row in connection.execute(select(one)))
