@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -15,9 +15,6 @@ from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized
 from recollect.store.journal import walk
 from recollect.store.sql.tables import journal
-
-if TYPE_CHECKING:
-    pass
 
 ODD = ("a/b c", "Ärger 北京 🚢", "-rf", "%_\\'\"; DROP TABLE token;--", "../..", "user:ada", "accounts", "x" * 200)
 """Names that are text like any other."""

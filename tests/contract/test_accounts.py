@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -17,9 +17,6 @@ from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, 
 from recollect.store.journal import walk
 from recollect.store.sql.accounts import unknown_roles
 from recollect.store.sql.tables import token
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_the_first_admin_is_made_once(office: Office) -> None:
