@@ -54,6 +54,12 @@ def test_every_order_to_the_model_is_redacted() -> None:
     assert [one for one in attempts if one in governed(one).text] == []
 
 
+def test_a_line_to_sign_on_is_read_at_once() -> None:
+    """An underscore is between letters and none itself, so that a row of them can be read in one way only."""
+    form = "Please sign here " + "_" * 110 + "name"
+    assert governed(form).text == form
+
+
 @pytest.mark.parametrize(("half", "least"), [("dev", 0.9), ("held", HELD_REDACTED)])
 def test_attempts_of_somebody_else_are_redacted(half: str, least: float) -> None:
     """Of attempts that nobody tuned the rules on most are redacted; those in sight nearly all."""

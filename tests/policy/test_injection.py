@@ -56,6 +56,13 @@ def test_a_prompt_with_a_subject_is_searched(prompt: str) -> None:
     assert question_of(prompt) == prompt
 
 
+def test_a_line_of_dashes_is_read_at_once() -> None:
+    """A dash is no part of a word, so that a row of them can be read in one way only."""
+    asked = "What happened?\n" + "-" * 60 + "\nTraceback (most recent call last)"
+    assert question_of(asked) == " ".join(asked.split())
+    assert question_of("what is - just asking - the user-name's password") == ""
+
+
 def test_a_long_prompt_is_read_at_both_ends() -> None:
     """A pasted log does not drown what is wanted of it."""
     asked = question_of(f"the importer dies with this: {'x ' * 5_000} why does the importer stop?")

@@ -32,7 +32,7 @@ _PLAINLY: Final = 0.25  # share of little words from which a sentence reads as i
 _WHOLE: Final = 800  # characters of a memory that are shown where there is room
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
-_SPACED: Final = re.compile(r"(?<!\w)(?:\w[ .\-_*]{1,2}){3,}\w(?!\w)")
+_SPACED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*]{1,2}){3,}[^\W_](?![^\W_])")
 _MESSAGE: Final = re.compile(
     r"""["']?(?:role|type)["']?\s*:\s*["'](?:system|developer|user|assistant|tool|function|tool_use|tool_result|message)["']"""
     r"""\s*,.{0,200}?["'](?:content|input|arguments|text)["']\s*:\s*["'\[{]""",

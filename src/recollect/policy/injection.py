@@ -94,7 +94,7 @@ _RECALLS: Final = re.compile(
     re.IGNORECASE,
 )  # asks for what is remembered: a good match counts as it does in a search
 _SECRET: Final = re.compile(
-    r"^\W*what\b(?:\W+[\w'-]+){0,5}?\W+(?:passwords?|passphrase|token|secret|credentials?|(?:api|private|access) key)"
+    r"^\W*what\b(?:\W+\w+){0,8}?\W+(?:passwords?|passphrase|token|secret|credentials?|(?:api|private|access) key)"
     r"(?:\W+(?:of|for|to|on|in)\b.{0,60})?\W*$",
     re.IGNORECASE,
 )  # what such a question wants is never stored
