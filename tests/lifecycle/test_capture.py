@@ -9,7 +9,7 @@ import pytest
 
 from callers import ADA
 from clock import Clock
-from operate import add, do, listed, recalled, shown
+from operate import add, do, ill, listed, recalled, shown
 from recollect import App, Memory
 from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import Observation as Kind
@@ -200,8 +200,8 @@ def test_a_session_of_one_memory_needs_no_summary(app: App) -> None:
     assert [one.type for one in memories(app)] == [Kind.DECISION]
 
 
-def test_a_checkpoint_is_replaced_by_the_next_and_goes_with_the_summary(app: App) -> None:
-    """Every so many observations, and before a compaction, there is one checkpoint of a session."""
+def test_a_checkpoint_is_replaced_by_the_next_and_becomes_the_summary(app: App) -> None:
+    """Every so many observations, and before a compaction, there is one checkpoint of a session; its end keeps it."""
     rules = (
         RULE,
         OTHER_RULE,
@@ -220,7 +220,38 @@ def test_a_checkpoint_is_replaced_by_the_next_and_goes_with_the_summary(app: App
     assert [one.id for one in memories(app) if one.type is Kind.CHECKPOINT] == seen[1]
     do(app, "session_end", session_id="s1")
     assert [one.type for one in memories(app)].count(Kind.CHECKPOINT) == 0
-    assert state(app).checkpoint is None
+    (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
+    assert [summary.id] == seen[1]
+    assert summary.content.startswith("Summary of the session of ")
+    assert "\n- Amounts are integer cents" in summary.content
+    assert "(forgotten since)" not in {one.summary for one in observations(app)}
+    (first, *_) = memories(app)
+    do(app, "forget", id=str(first.id))
+    assert first.title not in shown(app, summary.id).content
+
+
+def test_what_sums_up_a_session_weighs_on_no_answer(app: App) -> None:
+    """In a store of two memories a prompt and a question get the same before a checkpoint, after it and at the end."""
+    prompt(app, "From now on use pnpm instead of npm in this repository, since npm ignores our workspace protocol.")
+    ran(app, *FAILED)
+    asked = "And which package manager do we use here, npm or pnpm?"
+
+    def answers() -> tuple[str, list[tuple[int, float]]]:
+        said = do(app, "answer_prompt", session_id=f"s{len(found) + 2}", prompt=asked).text
+        hits = do(app, "recall", query=asked, min_score=0.0).hits
+        return said, [
+            (hit.memory.id, round(hit.match, 3)) for hit in hits if hit.memory.type is not Kind.SESSION_SUMMARY
+        ]
+
+    found: list[tuple[str, list[tuple[int, float]]]] = []
+    found.append(answers())
+    assert "pnpm" in found[0][0]
+    for event in ("session_checkpoint", "session_end"):
+        do(app, event, session_id="s1")
+        assert len(memories(app)) == 3
+        found.append(answers())
+    assert found[1:] == [found[0]] * 2
+    assert ill(app) == []
 
 
 def with_settings(app: App, event: UseTool | SubmitPrompt, settings: LifecycleSettings) -> None:

@@ -118,28 +118,22 @@ def test_a_forgotten_memory_leaves_nothing_in_sessions(app: App, memory: int, se
     assert "The mast is oak." in repr(kept)
 
 
-def test_a_forgotten_memory_leaves_the_summaries_of_its_session(app: App) -> None:
-    """Its line goes from the session's summary and checkpoint, with a heading that nothing stands under any more."""
+@pytest.mark.parametrize("kind", ["checkpoint", "summary"])
+def test_a_forgotten_memory_leaves_the_summary_of_its_session(app: App, kind: str) -> None:
+    """Its line goes from what sums up the session, with a heading that nothing stands under any more."""
     said = {"decision": "Locks are taken in order.", "bugfix": "The keel leaked.", "discovery": "Oak is slow."}
     fields: dict[str, Any] = {"source": "hook", "session_id": "s1"}
     ids = {kind: add(app, content, type=kind, title=content, **fields) for kind, content in said.items()}
     kept = [do(app, "get_memory", id=str(one)) for one in ids.values()]
-    trail = Trail()
-    sums = [
-        remember(app, one, ADA).id
-        for one in (summary("s1", app.clock(), kept, trail), checkpoint("s1", app.clock(), kept))
-    ]
+    at = app.clock()
+    whole = checkpoint("s1", at, kept) if kind == "checkpoint" else summary("s1", at, kept, Trail())
+    one = remember(app, whole, ADA).id
     done = do(app, "forget", id=str(ids["bugfix"]))
-    assert {f"Memory {one} no longer quotes it." for one in sums} <= set(done.notes)
-    for one in sums:
-        content = do(app, "get_memory", id=one).content
-        assert ("keel" in content, "Fixed:" in content, "Decided:\n- Locks are taken" in content) == (
-            False,
-            False,
-            True,
-        )
-    for kind in ("decision", "discovery"):
-        do(app, "forget", id=str(ids[kind]))
+    assert f"Memory {one} no longer quotes it." in done.notes
+    content = do(app, "get_memory", id=one).content
+    assert ("keel" in content, "Fixed:" in content, "Decided:\n- Locks are taken" in content) == (False, False, True)
+    for other in ("decision", "discovery"):
+        do(app, "forget", id=str(ids[other]))
     assert listed(app) == []
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from memories import NOW, a_memory
+from memories import NOW
 
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import QuerySignals, RankingRow, Signals
-from recollect.policy.injection import Candidate, chosen, question_of, replaces, without_crowding
+from recollect.policy.injection import Candidate, chosen, question_of, replaces
 
 DAY = timedelta(days=1)
 QUERY = QuerySignals(words=6, rarest=3.0, unknown=0.4, semantic=True, weight=10.0, size=40)
@@ -135,9 +135,11 @@ def test_turns_of_a_talk_replace_nothing() -> None:
 
 
 def test_summaries_do_not_crowd_out_facts() -> None:
-    """A summary of a session whose facts are there goes; of others one stays, the last."""
-    fact = a_memory(session_id="s1")
-    own = a_memory(id=2, session_id="s1", type=Observation.SESSION_SUMMARY)
-    other = a_memory(id=3, session_id="s2", type=Observation.CHECKPOINT)
-    third = a_memory(id=4, session_id="s3", type=Observation.SESSION_SUMMARY)
-    assert [one.id for one in without_crowding([own, other, fact, third])] == [1, 3]
+    """What sums up a session gives its place to any fact, however near it is; without one the best of them stays."""
+    nearer = replace(NEAR, cosine=0.8)
+    summaries = [
+        replace(one, row=replace(one.row, type=Observation.SESSION_SUMMARY))
+        for one in (candidate(2), candidate(3, nearer))
+    ]
+    assert chosen("why does it fail", [candidate(1), *summaries], QUERY, {(1, 3): 0.9}) == [1]
+    assert chosen("why does it fail", summaries, QUERY, {(2, 3): 0.1}) == [3]

@@ -91,6 +91,10 @@ class Observation(StrEnum):
     COMPRESSED_SUMMARY = "compressed_summary"
 
 
+OF_SESSION: Final = frozenset({Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
+"""What only quotes the memories of its session: its words are no evidence of how rare a word is."""
+
+
 class Concept(StrEnum):
     """Knowledge category of a memory."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.domain.enums import FactType, OnSecret, Source
+from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Source
 from recollect.domain.enums import Observation as Kind
 from recollect.domain.lifecycle import (
     CheckpointSession,
@@ -40,7 +40,7 @@ _KEPT: Final = 1_000
 _NEAR: Final = 20
 _NEARLY_SAME: Final = 0.98
 _RELATED: Final = 0.3
-_SUMMARIES: Final = frozenset([Kind.SESSION_SUMMARY, Kind.CHECKPOINT, Kind.COMPRESSED_SUMMARY])
+_SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 
 
@@ -78,9 +78,7 @@ def summarize(context: Context[EndSession]) -> None:
     ):
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
         sum_up_session_later(context.app, found, kept, context.caller)
-    if context.state.checkpoint is not None:
-        store.perform("forget", id=str(context.state.checkpoint))
-        context.update(checkpoint=None, since_checkpoint=0)
+    context.update(since_checkpoint=0)
 
 
 def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
@@ -222,7 +220,7 @@ def _checkpoint(context: Context[Any]) -> None:
     store = context.capabilities.get(STORE)
     kept = _memories(context)
     if store is not None and len(kept) >= 2:
-        context.update(checkpoint=_stored(store, checkpoint(context.event.session_id, context.at, kept)))
+        _stored(store, checkpoint(context.event.session_id, context.at, kept))
     context.update(since_checkpoint=0)
 
 

@@ -16,7 +16,6 @@ from recollect.operations.access_counts import count_use
 from recollect.operations.injection import relevant
 from recollect.policy.budget import estimate
 from recollect.policy.governor import memory_context
-from recollect.policy.injection import without_crowding
 
 _RESUMED: Final = "resume"
 
@@ -27,7 +26,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
         return None
     state, app = context.state, context.app
     known = {*state.injected, *({*state.kept} - {*state.forgotten})}
-    found = without_crowding(relevant(app, context.event.prompt, context.caller, known))
+    found = relevant(app, context.event.prompt, context.caller, known)
     counter = app.embedder.counter() or estimate
     text, ids = memory_context(_balanced(context, found), context.settings.token_budget, counter)
     if not ids:

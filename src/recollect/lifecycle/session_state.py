@@ -34,7 +34,6 @@ class SessionState(BaseModel):
     kept: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
-    checkpoint: int | None = None
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
 
@@ -61,8 +60,6 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     }
     if stored.erased == before.erased:
         changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
-    if after.checkpoint != before.checkpoint:
-        changes["checkpoint"] = after.checkpoint
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)

@@ -30,21 +30,20 @@ _HEADINGS: Final = {
 
 def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
     """Return the summary of a session that kept these memories."""
-    return _draft(
-        session_id, at, "summary", Observation.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open)
-    )
+    return _draft(session_id, at, Observation.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open))
 
 
 def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
-    """Return what a session has learnt so far; it takes the place of the checkpoint before it."""
-    return _draft(session_id, at, "checkpoint", Observation.CHECKPOINT, _listed(kept))
+    """Return what a session has learnt so far: the summary's memory, as it is before the session ends."""
+    return _draft(session_id, at, Observation.CHECKPOINT, _listed(kept))
 
 
-def _draft(session_id: str, at: datetime, name: str, kind: Observation, lines: list[str]) -> Draft:
-    title = f"{'Summary' if name == 'summary' else 'Checkpoint'} of the session of {at:%Y-%m-%d %H:%M}"
+def _draft(session_id: str, at: datetime, kind: Observation, lines: list[str]) -> Draft:
+    name = "Checkpoint" if kind is Observation.CHECKPOINT else "Summary"
+    title = f"{name} of the session of {at:%Y-%m-%d %H:%M}"
     return Draft(
         content="\n".join([f"{title}.", *lines]),
-        key=session_key(session_id, name),
+        key=session_key(session_id),
         title=title,
         type=kind,
         category=CATEGORY,

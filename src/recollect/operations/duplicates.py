@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.domain.enums import FactType, Order, Sensitivity
+from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
@@ -76,7 +76,8 @@ def named(app: App, draft: Draft, namespace: str, near: dict[int, float], outcom
     if not close or draft.sensitivity is not Sensitivity.PUBLIC:
         return ()
     found = app.records.load(close, _view(app, draft, namespace))
-    lines = {number: neutral(layers.abstract(found[number].content)) for number in close if number in found}
+    said = {one: found[one].content for one in close if one in found and found[one].type not in OF_SESSION}
+    lines = {number: neutral(layers.abstract(content)) for number, content in said.items()}
     return tuple(NearMemory(str(number), line, round(min(near[number], 1.0), 2)) for number, line in lines.items())[
         :_NAMED
     ]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from recollect.domain.enums import Observation, OnSecret, Scope, Source
+from recollect.domain.enums import OF_SESSION, Observation, OnSecret, Scope, Source
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
@@ -30,7 +30,7 @@ from recollect.ports.storage import Writing
 
 _LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 _MOST_ENTITIES: Final = 100
-_SUMMING: Final = frozenset({Observation.COMPRESSED_SUMMARY, Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
+_SUMMING: Final = OF_SESSION | {Observation.COMPRESSED_SUMMARY}
 
 
 def write_summary(
@@ -69,9 +69,9 @@ def write_summary(
     return new
 
 
-def session_key(session_id: str, name: str) -> str:
-    """Return the key of what sums up a session: its `summary`, or its last `checkpoint`."""
-    return f"session:{session_id}:{name}"[:200]
+def session_key(session_id: str) -> str:
+    """Return the key of the one memory that sums up a session: a checkpoint until it ends, then its summary."""
+    return f"session:{session_id}"[:192] + ":summary"
 
 
 def replaced_by(app: App, memory_id: int, namespace: str) -> frozenset[int]:
@@ -85,13 +85,13 @@ def without(
 ) -> tuple[int, ...]:
     """Take the lines that quote a member out of what sums it up, and return the ids of those that did.
 
-    That is the summary which took its place, those that did `before`, and the summary and the checkpoint of its
-    session. One of which no line is left is deleted. Raises `EmbeddingNeeded`.
+    That is the summary which took its place, those that did `before`, and what sums up its session. One of which no
+    line is left is deleted. Raises `EmbeddingNeeded`.
     """
     numbers = {*before, member.superseded_by} - {None}
     found = [transaction.by_id(one) for one in sorted(filter(None, numbers))]
     if member.session_id:
-        found += [transaction.by_key(session_key(member.session_id, name)) for name in ("summary", "checkpoint")]
+        found.append(transaction.by_key(session_key(member.session_id)))
     summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
     return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
 

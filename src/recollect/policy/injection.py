@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from recollect.domain.enums import Observation
-from recollect.domain.results import Memory
+from recollect.domain.enums import OF_SESSION
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.policy import rank
 from recollect.policy.currency import dated
@@ -44,8 +43,6 @@ _APART: Final = timedelta(hours=4)
 _SUBJECT: Final = 0.48  # cosine of two memories about one subject
 _SHARED: Final = 2  # words that name something, in what the newer says has changed and in the older
 _READ: Final = 4_000  # characters of a memory
-
-_SUMMARIES: Final = frozenset({Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
 
 _GENERIC: Final = frozenset(
     map(
@@ -136,10 +133,20 @@ def chosen(
 ) -> list[int]:
     """Return the ids of memories that are worth a place before the prompt, the best first.
 
-    `cosines` are those of pairs of candidates. What a newer one among them has replaced gives its place to that.
+    `cosines` are those of pairs of candidates. What a newer one among them has replaced gives its place to that. Of
+    what sums up a session one is chosen at most, and only where nothing else is: it quotes what speaks for itself.
     """
+    facts = [one for one in candidates if one.row.type not in OF_SESSION]
+    summaries = [one for one in candidates if one.row.type in OF_SESSION]
+    return _chosen(prompt, facts, query, cosines) or _chosen(prompt, summaries, query, cosines)[:1]
+
+
+def _chosen(
+    prompt: str, candidates: Sequence[Candidate], query: QuerySignals, cosines: Mapping[tuple[int, int], float]
+) -> list[int]:
     worths = worth(prompt, candidates, query)
-    newer = replaced({one.id: one.row for one in candidates}, cosines)
+    rows = {one.id: one.row for one in candidates}
+    newer = replaced(rows, {pair: cosine for pair, cosine in cosines.items() if rows.keys() >= set(pair)})
     least = max(_WORTH if query.semantic else _WORDED, _BESIDE * max(worths.values(), default=0.0))
     found: dict[int, float] = {}
     for one, value in worths.items():
@@ -159,14 +166,6 @@ def worth(prompt: str, candidates: Sequence[Candidate], query: QuerySignals) -> 
     if _RECALLS.search(prompt):
         found = {one.id: max(found[one.id], one.match) for one in candidates}
     return found
-
-
-def without_crowding(memories: Sequence[Memory]) -> list[Memory]:
-    """Return memories in their order; of summaries one at most, the last, and of no session that speaks itself."""
-    facts = [one for one in memories if one.type not in _SUMMARIES]
-    sessions = {one.session_id for one in facts if one.session_id}
-    summaries = [one for one in memories if one.type in _SUMMARIES and one.session_id not in sessions]
-    return [*facts, *summaries[:1]]
 
 
 def replaced(rows: Mapping[int, RankingRow], cosines: Mapping[tuple[int, int], float]) -> dict[int, int]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from recollect.domain.enums import Observation
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
 from recollect.errors import ModelMismatch, ModelUnusable
@@ -151,7 +152,9 @@ def _with_neighbours(
     if beside := dict.fromkeys(two for pair in best for two in pair if two not in scores):
         neighbours |= app.records.neighbours(beside, view)
     ids = dict.fromkeys([*scores, *beside, *(two for pair in neighbours.values() for two in pair)])
-    rows = {one.id: one for one in app.records.ranking_rows(ids, view)}
+    every = app.records.ranking_rows(ids, view)
+    # What a checkpoint says, the memories that it quotes say themselves.
+    rows = {one.id: one for one in every if one.type is not Observation.CHECKPOINT or one.type is view.type}
     return rows, {one: neighbours.get(one, ()) for one in (*scores, *beside) if one in rows}
 
 

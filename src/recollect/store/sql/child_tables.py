@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, delete, func, select, text, update
 
+from recollect.domain.enums import OF_SESSION
 from recollect.domain.results import Entity
 from recollect.ports.storage import Chunk, Entry
 from recollect.store.sql.mapping import ENTITY, LISTS
@@ -22,6 +23,8 @@ _COUNT = text(
     "INSERT INTO held (namespace_id, sensitivity, memories) VALUES (:namespace, :level, :change) "
     "ON CONFLICT (namespace_id, sensitivity) DO UPDATE SET memories = held.memories + :change"
 )
+_UNASKED = "summary:"
+_OF_SESSION = select(memory.c.id).where(memory.c.type.in_(sorted(OF_SESSION)))
 _COUNT_WORD = text(
     "INSERT INTO word (namespace_id, sensitivity, text, uses) VALUES (:namespace, :level, :word, :change) "
     "ON CONFLICT (namespace_id, sensitivity, text) DO UPDATE SET uses = word.uses + :change"
@@ -99,8 +102,15 @@ def held_memories(connection: Connection) -> dict[tuple[int, str], int]:
 
 
 def write_words(connection: Connection, namespace_id: int, words: Mapping[int, tuple[str, Collection[str]]]) -> None:
-    """Let each memory stand in its namespace's vocabulary at its level with these words and no others."""
-    wanted = {one: (str(level), frozenset(" ".join(some).split())) for one, (level, some) in words.items()}
+    """Let each memory stand in its namespace's vocabulary at its level with these words and no others.
+
+    The words of what sums up a session stand at a level that nobody asks for: they are those of other memories.
+    """
+    summing = {row.id for row in select_in(connection, _OF_SESSION, memory.c.id, words)}
+    wanted = {
+        one: (f"{_UNASKED * (one in summing)}{level}", frozenset(" ".join(some).split()))
+        for one, (level, some) in words.items()
+    }
     changes = Counter((level, word) for level, some in wanted.values() for word in some)
     for row in select_in(connection, select(memory_words), memory_words.c.memory_id, wanted):
         changes.subtract((row.sensitivity, word) for word in row.words.split())

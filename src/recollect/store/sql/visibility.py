@@ -28,7 +28,7 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import EntityType, Observation, Sensitivity
+from recollect.domain.enums import OF_SESSION, EntityType, Observation, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
 from recollect.store.sql.statements import once
@@ -47,6 +47,13 @@ _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
     any_of(namespace.c.name, bindparam("names", type_=Listed()))
 )
 _SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE), any_of(held.c.sensitivity, LEVELS))
+_OF_SESSION = select(memory.c.id).where(
+    any_of(memory.c.namespace_id, HERE),
+    memory.c.type.in_(sorted(OF_SESSION)),
+    any_of(memory.c.sensitivity, LEVELS),
+    memory.c.deleted_at.is_(None),
+    memory.c.merged_into.is_(None),
+)
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -62,9 +69,16 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
 
 
 def size(connection: Connection, view: View) -> int:
-    """Return how many memories of its levels the view's namespaces hold, whatever their state."""
+    """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
     key = ("size", view.namespaces, view.sensitivities)
-    return once(connection, key, lambda: int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0))
+    every = once(connection, key, lambda: int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0))
+    return every - len(of_session(connection, view))
+
+
+def of_session(connection: Connection, view: View) -> list[int]:
+    """Return the ids of what sums up a session in the view's namespaces, which no statistic of words counts."""
+    key = ("of_session", view.namespaces, view.sensitivities)
+    return once(connection, key, lambda: list(connection.execute(_OF_SESSION, values_of(connection, view)).scalars()))
 
 
 def shown() -> ColumnElement[bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,16 +64,19 @@ def counted(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.unique(places, return_counts=True)
 
 
-def bm25(holders: Iterable[Holders], memories: int, average: float) -> Ranked:
+def bm25(holders: Iterable[Holders], memories: int, average: float, uncounted: Sequence[int] = ()) -> Ranked:
     """Return what holds any term, best first: k1 1.2, b 0.75.
 
-    `memories` and `average` are how many texts there are, and their mean length in characters.
+    `memories` and `average` are how many texts there are, and their mean length in characters. How rare a term is
+    does not depend on the `uncounted` ones.
     """
+    every_text = memories - len(uncounted)
     ids: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     scores: list[NDArray[np.float64]] = [np.zeros(0)]
     for weight, known, times in holders:
         if len(known):
-            worth = weight * max(math.log((max(memories - len(known), 0) + 0.5) / (len(known) + 0.5)), _LEAST_WORTH)
+            uses = len(known) - int(np.isin(known // LONGEST, uncounted).sum()) if uncounted else len(known)
+            worth = weight * max(math.log((max(every_text - uses, 0) + 0.5) / (uses + 0.5)), _LEAST_WORTH)
             ids.append(known // LONGEST)
             scores.append(worth * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * (known % LONGEST) / average)))
     every, which = np.unique(np.concatenate(ids), return_inverse=True)

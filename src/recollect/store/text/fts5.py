@@ -16,7 +16,7 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column,
 from recollect.domain.search import View
 from recollect.ports.search import Term
 from recollect.store.sql.tables import memory, store_metadata
-from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
+from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text import spelling
 from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES, LENGTHS
@@ -96,7 +96,7 @@ class SqliteText(SqlVocabulary):
                 return {}
             rows = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
             holders = (Holders(row.weight, *counted(numbers(row.holders))) for row in rows)
-            ranked = bm25(holders, size.memories, size.length / size.memories)
+            ranked = bm25(holders, size.memories, size.length / size.memories, of_session(connection, view))
             return best_visible(connection, view, ranked, limit)
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:

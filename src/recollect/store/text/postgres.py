@@ -17,7 +17,7 @@ from sqlalchemy import table as named_table
 from recollect.domain.search import View
 from recollect.ports.search import Term
 from recollect.store.sql.tables import memory
-from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
+from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text import spelling
 from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
 from recollect.store.text.postgres_schema import EVERYTHING, FILLED
@@ -83,7 +83,8 @@ class PostgresText(SqlVocabulary):
             if not size.memories:
                 return {}
             held = _holders(connection, terms, here)
-            ranked = bm25(held, int(size.memories), float(size.length) / float(size.memories))
+            average = float(size.length) / float(size.memories)
+            ranked = bm25(held, int(size.memories), average, of_session(connection, view))
             return best_visible(connection, view, ranked, limit)
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:

@@ -41,7 +41,7 @@ class SqlVocabulary:
             return {text: int(uses) for text, uses in connection.execute(_FREQUENCIES, values)} if words else {}
 
     def size(self, view: View) -> int:
-        """Return how many memories of its levels the view's namespaces hold, whatever their state."""
+        """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
         with self._database.reading() as connection:
             return size(connection, view)
 
