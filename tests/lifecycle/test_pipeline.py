@@ -47,12 +47,22 @@ def test_each_event_runs_its_stages_in_order(app: App) -> None:
     assert ran == ["early", "late"]
 
 
+def test_an_end_alone_makes_no_session(app: App) -> None:
+    """An agent's command that only looks something up ends a session that never began."""
+    assert do(app, "session_end", session_id="s1").failed == ()
+    assert do(app, "list_sessions").total == 0
+    do(app, "session_start", session_id="s2")
+    do(app, "session_end", session_id="s2")
+    assert [one.ended_at is not None for one in do(app, "list_sessions").sessions] == [True]
+
+
 def test_a_failing_stage_is_counted_and_stops_nobody(app: App, caplog: pytest.LogCaptureFixture) -> None:
     """The others run, the log has the traceback, and the session counts the failure over its events."""
     stages = [
         Stage("broken", EndSession, 1, lambda context: 1 // 0),
         Stage("whole", EndSession, 2, lambda context: context.update(seen=("x",))),
     ]
+    do(app, "session_start", session_id="s1")
     with caplog.at_level(logging.ERROR):
         answers = [passed(app, END, ADA, stages)[1] for _ in range(2)]
     assert [one.failed for one in answers] == [("broken",), ("broken",)]
@@ -87,6 +97,7 @@ def test_events_of_one_session_come_one_after_another(app: App) -> None:
         context.update(since_checkpoint=before + 1)
 
     stages = [Stage("count", EndSession, 1, count)]
+    do(app, "session_start", session_id="s1")
     workers = [threading.Thread(target=passed, args=(app, END, ADA, stages)) for _ in range(8)]
     for one in workers:
         one.start()

@@ -134,8 +134,9 @@ def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
         fields["tool"] = hook_texts.cut(tool, 100)
         fields["input"] = hook_texts.arguments(found.get("input"))
         said = hook_texts.opened(found.get("output"))
-        fields["output"] = hook_texts.cut(hook_texts.text_of(said))
-        fields["failed"] = found.get("failed") is True or hook_texts.says_failure(said)
+        wrote, failed = hook_texts.unwrapped(hook_texts.text_of(said))
+        fields["output"] = hook_texts.cut(wrote)
+        fields["failed"] = failed or found.get("failed") is True or hook_texts.says_failure(said)
         return fields if fields["output"] or fields["input"] else None
     return fields
 

@@ -31,10 +31,11 @@ class Rule:
     """How one event of an agent becomes one of ours.
 
     `fields` names, for each field of ours, the keys of the agent's payload, the first that is there counting; `fixed`
-    holds fields that are the same each time, and `within` the fields that stand together in one of ours.
+    holds fields that are the same each time, and `within` the fields that stand together in one of ours. A payload that
+    holds one of the pairs of `unless` is no such event.
     """
 
-    __slots__ = ("event", "fields", "fixed", "within")
+    __slots__ = ("event", "fields", "fixed", "unless", "within")
 
     def __init__(
         self,
@@ -42,11 +43,13 @@ class Rule:
         fields: Mapping[str, Keys] | None = None,
         fixed: Mapping[str, Any] | None = None,
         within: Mapping[str, Keys] | None = None,
+        unless: Mapping[str, str] | None = None,
     ) -> None:
         self.event = event
         self.fields = fields or {}
         self.fixed = fixed or {}
         self.within = within or {}
+        self.unless = unless or {}
 
 
 class Contract:
@@ -98,7 +101,7 @@ CONTRACTS: dict[str, Contract] = {
         injects="UserPromptSubmit",
         tools={"Agent": "Task"},
     ),
-    "codex": Contract(  # a tool that fails raises no event there
+    "codex": Contract(
         {
             "SessionStart": _STARTED,
             "UserPromptSubmit": _PROMPTED,
@@ -132,7 +135,7 @@ CONTRACTS: dict[str, Contract] = {
             "BeforeAgent": _PROMPTED,
             "AfterTool": _ANSWERED,
             "AfterAgent": Rule(TOOL, {"output": ("prompt_response",)}, _ASSISTANT),
-            "PreCompress": _COMPACTING,
+            "PreCompress": Rule(CHECKPOINT, _COMPACTING.fields, unless={"trigger": "auto"}),  # before every model turn
             "SessionEnd": _ENDED,
         },
         injects="BeforeAgent",
@@ -179,7 +182,7 @@ def understood(event: str, agent: str, payload: Mapping[str, Any]) -> Heard | No
         return None
     name = contract.event_for(name) if name in OURS else name
     rule = contract.rules.get(name)
-    if rule is None:
+    if rule is None or any(payload.get(key) == value for key, value in rule.unless.items()):
         return None
     fields = {field: _first(payload, keys) for field, keys in rule.fields.items()} | dict(rule.fixed)
     if rule.within:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ _TEXTS = (
 )
 """The keys under which the tools of the agents put what they wrote, in the order in which it is read."""
 _EXITS = ("exitCode", "exit_code", "returncode")
+_FENCE = re.compile(r"^</?untrusted_context>\n?", re.MULTILINE)
+_FAILED = re.compile(r"Exit [Cc]ode:? -?[1-9]\d*(?:\n|$)")
+_CODEX = re.compile(r"Exit code: (-?\d+)\nWall time: .*\n(?:Total output lines: .*\n)?Output:\n")
+_GEMINI = re.compile(r"(?:Command: .*\nDirectory: .*\n)?Output: ?")
+_GEMINI_ENDS = ("Error: (none)", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
+"""What the agents put around the output of a command."""
 _LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blob"))
 """What repeats a whole file, or is no text."""
 
@@ -63,6 +70,22 @@ def text_of(found: Any, depth: int = 0) -> str:
         rest = given(found, left_out=_LEFT_OUT)
         return json.dumps(rest, ensure_ascii=False) if rest else ""
     return json.dumps(found)
+
+
+def unwrapped(text: str) -> tuple[str, bool]:
+    """Return what a tool wrote without the lines that its agent puts around it, and whether they tell of a failure."""
+    if text.startswith("<untrusted_context>"):
+        text = _FENCE.sub("", text)
+    if head := _CODEX.match(text):
+        return text[head.end() :], head[1] != "0"
+    head, lines = _GEMINI.match(text), text.rstrip().split("\n")
+    after = len(lines)
+    while after and lines[after - 1].startswith(_GEMINI_ENDS):
+        after -= 1
+    if head and after < len(lines):
+        said = "\n".join(lines[:after])[head.end() :]
+        return "" if said == "(empty)" else said, any(map(_FAILED.match, lines[after:]))
+    return text, _FAILED.match(text) is not None
 
 
 def says_failure(found: Any) -> bool:

@@ -89,7 +89,8 @@ def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES)
     now = app.clock()
     at = min(event.at or now, now + _AHEAD)
     with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
-        session = app.sessions.begin(caller, event.session_id, event.agent, at)
+        new = not isinstance(event, EndSession)  # an agent's other commands end a session that never began
+        session = app.sessions.begin(caller, event.session_id, event.agent, at, new=new)
         context = Context(
             app=app,
             caller=caller,

@@ -13,8 +13,8 @@ from recollect.domain.requests import Caller
 class Sessions(Protocol):
     """The sessions of coding agents. A session is seen by its user alone, in its project."""
 
-    def begin(self, caller: Caller, session_id: str, agent: str, at: datetime) -> Session:
-        """Return the session of this name, made where there is none; one that had ended goes on."""
+    def begin(self, caller: Caller, session_id: str, agent: str, at: datetime, *, new: bool = True) -> Session:
+        """Return the session of this name; one that had ended goes on. Where there is none it is made, if `new`."""
 
     def find(self, caller: Caller, beginning: str | None) -> Session | None:
         """Return the latest session whose name is or begins so, None where there is none; without one the latest."""

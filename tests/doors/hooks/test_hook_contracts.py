@@ -7,12 +7,16 @@ from typing import Any
 
 import jsonschema
 import pytest
+import recorded
 from payloads import BASE, CASES, payload
 
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
 from recollect.doors.operations import BY_NAME, PARTS
 from recollect.doors.serving.hook_events import OPERATIONS
+from recollect.policy.observations.observe import observe
+from recollect.policy.observations.occurrence import prompted, used
+from recollect.policy.observations.trail import Trail
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",
@@ -61,6 +65,34 @@ def test_the_sender_is_known_by_its_payload(
     assert found.event == event
 
 
+@pytest.mark.parametrize(
+    ("agent", "name", "fields", "noise", "said"),
+    recorded.CASES,
+    ids=[f"{agent}-{name}-{fields.get('tool_name', '')}" for agent, name, fields, *_ in recorded.CASES],
+)
+def test_a_recorded_event_becomes_a_memory_or_noise(
+    agent: str, name: str, fields: dict[str, Any], noise: str, said: tuple[str, ...]
+) -> None:
+    """What released agents report is read as it is meant: edits by their text, outputs without what is around them."""
+    found = heard("", agent, payload(agent, name, fields))
+    assert found is not None
+    event, ours = found
+    one = (
+        prompted(ours["prompt"])
+        if event == "prompt:submit"
+        else used(ours["tool"], ours["input"], ours["output"], failed=ours["failed"])
+    )
+    became = observe(one, Trail(), folder="/srv/engine")
+    assert became.noise == noise
+    assert (became.candidate is None) is bool(noise)
+    if became.candidate is not None:
+        text = became.candidate.wording.content
+        assert [part for part in said if part not in text] == []
+        assert [part for part in recorded.WRAPPING if part in text and agent != "claude-code"] == []
+        assert "src/pool.py" in became.candidate.files_modified or "src/pool.py" not in text
+        assert not ({"***", "begin", "patch"} & set(became.candidate.tags))
+
+
 def test_every_event_has_its_operation() -> None:
     """Each of our events has something that runs for it, and each agent's table speaks of our events alone."""
     assert set(OPERATIONS) == set(hook_contracts.OURS)
@@ -87,6 +119,12 @@ def test_the_payloads_name_counts_more_than_the_commands() -> None:
     assert heard("prompt:submit", "gemini-cli", unnamed) == ("prompt:submit", unnamed)
     for name, agent in (("Notification", ""), ("", ""), ("PostToolUse", "emacs"), ("SubagentStart", "claude-code")):
         assert heard(name, agent, unnamed) is None
+
+
+def test_gemini_compacts_only_where_a_person_asks() -> None:
+    """Its event with the trigger `auto` comes before every turn of the model, and lets nothing be shown again."""
+    assert heard("", "gemini-cli", payload("gemini-cli", "PreCompress", {"trigger": "auto"})) is None
+    assert heard("", "", payload("claude-code", "PreCompact", {"trigger": "auto"})) is not None
 
 
 @pytest.mark.parametrize("agent", BASE)
@@ -180,6 +218,19 @@ def test_deep_and_wide_values_end() -> None:
         ("gemini-cli", "AfterTool", {"tool_response": {"llmContent": "", "error": "no such file"}}, "no such file"),
         ("cursor", "postToolUse", {"tool_output": '{"exitCode": 2, "stderr": "no rule"}'}, "no rule"),
         ("codex", "PostToolUse", {"tool_response": {"exit_code": 1, "output": "1 failed"}}, "1 failed"),
+        ("codex", "PostToolUse", {"tool_response": "Exit code: 2\nWall time: 1 s\nOutput:\nno rule"}, "no rule"),
+        ("codex", "PostToolUse", {"tool_response": "Exit code: 2\nno rule"}, "Exit code: 2\nno rule"),
+        (
+            "gemini-cli",
+            "AfterTool",
+            {
+                "tool_response": {
+                    "llmContent": "Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\n"
+                    "Signal: (none)\nBackground PIDs: (none)\nProcess Group PGID: 7"
+                }
+            },
+            "no rule",
+        ),
     ],
 )
 def test_a_failure_that_only_the_answer_tells(agent: str, name: str, answered: dict[str, Any], output: str) -> None:

@@ -103,7 +103,7 @@ def _of_no_statement(stated: list[Statement]) -> str:
 def _files(one: Occurrence, trail: Trail, folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     path = relative(one.path, folder)
     if one.origin is Origin.EDIT:
-        return (), (path,) if path else ()
+        return (), tuple(relative(each, folder) for each in one.patched) or ((path,) if path else ())
     edited = (relative(trail.edited[0], folder),) if trail.edited and trail.edited[0] and one.command else ()
     return (path,) if path else (), edited
 

@@ -59,6 +59,8 @@ _RECALLS: Final = re.compile(
     r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
 )
 _READERS: Final = frozenset("cat head tail sed less bat nl".split())
+_PATCH: Final = "*** Begin Patch\n"
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update) File: (.+?)\s*$", re.MULTILINE)
 _GAPS: Final = re.compile(r"[ \t]+")
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
@@ -89,7 +91,9 @@ class Occurrence:
 
     @property
     def command(self) -> str:
-        """Return the command that ran, empty for what is none."""
+        """Return the command that ran, empty for what is none, such as a patch in the place of a command."""
+        if self.origin is Origin.EDIT:
+            return ""
         given = self.input.get("command") or self.input.get("cmd") or ""
         said = " ".join(map(str, given)) if isinstance(given, list) else str(given)
         return _GAPS.sub(" ", said[:_COMMAND])
@@ -105,12 +109,21 @@ class Occurrence:
         for name in ("file_path", "path", "filePath", "notebook_path", "absolute_path", "target_file"):
             if isinstance(path := self.input.get(name), str) and path:
                 return path
+        if self.origin is Origin.EDIT:
+            return next(iter(self.patched), "")
         return _file_read(self.command) if self.origin is Origin.FILE else ""
+
+    @property
+    def patched(self) -> tuple[str, ...]:
+        """Return the files that a patch adds or changes."""
+        return tuple(dict.fromkeys(_PATCHED.findall(_patch(self.input))))
 
     @property
     def written(self) -> str:
         """Return the text that an edit put into its file."""
-        for name in ("new_string", "content", "file_text", "new_str", "patch", "input"):
+        if patch := _patch(self.input):
+            return _marked("+", patch)
+        for name in ("new_string", "content", "file_text", "new_str", "new_source", "patch", "input"):
             if isinstance(text := self.input.get(name), str):
                 return text[:_PROMPT]
         edits = self.input.get("edits")
@@ -121,6 +134,8 @@ class Occurrence:
     @property
     def removed(self) -> str:
         """Return the text that an edit took out of its file."""
+        if patch := _patch(self.input):
+            return _marked("-", patch)
         return str(self.input.get("old_string") or self.input.get("old_str") or "")[:_PROMPT]
 
 
@@ -165,6 +180,8 @@ def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
     bare = tool.rpartition("__")[2].rpartition(".")[2].replace("_", "").replace("-", "").lower()
     origin = _ORIGINS.get(bare, Origin.OTHER)
     if origin is Origin.COMMAND:
+        if _patch(given):
+            return Origin.EDIT
         command = Occurrence(origin, "", tool, given).command
         if _RECALLS.search(without_documents(command)):
             return Origin.MEMORY
@@ -184,6 +201,21 @@ def _file_read(command: str) -> str:
         return ""
     files = [word for word in words if not word.startswith(("-", ">", "2>")) and re.search(r"[./]\w|^[A-Z]\w+$", word)]
     return files[0] if len(files) == 1 else ""
+
+
+def _patch(given: Mapping[str, Any]) -> str:
+    """Return the patch that a tool was given, or a command wrote down, empty where there is none."""
+    for name in ("command", "cmd", "input", "patch"):
+        said = given.get(name)
+        text = " ".join(map(str, said)) if isinstance(said, list) else said
+        if isinstance(text, str) and _PATCH in text:
+            return text.partition(_PATCH)[2][:_PROMPT]
+    return ""
+
+
+def _marked(sign: str, patch: str) -> str:
+    """Return the lines of a patch that begin with a sign, without it."""
+    return "\n".join(line[1:] for line in patch.split("\n") if line.startswith(sign))
 
 
 def _plain(text: str) -> str:

@@ -33,19 +33,16 @@ class SqlSessions:
 
     _database: Database
 
-    def begin(self, caller: Caller, session_id: str, agent: str, at: datetime) -> Session:
-        """Return the session of this name, made where there is none; one that had ended goes on."""
+    def begin(self, caller: Caller, session_id: str, agent: str, at: datetime, *, new: bool = True) -> Session:
+        """Return the session of this name; one that had ended goes on. Where there is none it is made, if `new`."""
         with self._database.writing(caller.writable(caller.namespace(Scope.PERSONAL))) as connection:
             found = connection.execute(select(session).where(_own(caller), session.c.session_id == session_id)).first()
             if found is None:
-                new: dict[str, Any] = _places(caller) | {
-                    "session_id": session_id,
-                    "agent": agent,
-                    "started_at": at,
-                    "last_at": at,
-                }
-                new |= {"kept": 0, "dropped": 0, "state": {}}
-                found = connection.execute(insert(session).values(new).returning(*session.c)).one()
+                values: dict[str, Any] = {"session_id": session_id, "agent": agent, "started_at": at, "last_at": at}
+                values |= _places(caller) | {"kept": 0, "dropped": 0, "state": {}}
+                if not new:
+                    return Session(id=0, **values)
+                found = connection.execute(insert(session).values(values).returning(*session.c)).one()
             elif found.ended_at is not None:
                 connection.execute(update(session).where(session.c.id == found.id).values(ended_at=None))
         return _session(found).model_copy(update={"ended_at": None})
