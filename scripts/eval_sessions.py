@@ -58,6 +58,9 @@ def report(results: list[Result], through: Through, *, show: bool, json_file: Pa
     for one in results:
         if show:
             session_report.show(one, out)
+        if one.set.unknown:
+            kinds = ", ".join(one.set.unknown)
+            out.print(f"[red]{one.set.name}: unknown kinds of secrets, played as placeholders: {kinds}[/red]")
         if one.played.failed:
             out.print(f"[red]{one.set.name}: stages failed: {one.played.failed}[/red]")
         if one.played.lost or one.played.late:

@@ -74,12 +74,16 @@ class Ask:
 
 @dataclass(frozen=True)
 class SessionSet:
-    """The sessions of one repository, what is asked after them, and the values of the secrets in them."""
+    """The sessions of one repository, what is asked after them, and the values of the secrets in them.
+
+    The placeholders of `unknown` kinds of secrets stay as they are.
+    """
 
     name: str
     events: tuple[Event, ...]
     asks: tuple[Ask, ...]
     secrets: dict[str, str]
+    unknown: tuple[str, ...] = ()
 
     @property
     def by_place(self) -> dict[Place, Event]:
@@ -115,7 +119,7 @@ def load(folder: Path, now: datetime | None = None) -> SessionSet:
     known = {one.place for one in events}
     prompts = folder / "prompts.jsonl"
     asks = tuple(_checked(prompts, number, lambda: _ask(row, known)) for number, row in _rows(prompts))  # noqa: B023
-    return SessionSet(folder.resolve().name, tuple(events), asks, made.values)
+    return SessionSet(folder.resolve().name, tuple(events), asks, made.values, tuple(sorted(made.unknown)))
 
 
 def _checked(file: Path, number: int, read: Callable[[], Any]) -> Any:
@@ -187,10 +191,11 @@ class _Secrets:
     def __init__(self, name: str) -> None:
         self._dice = random.Random(name)
         self.values: dict[str, str] = {}
+        self.unknown: set[str] = set()
 
     def __call__(self, found: Any) -> Any:
         if isinstance(found, str):
-            return _PLACEHOLDER.sub(lambda match: self._value(match[1]), found)
+            return _PLACEHOLDER.sub(lambda match: self._value(match[1]) or match[0], found)
         if isinstance(found, dict):
             return {key: self(one) for key, one in found.items()}
         return [self(one) for one in found] if isinstance(found, list) else found
@@ -205,7 +210,8 @@ class _Secrets:
             elif kind == "password":
                 value = self._drawn(letters, 5) + self._drawn(digits, 3) + "-" + self._drawn(letters + digits, 7)
             else:
-                raise ValueError(f"unknown kind of secret: {kind}")
+                self.unknown.add(kind)
+                return ""
             self.values[kind] = value
         return self.values[kind]
 

@@ -23,7 +23,7 @@ from recollect.policy.text.terms import STOP_WORDS, stem
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
-_WORTH: Final = 0.25  # from which a memory has a place
+_WORTH: Final = 0.30  # from which a memory has a place
 _WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
 _BESIDE: Final = 0.55  # of the best one's worth
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants

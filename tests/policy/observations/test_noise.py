@@ -62,6 +62,8 @@ def reason(command: str, output: str, description: str = "") -> str:
             "python: can't open file 'rnu.py': No such file or directory",
             "it is a slip of the keyboard",
         ),
+        ("python -m pytset", "/usr/bin/python: No module named pytset", "it is a slip of the keyboard"),
+        ("python a.py", "ModuleNotFoundError: No module named 'yaml.cyaml': pyyaml 6.1 has no C parts here", ""),
         ("true", "", "it says nothing"),
     ],
 )
@@ -168,3 +170,12 @@ def test_short_lines_of_programs_are_no_orders(line: str, order: bool) -> None:
     """A name or a message of a few words is an order only in a known phrase."""
     one = used("Bash", {"command": "python a.py"}, f"error: the cache is cold because the daemon has gone\n{line}")
     assert (noise(one, read(one.text)) == "it gives orders to a model") is order
+
+
+@pytest.mark.parametrize(
+    ("line", "measured"),
+    [("the ferry passes 71 waypoints", True), ("the query takes 42 ms", True), ("see RFC 9110 for more", False)],
+)
+def test_a_count_of_things_is_a_measure(line: str, measured: bool) -> None:
+    """A number counts with a unit or with what it counts."""
+    assert ("measure" in read(line)[0].signs) is measured

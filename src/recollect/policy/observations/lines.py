@@ -95,7 +95,7 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "measure": re.compile(
-        rf"(?<![\w.-])\d[\d,.]*\s?{_UNIT}\b|(?<![\w.])\d[\d,.]*\s?%|\b\d+ ?/ ?\d+\b(?!/)|\b\d[\d,.]* [a-z]{(3,)}s\b"
+        rf"(?<![\w.-])\d[\d,.]*\s?{_UNIT}\b|(?<![\w.])\d[\d,.]*\s?%|\b\d+ ?/ ?\d+\b(?!/)|\b\d[\d,.]* [a-z]{{3,}}s\b"
     ),
     "comparison": re.compile(
         r"\b(?:before|after|was|previous(?:ly)?|now|vs\.?|versus|instead of|faster|slower|median|mean|avg|p9[059]|p50|"

@@ -230,8 +230,8 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
 _HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _SLIP: Final = re.compile(
     r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
-    r"commands?)|not a git repository|no module named|similar name exists|did you mean|no tests ran|"
-    r"file or directory not found)\b",
+    r"commands?)|not a git repository|(?<!ModuleNotFoundError: )no module named|similar name exists|did you mean|"
+    r"no tests ran|file or directory not found)\b",
     re.IGNORECASE,
 )
 
