@@ -171,7 +171,7 @@ def _obsolete(candidate: Candidate, near: list[Similar], memory_id: int, at: dat
         and each.cosine >= _RELATED
         and each.memory.source is Source.HOOK
         and (each.memory.observed_at or each.memory.created_at) < at
-        and is_about(f"{each.memory.title} {each.memory.content}", gone)
+        and is_about(f"{each.memory.title}\n{each.memory.content}", gone)
     ]
 
 
