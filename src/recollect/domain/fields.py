@@ -40,7 +40,9 @@ MAX_DAYS: Final = 36_500
 
 _UNFIT: Final = "unfit"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_LINE_BREAK: Final = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_LINE_BREAK: Final = re.compile(
+    r"(?<!\s)[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*"
+)
 
 
 def refuse_unstorable(text: str) -> str:

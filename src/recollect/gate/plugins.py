@@ -29,7 +29,7 @@ _BEFORE_END: Final = re.compile(r"[^\w+/.~\-]")
 def library(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of what the library's plugins find."""
     for offset, window in _windows(text):
-        piece = _GAP.sub(lambda gap: "\0" * len(gap[0]), window)  # several patterns are cubic in a run of spaces
+        piece = _without_gaps(window)
         lowered = piece.lower()
         with _LOADING:
             plugins = _plugins()
@@ -43,6 +43,11 @@ def library(text: str) -> Iterator[tuple[str, int, int]]:
                     first, last = _widened(text, offset + match.start(), offset + match.end())
                     if heuristics.real_token(text[first:last]):
                         yield kind, first, last
+
+
+def _without_gaps(window: str) -> str:
+    """Cover what follows three blanks in a row: several patterns are cubic in a run of them."""
+    return _GAP.sub(lambda gap: "\0" * len(gap[0]), window)
 
 
 @cache

@@ -80,10 +80,8 @@ def _cover(text: str, values: dict[str, str]) -> str:
 
 def _places(text: str, value: str) -> list[tuple[int, int]]:
     """Return where a value stands; a short one only where it is a whole word."""
-    pattern = re.escape(value)
-    if len(value) < _LONG:
-        pattern = rf"(?<!\w){pattern}(?!\w)"
-    return [match.span() for match in re.finditer(pattern, text)]
+    before, after = (r"(?<!\w)", r"(?!\w)") if len(value) < _LONG else ("", "")
+    return [match.span() for match in re.finditer(before + re.escape(value) + after, text)]
 
 
 def _rebuild(noun: _T, change: Callable[[str], str]) -> _T:

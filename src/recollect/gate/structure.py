@@ -16,7 +16,10 @@ from recollect.gate.tables import Hinted, Lowered, compiled, either, pattern, ta
 Found: TypeAlias = Iterator[tuple[str, int, int]]
 Spans: TypeAlias = Iterator[tuple[int, int]]
 
-_SPLITS: Final = (r"[ \t]*\|+[ \t]*", r"\t+", r"[ \t]*;[ \t]*", r"[ \t]*,[ \t]*", r"(?<=\S)[ ]{2,}(?=\S)")
+_SPLITS: Final = (
+    *(rf"(?<![ \t])[ \t]*+{sign}[ \t]*" for sign in (r"\|+", ";", ",")),
+    *(r"\t+", r"(?<=\S)[ ]{2,}(?=\S)"),
+)
 _ROWS: Final = 200
 _LINE: Final = 400
 _MARKS: Final = "\"'`* "

@@ -41,7 +41,7 @@ _MESSAGE: Final = re.compile(
 _TALK: Final = (
     "memor|note|context|user|system|assistant|prompt|message|instruction|conversation|recall|untrusted|data|input"
 )
-_DRAWN: Final = r"(?:[=#*~_+<>!\[({|-]{2,}|^\W{0,3}[\[({<#]|[\[<])\s*"
+_DRAWN: Final = r"(?:(?<![=#*~_+<>!\[({|-])[=#*~_+<>!\[({|-]{2,}+|^\W{0,3}[\[({<#]|[\[<])\s*"
 _DELIMITER: Final = re.compile(
     rf"{_DRAWN}(?:(?:begin|end|start|stop|close|open)(?:s|ning|ing|ed)?\b[\w ]{{0,30}}?\b(?:{_TALK})|"
     rf"\b(?:{_TALK})[\w -]{{0,20}}\b(?:begins?|ends?|starts?|stops?|closed|over)\b)"

@@ -22,7 +22,9 @@ SCALE: Final = 16.0
 WEIGHTS: Final = "order_weights.bin"
 
 _MOST: Final = 400  # characters of a sentence that are read
-_WEB: Final = re.compile(r"\b(?:https?|ftp)\b\W*\S+|\b\S+@\S+\.\w+|\b[\w.-]+\.(?:example|com|net|io|org|ru)\b\S*")
+_WEB: Final = re.compile(
+    r"\b(?:https?|ftp)\b\W*\S+|\b[^\s@]{1,64}@[^\s@]{1,99}\.\w+|\b[\w.-]{1,99}\.(?:example|com|net|io|org|ru)\b\S*"
+)
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+|[,:;?]")
 _LATIN: Final = re.compile(r"[a-zà-ɏ]+")
 _LONGEST: Final = 24  # letters of a word

@@ -39,7 +39,9 @@ _LEAP: Final = 2000  # has every day that a year can have
 _LATER: Final = 14  # days in which something is still told about
 _SOON: Final = 3  # days after a day on which it is as likely to be told about
 _EARLIER: Final = 2  # days before a day: other time zones, and what was planned
-_COUNTED: Final = re.compile(rf"\b(?:{_COUNT}|few|couple|fortnight)\b.* ago$|^in (?:{_COUNT})\b|^(?:{_COUNT}) [a-z]+$")
+_COUNTED: Final = re.compile(
+    rf"\b(?:{_COUNT}|few|couple|fortnight)\b.{{0,80}} ago$|^in (?:{_COUNT})\b|^(?:{_COUNT}) [a-z]+$"
+)
 _FIGURES: Final = re.compile(r"[\d.,:\s-]+|.*\d/\d.*")  # 5/7/2026 is another day on the other side of an ocean
 _PLAIN_FIGURES: Final = re.compile(rf"{_YEAR}(?:-\d\d?)?|\d\d?\.\d\d?\.{_YEAR}")
 

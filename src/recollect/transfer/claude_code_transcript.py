@@ -14,7 +14,7 @@ from recollect.domain.transfer import ImportItem, Problem
 from recollect.transfer.messages import SPEAKERS, Conversation, text_of
 from recollect.transfer.reading import items_of, lines
 
-_REMINDER: Final = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _ADDED: Final = ("<command-", "<local-command-", "<bash-", "Caveat: The messages below", "[Request interrupted")
 _MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from recollect.transfer.markdown_sections import Part
 
 LINKS_TO: Final = "links_to"
-_CODE: Final = re.compile(r"(`+).*?\1", re.DOTALL)
+_CODE: Final = re.compile(r"(?<!`)(`{1,8})(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _TAG: Final = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
 _LINK: Final = re.compile(r"(?<!!)\[\[([^\[\]\n]{1,500})\]\]")
 _RELATION: Final = re.compile(

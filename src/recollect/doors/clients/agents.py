@@ -15,7 +15,7 @@ from typing import Any, Final
 from recollect.errors import InvalidInput
 from recollect.settings import others_folder
 
-_VARIABLE: Final = re.compile(r"\$\{(\w+):-([^}]*)\}")
+_VARIABLE: Final = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 
 
 class Level(StrEnum):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import Final
 
-_MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)\s?(?P<said>.*?)(?:\s*(?:-->|\*/))?$")
-_TRAILING: Final = re.compile(r"^(?P<code>.*\S)\s+(?:#|//)\s+(?P<said>\S+(?:\s+\S+){3,})$")
+_MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)(?P<said>.*)$")
+_BEHIND: Final = re.compile(r"(?<=\s)(?:#|//)\s")  # code
 _WHY: Final = re.compile(
     r"\b(?:never|always|must|only|not|because|since|otherwise|so that|needs?|requires?|do not|don'?t|instead|falls? "
     r"back|overrid\w+|careful|beware|note|important|temporar\w+|workaround|on purpose|deliberate\w*|by hand|"
@@ -45,12 +46,19 @@ def _comments(text: str) -> list[str]:
     block: list[str] = []
     for line in [*text.split("\n"), ""]:
         if (mark := _MARK.match(line)) and not line.startswith("#!"):
-            block.append(mark["said"].strip())
+            block.append(mark["said"].rstrip().removesuffix("-->").removesuffix("*/").strip())
             continue
         said = " ".join(filter(None, block))
         if len(said.split()) >= _LEAST and _WHY.search(said):
             found.append(f"{said} (`{line.strip()}`)" if line.strip() and len(line) < 120 else said)
         block = []
-        if end := _TRAILING.match(line):
-            found.append(f"{end['said']} (`{end['code'].strip()}`)")
+        found += islice(_behind_code(line), 1)
     return found
+
+
+def _behind_code(line: str) -> Iterator[str]:
+    """Yield what a line of code says behind its last mark of a comment, and behind marks before that."""
+    for mark in reversed(list(_BEHIND.finditer(line))[-_LEAST - 1 :]):
+        code, said = line[: mark.start()].strip(), line[mark.end() :].strip()
+        if code and len(said.split()) >= _LEAST:
+            yield f"{said} (`{code}`)"

@@ -41,7 +41,7 @@ NOISE: Final[Mapping[str, re.Pattern[str]]] = {
         r"npx playwright show-report|^--- PASS|^PASS\b|^Ran \d+ tests"
     ),
     "the names of failed tests": re.compile(
-        r"^=+ |^_{3,}|^!{3,}|^-{3,}|^\s*at .+\(.+:\d+|^\s*\^+\s*$|^\s*File \".+\", line \d+|^Traceback \(most|"
+        r"^=+ |^_{3,}|^!{3,}|^-{3,}|^\s*at [^(]+\(.+:\d|^\s*\^+\s*$|^\s*File \".+\", line \d+|^Traceback \(most|"
         r"^\[\.\.\.|^\[…|^\.\.\.$"
     ),
     "git housekeeping": re.compile(
@@ -52,14 +52,14 @@ NOISE: Final[Mapping[str, re.Pattern[str]]] = {
         r"^\[[\w/.-]+ [0-9a-f]{7,}\]|^(?:index|diff --git|@@) |^Switched to|^[0-9a-f]{7,12} [A-Z]"
     ),
     "lint": re.compile(
-        r"\.{6,}(?:Passed|Skipped|Failed|\(no files)|^- (?:hook id|exit code|files were)|^\S+:\d+:\d+:? "
+        r"\.{6}(?:Passed|Skipped|Failed|\(no files)|^- (?:hook id|exit code|files were)|^\S+:\d+:\d+:? "
         r"\[?[A-Z]{1,4}\d{2,4}\]?\b|^\s*\d+:\d+\s+(?:warning|error)\s|^All checks passed|^\d+ files? (?:left "
         r"unchanged|reformatted|already formatted)|^✖ \d+ problems|potentially fixable|^Found \d+ errors?|"
         r"fixable with the|^Success: no issues"
     ),
     "a listing": re.compile(
         r"^[dl-][rwxsSt-]{9}[.+@]?\s|^total \d+$|^\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?\s+\d+ \S+$|^\s*(?:PRE )\S+/$|"
-        r"^(?:\.{0,2}/)?(?:[\w@.+-]+/)+[\w@.+-]*$|^[├└│─ ]+\s*\S+$|^Found \d+ files?$|^Found \d+ total occ|"
+        r"^(?:\.{0,2}/)?(?:[\w@.+-]+/)+[\w@.+-]*$|^[├└│─ ]++\s*\S*$|^Found \d+ files?$|^Found \d+ total occ|"
         r"^[\w./-]+\.\w{1,5}$|^[\w./-]+:\d+$|^REPOSITORY\s|^CONTAINER ID|^\s*Name\s+Command"
     ),
     "a log of routine": re.compile(
@@ -95,24 +95,25 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "measure": re.compile(
-        rf"(?<![\w.-])\d[\d,.]*\s?{_UNIT}\b|(?<![\w.])\d[\d,.]*\s?%|\b\d+ ?/ ?\d+\b(?!/)|\b\d[\d,.]* [a-z]{{3,}}s\b"
+        rf"(?<![\w.-])\d[\d,.]{{0,30}}\s?{_UNIT}\b|(?<![\w.])\d[\d,.]{{0,30}}\s?%|\b\d+ ?/ ?\d+\b(?!/)|"
+        rf"\b\d[\d,.]{{0,30}} [a-z]{{3,}}s\b"
     ),
     "comparison": re.compile(
         r"\b(?:before|after|was|previous(?:ly)?|now|vs\.?|versus|instead of|faster|slower|median|mean|avg|p9[059]|p50|"
         r"baseline|main:|old|new|speed-?up|ratio|delta|improve\w*|regress\w*|worse|better|compared|hits?|misses)\b",
         re.IGNORECASE,
     ),
-    "pointer": re.compile(r"\s(?:<-+|-+>|=>|←|→|<=)\s|\S+\.\w{1,4}:\d+\b|\bline \d+\b"),
+    "pointer": re.compile(r"\s(?:<-+|-+>|=>|←|→|<=)\s|\S\.\w{1,4}:\d+\b|\bline \d+\b"),
     "remark": re.compile(
-        r"(?:^|\s)(?:#|//|--|/\*|<!--)\s+(?=.*\b(?:the|an?|is|are|to|of|in|on|not|no|only|by|for|at|must|never|do|"
-        r"it)\b)[^\W\d]\S*(?:\s+\S+){2,}|^note: ",
+        r"(?:^|\s)(?:#|//|--|/\*|<!--)\s++(?=[^\W\d])(?=.{0,600}\b(?:the|an?|is|are|to|of|in|on|not|no|only|by|for|at|must|never|do|"
+        r"it)\b)\S++(?:\s+\S+){2}|^note: ",
         re.IGNORECASE,
     ),
     "message": re.compile(
         r"\b[A-Z]?\w*(?:Error|Exception|Violation|Failure|error|ERROR|FATAL|fatal|panicked)\b.{0,40}?[:(]\s*.{12,}"
     ),
-    "value": re.compile(r"^\s*\"?[\w .-]{2,40}\"?\s*(?:=|:)\s*\S"),
-    "name": re.compile(r"\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[\w-]+\.\w+\(\)|\b\w+\(\)|\b[A-Z][A-Z0-9_]{3,}\b"),
+    "value": re.compile(r"^\s*+\"?[\w .-]{2,40}\"?\s*(?:=|:)\s*\S"),
+    "name": re.compile(r"\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\w\(\)|\b[A-Z][A-Z0-9_]{3,}\b"),
 }
 """What makes a line worth reading again."""
 

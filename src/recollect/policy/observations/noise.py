@@ -45,7 +45,7 @@ _HOUSEKEEPING: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 _SUBCOMMANDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
-    "git": ("git housekeeping", re.compile(rf"^(?:-\S+(?: \S+)? )*(?:{'|'.join(_GIT)})\b")),
+    "git": ("git housekeeping", re.compile(rf"^(?:-\S+(?: [^-\s]\S*)? )*(?:{'|'.join(_GIT)})\b")),
     "gh": ("a listing", re.compile(r"^\w+ (?:list|ls|status|view --json)\b|^auth\b")),
     "aws": ("a listing", re.compile(r"^s3 ls\b")),
     "docker": ("a listing", re.compile(r"^(?:ps|images|image ls|volume ls|network ls|pull|compose ps)\b")),

@@ -55,27 +55,27 @@ _TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
 _ORIGINS: Final = {name: origin for origin, names in _TOOLS.items() for name in names}
 _OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
 _RECALLS: Final = re.compile(
-    r"(?:^|[;&|(]\s*|\s)(?:\S*/)?(?:recollect|\w*mem\w*)\s+(?:--?\S+\s+)*"
+    r"(?:^|[;&|(]\s*|\s)(?:\S{0,200}/)?(?:recollect|\w{0,40}mem\w{0,40})\s+(?:-\S+\s+){0,20}"
     r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
 )
 _READERS: Final = frozenset("cat head tail sed less bat nl".split())
 _PATCH: Final = "*** Begin Patch\n"
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update) File: (.+?)\s*$", re.MULTILINE)
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update) File: (.*\S)\s*$", re.MULTILINE)
 _GAPS: Final = re.compile(r"[ \t]+")
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
-_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*\x07")
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
-_HERE: Final = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?.*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_HERE: Final = re.compile(r"<<-?\s*['\"]?(\w+)")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _SEPARATES: Final = re.compile(r"[;&|\n]")
-_SEGMENTS: Final = re.compile(r"\s*(?:&&|\|\||;|\||\n|(?<![>&])&(?!&))\s*")
+_SEGMENTS: Final = re.compile(r"&&|\|\||;|\||\n|(?<![>&])&(?!&)")
 _BEFORE_PROGRAM: Final = re.compile(
     r"^(?:(?:sudo|time|nice|exec|then|do|env|command|nohup)\s+|timeout\s+\S+\s+|\w+=\S*\s+|[({!]\s*)+"
 )
 _RUNNERS: Final = re.compile(
     r"^(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|mise) (?:run|exec)|npx|pnpm (?:exec|dlx)|yarn (?:dlx|run)|bunx|"
-    r"python[\d.]* -m|docker compose (?:-\S+ \S+ )*(?:exec|run)(?: -\S+)* \S+|docker exec(?: -\S+)* \S+|"
-    r"kubectl exec(?: -\S+)* \S+(?: --)?)(?:\s+-+[\w-]+)*\s+['\"]?"
+    r"python[\d.]* -m|docker compose (?:-\S+ \S+ )*(?:exec|run)(?: -\S+)*+ [^-\s]\S*|docker exec(?: -\S+)*+ [^-\s]\S*|"
+    r"kubectl exec(?: -\S+)*+ [^-\s]\S*(?: --)?)(?:\s+-[\w-]+)*+\s+['\"]?"
 )
 
 
@@ -167,7 +167,16 @@ def programs(command: str) -> list[tuple[str, str]]:
 
 def without_documents(command: str) -> str:
     """Return a command line without the documents that it writes down in itself."""
-    return _HERE.sub(r"<<\1", command)
+    lines = command.split("\n")
+    last = {line.rstrip(" \t"): place for place, line in enumerate(lines)}
+    kept, at = [], 0
+    while at < len(lines):
+        mark = next((one for one in _HERE.finditer(lines[at]) if last.get(one[1], 0) > at), None)
+        kept.append(lines[at] if mark is None else f"{lines[at][: mark.start()]}<<{mark[1]}")
+        at += 1
+        while mark and lines[at - 1].rstrip(" \t") != mark[1]:
+            at += 1
+    return "\n".join(kept)
 
 
 def _bare(quoted: re.Match[str]) -> str:

@@ -13,7 +13,9 @@ from typing import Final
 from recollect.policy.text.normalization import fold
 
 _BLOCK: Final = re.compile(
-    r"<((?:[\w-]*memor(?:y|ies)[\w-]*)|system-reminder|environment_context|ide_\w+)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL
+    r"<([\w-]{0,40}?memor(?:y|ies)[\w-]{0,40}+|system-reminder|environment_context|ide_\w+)\b[^>]{0,500}+>"
+    r".*?(?:</\1>|\Z)",
+    re.DOTALL,
 )
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
@@ -43,7 +45,7 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     "fact": re.compile(
         r"\b(?:heads up|fyi|my name is|i work (?:on|at|in|with|for)|we (?:deploy|build|test|store|log|release|ship|"
-        r"call|name|host) \S+ ?(?:\S+ )?(?:with|in|to|on|by|as|from)|we (?:deploy|build|test|release|ship|"
+        r"call|name|host) \S+ (?:\S+ )?(?:with|in|to|on|by|as|from)|we (?:deploy|build|test|release|ship|"
         r"log) (?:with|in|to|on|from)|(?:is|are) (?:\w+ )?\d|note that|by the way|btw|for the record|"
         r"remember(?: that)?|(?:is|are|was|were) (?:the (?:new|old|only|one)|on|in|at|behind|under|owned|run|hosted|"
         r"called|named|used by|used for|not|always|stored|kept|generated|pinned|limited|supported|managed)\b|"
@@ -74,12 +76,12 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     ),
     "limit": re.compile(
         r"\b(?:under|below|within|at most|at least|no more than|less than|more than|up to|max(?:imum)?|min(?:imum)?|"
-        r"after|every|against|until)\s+\w*\s*\d|\b\d+(?:\.\d+)?\s?(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|"
+        r"after|every|against|until)\s+(?:[^\W\d]+\s*)?\d|\b\d+(?:\.\d+)?\s?(?:ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|"
         r"weeks?|%|[KMG]i?B|gb|mb|p|px|cents?|requests?|rows?)\b",
         re.IGNORECASE,
     ),
     "name": re.compile(
-        r"`[^`]+`|\b\w+_\w+\b|\b[\w-]+/[\w./-]+|\b[a-z]+[A-Z]\w+|--\w[\w-]+|\b\w+=\S+|\b[\w-]+\.\w{2,5}\b"
+        r"`[^`]+`|\b\w+_\w+\b|\b[\w-]{1,60}/[\w./-]+|\b[a-z]+[A-Z]\w+|--\w[\w-]+|\b\w+=\S+|\b[\w-]{1,60}\.\w{2,5}\b"
     ),
     "question": re.compile(
         r"\?\s*$|^(?:(?:and|so|but|ok) )?(?:why|what|where|when|which|who|how)\b|^(?:is|are|does|do|did|can|could|"

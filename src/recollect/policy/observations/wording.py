@@ -29,7 +29,7 @@ _LEADS: Final = re.compile(
 _FOUND: Final = re.compile(
     r"^(?:found it|done|here(?:'s| is).{0,30}|cause|root cause|summary|result|answer)[.:!]*\s*", re.IGNORECASE
 )
-_FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]+\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
+_FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]{1,80}\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
 _PLAIN_WORD: Final = re.compile(r"[^\W\d_]+(?=[\s,:;.!?']|$)")
 _OF_TESTS: Final = re.compile(r"\b\d+ (?:passed|failed)\b|^FAILED |^ERROR \S+::|\.py:\d+: \w+$")
 _PASSED: Final = re.compile(r"\b\d+ passed\b")

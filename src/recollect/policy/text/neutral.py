@@ -23,7 +23,7 @@ _UNSEEN = re.compile(
 )
 _LESS = re.compile(r"[<＜﹤]+(?=([^<＜﹤>＞﹥]{0,80}))")
 _ESCAPED = re.compile(r"&(?:lt|#0*60|#x0*3c);(?=([^<>&]{0,80}))", re.IGNORECASE)
-_INSTRUCTIONS = re.compile(r"\[(?=\s*/?\s*INST\s*\])", re.IGNORECASE)
+_INSTRUCTIONS = re.compile(r"\[(?=\s*+(?:/\s*+)?INST\s*\])", re.IGNORECASE)
 _ROLES = "system|developer|user|human|assistant|tool"
 _TURN = re.compile(  # what begins a text like the key `user:name` is none
     rf"((?:\A|\n)[ \t>#*_]*)({_ROLES})(?=[ \t*_]*[:：]\s|[ \t*_]*[:：]\Z)|(\n[ \t>#*_]*)({_ROLES})(?=[ \t*_]*[:：])",

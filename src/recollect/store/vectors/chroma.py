@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
@@ -38,7 +37,6 @@ _HANDLES = 1_000  # collections whose handles a process keeps: some 30 KB each
 _AWAY = (429, 502, 503, 504)
 _PATIENCE = 20.0  # seconds for one answer of a server
 _PORTS = {"http": 8000, "https": 443}
-_ID = re.compile(r"(\d+)\.\d+")
 
 
 class IndexBroken(Exception):

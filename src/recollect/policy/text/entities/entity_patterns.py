@@ -104,7 +104,7 @@ def _code(name: str, start: int) -> Iterator[Found]:
     inner = name[1:-1]
     found = [Found(start + 1 + one.start, start + 1 + one.end, one.type) for one in shapes(inner)]
     whole = any(one.end - one.start == len(inner) and one.type for one in found)
-    if not whole and len(inner) <= 64 and re.fullmatch(r"[^\s\0]*[^\W\d][^\s\0]*", inner):
+    if not whole and len(inner) <= 64 and re.fullmatch(r"(?:[^\w\s\0]|\d)*+[^\W\d][^\s\0]*", inner):
         found = [Found(start + 1, start + 1 + len(inner.removesuffix("()")), EntityType.IDENTIFIER)]
     yield from found
 
