@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from callers import ADA
+from clock import Clock
 from recollect import App, Caller, Memory, Settings
-from recollect.domain.enums import Choice
+from recollect.domain.enums import Choice, Scope
 from recollect.doors.operations import perform
 from recollect.ports.models import Capabilities, Judgement
 
@@ -54,6 +55,14 @@ def ill(app: App) -> list[str]:
     """Return what the doctor finds once the vector index has caught up."""
     app.vectors.sync()
     return [f"{check.name}: {check.seen}" for check in app.checks() if not check.well]
+
+
+def live(app: App, clock: Clock, days: int) -> None:
+    """Let days pass on each of which a session ended, which changes nothing else."""
+    for _ in range(days):
+        clock.pass_days(1)
+        with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
+            transaction.note_session_day(clock().date())
 
 
 def by_hand(settings: Settings, statement: str, *values: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from recollect.domain.enums import Observation, Sensitivity, Source
@@ -30,6 +31,28 @@ def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
     assert first.last_accessed_at == store.clock()
     assert (second.id, second.replaced, second.sensitivity) == (new, True, Sensitivity.PUBLIC)
     assert store.rows("SELECT action FROM journal ORDER BY id DESC LIMIT 2") == [("update",), ("evict",)]
+
+
+def test_what_a_call_stored_is_left_out(store: Any) -> None:
+    """It keeps its source and ends no more by itself; where everything fades it is looked at too."""
+    one, other = (store.add(text, source="hook") for text in "ab")
+    for _ in range(2):
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.stop_fading(one)
+    assert [each.id for each in store.records.aging(HERE, HOOK)] == [other]
+    assert [each.id for each in store.records.aging(HERE, tuple(Source))] == [one, other]
+    assert (store.one(one).source, store.one(one).expires_at) == (Source.HOOK, None)
+
+
+def test_days_of_sessions_are_kept_for_each_project(store: Any) -> None:
+    """Each day once and in order, whoever's clock was wrong; another project has its own."""
+    store.add("a"), store.add("b", "project:crew/hull")
+    today = store.clock().date()
+    for ahead in (0, 365, 1, 0):
+        with store.records.writing(HERE, "ada") as transaction:
+            days = transaction.note_session_day(today + timedelta(days=ahead))
+    assert days == store.records.session_days(HERE) == tuple(today + timedelta(days=one) for one in (0, 1, 365))
+    assert store.records.session_days("project:crew/hull") == store.records.session_days("project:crew/none") == ()
 
 
 def test_importance_and_marks_are_written(store: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callers import ADA
-from operate import actions, add, by_hand, do, ill, listed, shown, token
+from operate import actions, add, by_hand, do, ill, listed, live, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Source
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
@@ -174,7 +174,7 @@ def test_members_go_after_their_summary(app: App, clock: Clock) -> None:
     clock.pass_days(8)
     end(app)
     summary = summary_of(app, ids)
-    clock.pass_days(120)
+    live(app, clock, 120)
     end(app)
     assert set(listed(app)) == set(ids)
     end(app)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, actions, add, do, ill, listed, rows, shown
+from operate import OTHER, actions, add, do, ill, listed, live, rows, shown
 from recollect import App, Settings
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.lifecycle import consolidate as module
@@ -51,17 +51,41 @@ def test_what_is_captured_fades(app: App, clock: Clock) -> None:
     """Ten days without use take 0.2, half of that from a decision; what somebody stored does not fade."""
     plain, chosen = captured(app), captured(app, "Zod was chosen over Yup.", fact_type="decision")
     stored = add(app, "The office is closed on Mondays.")
-    clock.pass_days(10)
+    live(app, clock, 10)
     end(app)
     assert [worth(app, one) for one in (plain, chosen, stored)] == pytest.approx([0.3, 0.4, 0.5])
     assert ill(app) == []
+
+
+@pytest.mark.parametrize("source", ["hook", "extraction"])
+@pytest.mark.parametrize("text", ["The staging database is reset at night.", "the staging database is reset at night"])
+def test_what_a_call_remembers_again_fades_no_more(app: App, clock: Clock, source: str, text: str) -> None:
+    """A captured memory keeps its origin when a person or an agent stores it, and is theirs to keep from then on."""
+    one, other = captured(app, source=source), captured(app, "Zod was chosen over Yup.")
+    assert add(app, text) == one
+    assert add(app, "Zod was chosen over Yup.", source="hook") == other
+    live(app, clock, 10)
+    end(app)
+    assert [worth(app, one), worth(app, other)] == pytest.approx([0.5, 0.3])
+    assert shown(app, one).source == source
+    assert consolidate(app, ADA, ALL).looked_at == 2
+
+
+def test_a_merge_keeps_the_origin(app: App, clock: Clock) -> None:
+    """A profile that was extracted stays so when a call adds to it, and fades no more."""
+    one = add(app, "Works as a data engineer.", fact_type="profile", source="extraction")
+    assert add(app, "Lives in Lisbon.", fact_type="profile") == one
+    assert shown(app, one).source == "extraction"
+    live(app, clock, 10)
+    end(app)
+    assert worth(app, one) == 0.5
 
 
 def test_fading_does_not_make_a_memory_new(app: App, clock: Clock) -> None:
     """Its date stays, by which recall ranks."""
     one = captured(app)
     before = shown(app, one).updated_at
-    clock.pass_days(10)
+    live(app, clock, 10)
     end(app)
     assert shown(app, one).updated_at == before
 
@@ -80,7 +104,7 @@ def test_five_sessions_of_a_day_are_one(app: App, clock: Clock) -> None:
         for number in range(5):
             end(app, f"s{number}")
     assert worth(app, one) == pytest.approx(0.5 + gain - 0.2, abs=0.041)
-    clock.pass_days(2)
+    live(app, clock, 2)
     end(app)
     assert worth(app, one) == pytest.approx(0.5 + gain - 0.24, abs=0.021)
 
@@ -89,7 +113,7 @@ def test_ends_at_the_same_time_count_once(app: App, clock: Clock) -> None:
     """Of sessions that end together none takes a day or adds an access that another has."""
     ids = [captured(app, f"Berth {number} is let to boat {number}.", fact_type="case") for number in range(30)]
     app.records.touch(ids[:10], clock(), accessed=True)
-    clock.pass_days(10)
+    live(app, clock, 10)
     workers = [threading.Thread(target=consolidate, args=(app, ADA, CAPTURED)) for _ in range(6)]
     for one in workers:
         one.start()
@@ -113,7 +137,7 @@ def test_slight_changes_leave_no_line(app: App, clock: Clock) -> None:
 def test_what_nobody_used_for_long_goes_and_comes_back(app: App, clock: Clock) -> None:
     """After ninety days it is hidden, with a line in the journal, and `restore` gives it its importance again."""
     one = captured(app, importance=0.8)
-    clock.pass_days(89)
+    live(app, clock, 89)
     end(app)
     assert listed(app) == [one]
     clock.pass_days(1)
@@ -130,7 +154,7 @@ def test_what_nobody_used_for_long_goes_and_comes_back(app: App, clock: Clock) -
 def test_history_tells_both_importances(app: App, clock: Clock) -> None:
     """The line says what a memory was worth before and after."""
     one = captured(app)
-    clock.pass_days(10)
+    live(app, clock, 10)
     end(app)
     (line,) = [each for each in do(app, "history", id=str(one)) if each.action == "consolidate"]
     assert line.changes["importance"] == pytest.approx([0.5, 0.3])
@@ -139,11 +163,11 @@ def test_history_tells_both_importances(app: App, clock: Clock) -> None:
 def test_restoring_takes_the_fading_back(app: App, clock: Clock) -> None:
     """It undoes what consolidation did since somebody set the importance, and days before it do not count again."""
     one = captured(app)
-    clock.pass_days(10)
+    live(app, clock, 10)
     end(app)
     do(app, "update_memory", id=str(one), importance=0.9)
     for _ in range(2):
-        clock.pass_days(5)
+        live(app, clock, 5)
         end(app)
     do(app, "restore", id=str(one))
     end(app)
@@ -155,17 +179,31 @@ def test_everything_fades_where_it_is_asked_for(app: App, clock: Clock) -> None:
     mine, other = add(app, "The mast is oak."), add(app, "The mast is pine.", OTHER)
     hidden = add(app, "The keel is lead.", sensitivity="private")
     team = add(app, "The crew meets on Mondays.", scope="team")
-    clock.pass_days(10)
+    live(app, clock, 10)
     assert consolidate(app, ADA, ALL) == Faded(1, 1, 0)
     kept = [do(app, "get_memory", OTHER, id=str(other)), shown(app, hidden), shown(app, team)]
     assert worth(app, mine) == pytest.approx(0.3)
     assert [one.importance for one in kept] == [0.5, 0.5, 0.5]
 
 
+def test_a_wrong_clock_takes_nothing(app: App, clock: Clock) -> None:
+    """A session that ends a year ahead counts one day, and so does the first one after a pause of a year."""
+    one = captured(app)
+    clock.pass_days(365)
+    for _ in range(2):
+        end(app)
+    assert worth(app, one) == 0.5  # a day's fading is too slight to be written
+    clock.pass_days(-365)
+    live(app, clock, 10)
+    end(app)
+    assert worth(app, one) == pytest.approx(0.3)
+    assert listed(app) == [one]
+
+
 def test_the_rate_is_a_setting(app: App, clock: Clock) -> None:
     """A rate of nothing lets nothing fade."""
     one = captured(app)
-    clock.pass_days(200)
+    live(app, clock, 200)
     consolidate(app, ADA, LifecycleSettings(consolidation_decay_rate=0.0))
     assert worth(app, one) == 0.5
 
@@ -173,7 +211,7 @@ def test_the_rate_is_a_setting(app: App, clock: Clock) -> None:
 def test_a_module_that_is_off_changes_nothing(app: App, clock: Clock) -> None:
     """Neither does the stage run, nor is the capability there; without it the stage does nothing."""
     one = captured(app)
-    clock.pass_days(50)
+    live(app, clock, 50)
     off = LifecycleSettings(modules_off="consolidation")
     assert capabilities(app, ADA, off).get(CONSOLIDATION) is None
     context, _ = passed(app, EndSession(session_id="s1"), ADA, [])
@@ -187,7 +225,7 @@ def test_many_memories_are_several_transactions(app: App, clock: Clock, settings
     texts = [f"Berth {number} is let to boat {number}." for number in range(230)]
     for text in texts:
         captured(app, text, fact_type="case")
-    clock.pass_days(10)
+    live(app, clock, 10)
     opened = 0
     writing = app.records.writing
 

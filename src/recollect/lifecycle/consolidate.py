@@ -1,13 +1,15 @@
 """Consolidation at the end of a session: what is used gains importance, what is unused fades and goes at last.
 
 It concerns the public memories of the project that the pipeline itself made; with the setting `consolidate = all` also
-what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back.
+what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back. Time counts in
+days on which sessions ended, so that neither a pause of months nor a wrong clock takes anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from recollect.domain.enums import Scope
@@ -53,18 +55,22 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     What is to change is found without a lock and looked at again in the transaction that changes it.
     """
     namespace, decay = caller.writable(caller.namespace(Scope.PROJECT)), settings.consolidation_decay_rate
+    days = app.records.session_days(namespace)
+    if (today := app.clock().date()) not in days:
+        with app.records.writing(namespace, caller.user) as transaction:
+            days = transaction.note_session_day(today)
     known = app.records.aging(namespace, settings.fading)
-    due = _due(app, known, decay)
+    due = _due(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay)
+            found = _due(app, transaction.aging(batch), decay, days)
             transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
             changed += len(found)
     going = [one.id for one, done in due if done.evicted][:_MOST_EVICTED]
     for batch in _batches(going, _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay)
+            found = _due(app, transaction.aging(batch), decay, days)
             hidden += sum(transaction.hide(one.id, _EVICT) for one, done in found if done.evicted)
     if hidden:
         app.run_later(app.vectors.sync)
@@ -76,8 +82,10 @@ def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _due(app: App, memories: Sequence[AgingMemory], decay: float) -> list[tuple[AgingMemory, Consolidated]]:
+def _due(
+    app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
+) -> list[tuple[AgingMemory, Consolidated]]:
     """Return what is to be written of these memories."""
     now = app.clock()
-    both = ((one, consolidated(one, now, decay)) for one in memories)
+    both = ((one, consolidated(one, now, decay, days)) for one in memories)
     return [(one, done) for one, done in both if not done.slight]

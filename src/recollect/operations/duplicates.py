@@ -103,7 +103,7 @@ def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     }
     importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
     term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
-    return Draft(scope=new.scope, **fields, **labels, **importance, **term)
+    return Draft(scope=new.scope, source=old.source, **fields, **labels, **importance, **term)
 
 
 def _with_its_words(app: App, draft: Draft, namespace: str) -> list[int]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
-from recollect.domain.enums import OnSecret, Sensitivity, Source
+from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.fields import Request
+from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
@@ -30,7 +31,6 @@ Embeddings = dict[str, tuple[Chunk, ...] | None]
 """The chunks of texts, embedded outside any transaction, by the hash of the text; None for one that has to wait."""
 
 _FOLLOWING = ("abstract", "overview")
-_MADE = (Source.HOOK, Source.EXTRACTION, Source.COMPRESSION)
 MASKED = "A secret was found and masked before storing."
 
 
@@ -231,7 +231,7 @@ def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
     if name in draft.model_fields_set or draft.content == old.content:
         return False
     if name == "source":
-        return old.source in _MADE
+        return old.source in CAPTURED
     if name not in _FOLLOWING:
         return False
     return bool(getattr(old, name) != getattr(layers, name)(old.content))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from recollect.domain.enums import Sensitivity
+from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
@@ -57,6 +58,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
         outcome = transaction.previous_outcome(_NAME, request_id)
         if outcome is None:
             outcome, kept = _written(app, transaction, one, plan, caller.user)
+            if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
+                transaction.stop_fading(int(outcome.id))
             evicted = evict_surplus(app, transaction, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
             unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()

@@ -7,9 +7,10 @@ that are counted and days that have passed are marked, so that it makes no diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from recollect.domain.enums import POLICIES, Observation
@@ -44,9 +45,12 @@ class Consolidated:
     slight: bool
 
 
-def consolidated(memory: AgingMemory, now: datetime, decay: float = DECAY) -> Consolidated:
+def consolidated(
+    memory: AgingMemory, now: datetime, decay: float = DECAY, days: Sequence[date] | None = None
+) -> Consolidated:
     """Return the importance of a memory `now`, given how far it was consolidated before; `decay` is of one day.
 
+    Of the days since then those count on which sessions ended, which are `days` in order; all do where that is None.
     The boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written
     nor used since it began. What another memory replaces is never evicted: the other says where it came from.
     """
@@ -55,11 +59,17 @@ def consolidated(memory: AgingMemory, now: datetime, decay: float = DECAY) -> Co
     accesses = max(memory.accesses, counted)
     boost = BOOST * (math.log1p(accesses) - math.log1p(counted))
     since = max(used_at, mark.at) if mark else used_at
-    faded = decay * decay_rate(memory) * max((now - since) / _DAY, 0.0)
+    faded = decay * decay_rate(memory) * _passed(since, now, days)
     importance = max(min(memory.importance + boost, 1.0) - faded, 0.0)
-    evicted = not memory.replaced and importance < EVICTED_BELOW and now - used_at >= UNUSED
+    evicted = not memory.replaced and importance < EVICTED_BELOW and _passed(used_at, now, days) >= UNUSED / _DAY
     slight = not evicted and _slight(importance - memory.importance)
     return Consolidated(importance, Mark(max(now, mark.at) if mark else now, accesses), evicted, slight)
+
+
+def _passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
+    """Return how many days have passed, at most as many as there are later `days`."""
+    passed = max((now - since) / _DAY, 0.0)
+    return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
 
 
 def _slight(change: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from recollect.domain.enums import FactType, Observation, Order, Retention, Sensitivity, Source
@@ -185,6 +185,12 @@ class Writing(Protocol):
     def aging(self, ids: Collection[int]) -> list[AgingMemory]:
         """Return what consolidation knows of these memories, as far as they are in sight, in the order of their ids."""
 
+    def note_session_day(self, day: date) -> tuple[date, ...]:
+        """Note that a session of the project ended on a day; return these days, in order."""
+
+    def stop_fading(self, memory_id: int) -> None:
+        """Note that somebody stored by a call what the pipeline had captured: it fades and ends by itself no more."""
+
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
         """Write another importance and mark of memories, journalled with both; their `updated_at` stays."""
 
@@ -266,6 +272,9 @@ class Records(Protocol):
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, see one state until the block ends."""
+
+    def session_days(self, namespace: str) -> tuple[date, ...]:
+        """Return the days on which sessions of a project ended, the last four hundred of them, in order."""
 
     def aging(
         self, namespace: str, sources: Collection[Source], levels: Sequence[Sensitivity] = ...

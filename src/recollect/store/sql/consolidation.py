@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import date
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.domain.lifecycle import CAPTURED
 from recollect.ports.storage import AgingMemory, Mark
+from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.fact_writing import Transaction
 from recollect.store.sql.statements import select_in
-from recollect.store.sql.tables import consolidation, memory, usage
-from recollect.store.sql.visibility import inside, of_levels, shown
+from recollect.store.sql.tables import consolidation, label, memory, usage
+from recollect.store.sql.visibility import inside, namespace_ids, of_levels, shown
 
+_DAYS = "session_days."
+_MOST_DAYS = 400
+_KEPT = "kept"
+"""The kind of a label that says that somebody stored by a call what was captured."""
 _summary = memory.alias("compressed")
 _gone = exists().where(
     _summary.c.id == memory.c.superseded_by,
@@ -49,9 +69,17 @@ class SqlConsolidation:
     ) -> list[AgingMemory]:
         """Return the memories in sight that came into the namespace in one of these ways, by their ids."""
         with self._database.reading() as connection:
-            came = memory.c.source.in_([str(one) for one in sources])
+            came: ColumnElement[bool] = memory.c.source.in_([str(one) for one in sources])
+            if Source.TOOL not in sources:
+                came &= ~exists().where(label.c.memory_id == memory.c.id, label.c.kind == _KEPT).correlate(memory)
             here = inside(connection, [namespace]) & of_levels(memory.c.sensitivity, levels)
             return [_aging(row) for row in connection.execute(_AGING.where(came, here))]
+
+    def session_days(self, namespace: str) -> tuple[date, ...]:
+        """Return the days on which sessions of a project ended, the last four hundred of them, in order."""
+        with self._database.reading() as connection:
+            number = namespace_ids(connection, [namespace]).get(namespace, 0)
+            return _days(connection, number)
 
 
 class ConsolidationWriting(Transaction):
@@ -61,6 +89,20 @@ class ConsolidationWriting(Transaction):
         """Return those of these memories that are in sight, in the order of their ids."""
         here = (memory.c.namespace_id == self._known_id) & of_levels(memory.c.sensitivity, self._levels)
         return [_aging(row) for row in select_in(self._connection, _AGING.where(here), memory.c.id, sorted(ids))]
+
+    def note_session_day(self, day: date) -> tuple[date, ...]:
+        """Note that a session of the project ended on a day; return these days, in order."""
+        days = tuple(sorted({*_days(self._connection, self._namespace_id), day}))[-_MOST_DAYS:]
+        store_metadata.write(self._connection, {f"{_DAYS}{self._namespace_id}": ",".join(map(str, days))})
+        return days
+
+    def stop_fading(self, memory_id: int) -> None:
+        """Note that somebody stored by a call what the pipeline had captured: it fades and ends by itself no more."""
+        mine = (memory.c.id == memory_id) & memory.c.source.in_([str(one) for one in CAPTURED])
+        row = select(memory.c.id, literal(_KEPT), literal(0), literal("")).where(mine)
+        new = row.where(~exists().where(label.c.memory_id == memory_id, label.c.kind == _KEPT))
+        self._connection.execute(insert(label).from_select(["memory_id", "kind", "position", "value"], new))
+        self._connection.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
         """Write another importance and mark of memories; their `updated_at` stays, or fading would make them new."""
@@ -76,6 +118,11 @@ class ConsolidationWriting(Transaction):
             for one, importance, _ in changes
         )
         self._journal("consolidate", *lines)
+
+
+def _days(connection: Connection, namespace_id: int) -> tuple[date, ...]:
+    known = store_metadata.read(connection).get(f"{_DAYS}{namespace_id}", "")
+    return tuple(map(date.fromisoformat, filter(None, known.split(","))))
 
 
 def _aging(row: Row[Any]) -> AgingMemory:
