@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from starlette.testclient import TestClient
 from recollect import App, Settings
 from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
+from recollect.doors.server import main
 from recollect.doors.server.application import Server
 
 
@@ -68,3 +70,19 @@ class Talk:
         )
         headers = self.headers(who) | options.pop("headers", {})
         return self.client.request(method, path, params=params, headers=headers, **options)
+
+
+@contextmanager
+def listening(team: TeamServer) -> Iterator[str]:
+    """Give the address at which a server listens on this machine until the block ends."""
+    begun = threading.Event()
+    configuration = main._configuration(team.server, main.Listening(host="127.0.0.1", port=0))
+    process = main._Process(configuration, team.server.end_streams, begun.set)
+    serving = threading.Thread(target=process.run)
+    serving.start()
+    try:
+        assert begun.wait(60)
+        yield f"http://127.0.0.1:{process.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        process.should_exit = True
+        serving.join()

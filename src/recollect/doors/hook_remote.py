@@ -64,7 +64,7 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
     if both_off or (wanted == "capture" and project_files.is_off(settings.get("capture", True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
-    return client_here(given, folder).post(f"/v1/hooks/{event}", {"fields": said, "settings": settings})
+    return dict(client_here(given, folder).post(f"/v1/hooks/{event}", {"fields": said, "settings": settings}))
 
 
 def _received(reading: int, deadline: float) -> bytes:

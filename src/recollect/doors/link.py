@@ -39,7 +39,7 @@ class Link(ABC):
                 self._check(response, self._payload(response))
             for line in response:
                 if line.strip():
-                    yield read_object(line)
+                    yield dict(read_json(line))
 
     def _exchange(
         self,
@@ -48,8 +48,8 @@ class Link(ABC):
         timeout: float,
         headers: Headers,
         wait: Callable[[http.client.HTTPConnection], None] = lambda _: None,
-    ) -> dict[str, Any]:
-        """Send one request and return the object that is the answer; without a body it is a GET."""
+    ) -> Any:
+        """Send one request and return the answer, a JSON object or array; without a body it is a GET."""
         with self._answering(), closing(self._connection(timeout)) as connection:
             self._connect(connection)
             self._send(connection, path, body, headers)
@@ -73,8 +73,8 @@ class Link(ABC):
     def _target(self, path: str) -> str:
         return path
 
-    def _payload(self, response: http.client.HTTPResponse) -> dict[str, Any]:
-        return read_object(response.read())
+    def _payload(self, response: http.client.HTTPResponse) -> Any:
+        return read_json(response.read())
 
     @abstractmethod
     def _headers(self) -> dict[str, str]:
@@ -89,15 +89,15 @@ class Link(ABC):
         """Raise an error that is `Lost` for whatever goes wrong with the connection."""
 
     @abstractmethod
-    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
+    def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
         """Raise the error that an answer reports."""
 
 
-def read_object(text: bytes) -> dict[str, Any]:
-    """Return a JSON object; raise `ValueError` for anything else."""
+def read_json(text: bytes) -> Any:
+    """Return a JSON object or array; raise `ValueError` for anything else."""
     payload = json.loads(text)
-    if not isinstance(payload, dict):
-        raise ValueError("the answer is not an object")
+    if not isinstance(payload, dict | list):
+        raise ValueError("the answer is neither an object nor an array")
     return payload
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote
 
-from recollect.doors.link import Link, Lost, read_object
+from recollect.doors.link import Link, Lost, read_json
 from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.server_url import ServerUrl
 
@@ -41,8 +41,8 @@ class ServerClient(Link):
         named = {"team": team, "project": project}
         self._narrowed = "&".join(f"{name}={quote(value, safe='')}" for name, value in named.items() if value)
 
-    def post(self, path: str, body: dict[str, Any], key: str = "", *, narrowed: bool = True) -> dict[str, Any]:
-        """Send one request, again when the server is away for a moment, and return the answer.
+    def post(self, path: str, body: dict[str, Any], key: str = "", *, narrowed: bool = True) -> Any:
+        """Send one request, again when the server is away for a moment, and return the answer, an object or an array.
 
         Without a `key`, by which nothing takes effect twice, it is sent again only when it did not arrive. Raises the
         error that the server reports, or `ServerUnreachable`.
@@ -69,7 +69,7 @@ class ServerClient(Link):
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the object at a path; raise as `post` does."""
-        return self._exchange(path, None, _CONNECT, {})
+        return dict(self._exchange(path, None, _CONNECT, {}))
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:
         limit, connection.timeout = connection.timeout, _CONNECT
@@ -87,12 +87,10 @@ class ServerClient(Link):
     def _target(self, path: str) -> str:
         return self.url.path + path
 
-    def _payload(self, response: http.client.HTTPResponse) -> dict[str, Any]:
-        """Return the object of an answer, an empty one where a proxy answers in the server's place."""
+    def _payload(self, response: http.client.HTTPResponse) -> Any:
+        """Return what is answered, an empty object where a proxy answers in the server's place."""
         raw = response.read()
-        if response.status == http.client.OK or _is_json(response):
-            return read_object(raw)
-        return {}
+        return read_json(raw) if response.status == http.client.OK or _is_json(response) else {}
 
     def _headers(self) -> dict[str, str]:
         return {"Accept": "application/json", **({"Authorization": f"Bearer {self._token}"} if self._token else {})}
@@ -114,10 +112,11 @@ class ServerClient(Link):
         except (OSError, http.client.HTTPException) as error:
             raise ServerGone(f"The server {self.url.name} did not answer: {_reason(error)}.", sent=True) from None
 
-    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
-        status, kind, message = response.status, payload.get("error"), str(payload.get("message"))
-        if status == http.client.OK:
+    def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
+        if response.status == http.client.OK:
             return
+        told = payload if isinstance(payload, dict) else {}
+        status, kind, message = response.status, told.get("error"), str(told.get("message"))
         pause = _seconds(response.headers.get("Retry-After"))
         if status == http.client.TOO_MANY_REQUESTS:
             raise TooManyRequests(pause or 1.0)

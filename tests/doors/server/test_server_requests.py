@@ -134,6 +134,7 @@ def test_secrets_are_refused_with_their_kind(talk: Talk) -> None:
 def test_unknown_addresses_and_methods_have_sentences(talk: Talk) -> None:
     """What is not there is 404, another method 405 with what is allowed, both in the form of every error."""
     assert talk.ask("GET", "/v1/nothing", params={}).json()["error"] == "NotFound"
+    assert talk.ask("GET", "/docs").status_code == 404  # nothing is served whose scripts come from elsewhere
     other = talk.ask("GET", "/v1/recall", params={})
     assert (other.status_code, other.headers["allow"]) == (405, "POST")
     assert set(other.json()) == {"error", "message"}

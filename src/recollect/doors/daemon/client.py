@@ -48,11 +48,11 @@ class Client(Link):
 
     def ping(self) -> dict[str, Any]:
         """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds."""
-        return self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False))
+        return dict(self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False)))
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
-        return self._exchange(path, body, _TRANSFER, {}, lambda connection: self._await(connection, busy=True))
+        return dict(self._exchange(path, body, _TRANSFER, {}, lambda connection: self._await(connection, busy=True)))
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.runtime.token}"}

@@ -76,6 +76,7 @@ class Server:
             description="Memory for AI agents and their teams. Who asks comes from the token alone.",
             lifespan=self._lifespan,
             redirect_slashes=False,
+            docs_url=None,  # their scripts would come from elsewhere
             redoc_url=None,
             exception_handlers={HTTPException: _no_route},
         )

@@ -1,0 +1,176 @@
+"""Every operation and every command through `RECOLLECT_URL`, against a server that listens on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import recollect
+from command_line import Ended, call
+from every_operation import REQUESTS
+from recollect import Settings
+from recollect.doors.cli import cli
+from recollect.doors.operations import BY_NAME
+from team_server import TeamServer, listening
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "remember": ("The harbour is deployed on Fridays", "--tag", "ship"),
+    "recall": ("harbour", "--min-score", "0"),
+    "list": (),
+    "timeline": (),
+    "by-file": ("src/ship.py",),
+    "by-concept": ("gotcha",),
+    "similar": ("The harbour is deployed", "--threshold", "-1"),
+    "prompt": ("harbour",),
+    "update": ("1", "--title", "Harbour"),
+    "show": ("1",),
+    "undo": ("1",),
+    "edit": ("1",),
+    "fact": ("harbour", "is", "deep"),
+    "facts": (),
+    "stats": (),
+    "summarize": (),
+    "rescan": (),
+    "tags rename": ("ship", "boat"),
+    "tags merge": ("boat", "ship"),
+    "session list": (),
+    "session show": ("s1",),
+    "session keep": ("s1", "1"),
+    "session drop": ("s1", "1"),
+    "export": ("notes.jsonl",),
+    "import": ("notes.jsonl",),
+    "extract": ("talk.jsonl",),
+    "forget": ("1",),
+    "purge": (),
+    "doctor": (),
+    "status": (),
+    "team add": ("dock",),
+    "team list": (),
+    "team grant": ("dock", "eve", "--role", "writer"),
+    "project set": ("engine",),
+    "project add": ("dock", "hull"),
+    "project list": (),
+    "project grant": ("dock", "hull", "eve", "--role", "reader"),
+    "project revoke": ("dock", "hull", "eve"),
+    "team revoke": ("dock", "eve"),
+    "user add": ("zoe",),
+    "user invite": ("zoe",),
+    "user list": (),
+    "user disable": ("zoe",),
+    "user enable": ("zoe",),
+    "token add": ("--label", "laptop"),
+    "token accept": (),
+    "token list": (),
+    "token revoke": ("{prefix}",),
+    "audit": (),
+    "install": ("claude-code", "--print"),
+    "uninstall": ("claude-code", "--dry-run"),
+    "model fetch": ("--help",),
+    "backup verify": ("backup.db",),
+    "restore": ("backup.db",),
+}
+"""What each command is typed with, in an order in which each has something to answer with."""
+TALK = {
+    "type": "user",
+    "uuid": "u1",
+    "parentUuid": None,
+    "sessionId": "s2",
+    "timestamp": "2026-01-02T03:04:05Z",
+    "message": {"role": "user", "content": "The pier is long."},
+}
+LOCAL: dict[str, tuple[str, ...]] = {
+    "reindex": (),
+    "stop": (),
+    "serve": (),
+    "backup create": ("backup.db",),
+    "backup restore": ("backup.db",),
+    "migrate-store": ("--to", "server"),
+    "init": (),
+}
+"""Commands that look after a store, and so run where it is."""
+CODES = {"token accept": 11, "edit": 2, "session keep": 4, "session drop": 4, "backup verify": 2, "restore": 2}
+"""Commands that end otherwise than with 0: without an invitation, an editor, an observation, or a backup."""
+ELSEWHERE = {"mcp": "test_team_walk.py", "hook": "test_hook_remote.py"}
+"""Commands that talk for as long as an agent does, and the tests that do so."""
+
+
+@dataclass
+class Client:
+    """A machine without a store, whose commands ask the server as its first admin, who administers the team too."""
+
+    url: str
+    team: TeamServer
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("RECOLLECT_")}
+        ours = {"URL": self.url, "TOKEN": self.team.tokens["root"], "HOME": str(self.folder / "none")}
+        ours |= {"PROJECT": "engine", "TEAM": "crew"}
+        return kept | {f"RECOLLECT_{name}": text for name, text in ours.items()} | {"HOME": str(self.folder)}
+
+    def connected(self) -> Any:
+        """Return a connection of a program."""
+        token = self.team.tokens["root"]
+        return recollect.connect(Settings(url=self.url, token=token, home=self.folder, project="engine"))
+
+    def types(self, command: str, *words: str) -> Ended:
+        """Type a command."""
+        return call([*command.split(), *words], self.environment, self.folder)
+
+
+@pytest.fixture
+def client(team: TeamServer, tmp_path: Path) -> Iterator[Client]:
+    """Return a client of a server that listens."""
+    team.administer("grant_team", team="crew", user="root", role="admin")
+    with listening(team) as url:
+        yield Client(url, team, tmp_path)
+
+
+def every(command: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the words of each command of the command line."""
+    for name, one in getattr(command, "commands", {}).items():
+        yield from every(one, (*words, name))
+    if not hasattr(command, "commands"):
+        yield " ".join(words)
+
+
+def test_every_operation_answers_a_client_of_the_server(client: Client) -> None:
+    """Each operation of the table comes back over the wire as the type that it declares."""
+    assert {name for name, _ in REQUESTS} == BY_NAME.keys()
+    with client.connected() as link:
+        for name, fields in REQUESTS:
+            found = link.perform(name, **fields)
+            assert (found is None) == (BY_NAME[name].answer is type(None)), name
+
+
+def test_every_command_answers_a_client_of_the_server(client: Client) -> None:
+    """Each command of the command line does on the server what it is for; one without a sample fails this test."""
+    known = set(every(typer.main.get_command(cli)))
+    assert known == {*COMMANDS, *LOCAL, *ELSEWHERE}
+    (client.folder / "talk.jsonl").write_text(json.dumps(TALK))
+    with client.connected() as link:
+        link.perform("session_start", session_id="s1", agent="claude-code", source="startup")
+    prefix = client.team.tokens["bob"].split("_")[1]
+    odd = {}
+    for command, words in COMMANDS.items():
+        ended = client.types(command, *[one.format(prefix=prefix) for one in words])
+        if ended.code != CODES.get(command, 0):
+            odd[command] = (ended.code, ended.err or ended.out)
+    assert odd == {}
+
+
+@pytest.mark.parametrize("command", LOCAL)
+def test_a_command_that_looks_after_a_store_says_where_it_runs(command: str, tmp_path: Path) -> None:
+    """With `RECOLLECT_URL` it touches no store of this machine, and its one sentence names the variable."""
+    theirs = {"RECOLLECT_URL": "http://127.0.0.1:9", "RECOLLECT_HOME": str(tmp_path / "none"), "HOME": str(tmp_path)}
+    ended = call([*command.split(), *LOCAL[command]], theirs, tmp_path)
+    assert (ended.code, "RECOLLECT_URL" in ended.err) == (recollect.errors.InvalidInput.exit_code, True), ended.err
+    assert not (tmp_path / "none").exists()
