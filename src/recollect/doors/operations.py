@@ -52,7 +52,8 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
     operation = BY_NAME.get(name) or PARTS[name]
     request = operation.request(**fields)
-    return operation.run(app, request, caller, **({"request_id": request_id} if operation.writes else {}))
+    asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
+    return operation.run(app, request, caller, **({"request_id": asked} if operation.writes else {}))
 
 
 _served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)

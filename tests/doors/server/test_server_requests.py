@@ -110,6 +110,9 @@ def test_a_retry_gets_the_first_answer(talk: Talk) -> None:
     first, again = (talk.post("/v1/remember", {"content": "The pier is long."}, headers=key).json() for _ in range(2))
     assert first["id"] == again["id"]
     assert (first["status"], again["status"]) == ("stored", "stored")
+    other = talk.post("/v1/remember", {"content": "The mast is pine."}, headers=key)
+    assert (other.status_code, other.json()["field"]) == (422, "Idempotency-Key")
+    assert talk.post("/v1/list_memories", {}).json()["total"] == 1
     long = talk.post("/v1/remember", {"content": "x"}, headers={"Idempotency-Key": "k" * 201})
     assert (long.status_code, long.json()["field"]) == (422, "Idempotency-Key")
 
