@@ -170,6 +170,7 @@ def test_what_is_restored_stays_by_itself(app: App, clock: Clock) -> None:
 
 def test_members_go_after_their_summary(app: App, clock: Clock) -> None:
     """Nobody uses either: first the summary is hidden, at the next end its members; `restore` brings each back."""
+    object.__setattr__(app, "lifecycle", LifecycleSettings(default_ttl_days=0))
     ids = captured(app)
     clock.pass_days(8)
     end(app)

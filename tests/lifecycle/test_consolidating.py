@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -192,18 +193,46 @@ def test_a_wrong_clock_takes_nothing(app: App, clock: Clock) -> None:
     clock.pass_days(365)
     for _ in range(2):
         end(app)
-    assert worth(app, one) == 0.5  # a day's fading is too slight to be written
     clock.pass_days(-365)
+    assert worth(app, one) == 0.5  # a day's fading is too slight to be written
     live(app, clock, 10)
     end(app)
     assert worth(app, one) == pytest.approx(0.3)
     assert listed(app) == [one]
 
 
+def test_what_is_captured_ends_unless_it_is_used(app: App, clock: Clock) -> None:
+    """Its term of 90 days begins anew when a prompt or a question meets it, and a call's memory has none."""
+    used, other, kept = captured(app), captured(app, "Zod was chosen over Yup."), captured(app, "The mast is oak.")
+    by_call = add(app, "The office is closed on Mondays.")
+    assert shown(app, other).expires_at == clock() + timedelta(days=90)
+    assert add(app, "The mast is oak.") == kept
+    assert [shown(app, one).expires_at for one in (kept, by_call)] == [None, None]
+    clock.pass_days(60)
+    do(app, "recall", query="When is the staging database reset?")
+    clock.pass_days(31)
+    assert sorted(listed(app)) == [used, kept, by_call]
+    assert shown(app, used).expires_at == clock() + timedelta(days=59)
+    object.__setattr__(app, "lifecycle", LifecycleSettings(default_ttl_days=0))
+    assert shown(app, captured(app, "The keel is lead.")).expires_at is None
+
+
+def test_of_too_many_the_least_used_go(app: App, clock: Clock) -> None:
+    """Beyond `max_captured` a session's end hides the least used, oldest; what a call stored does not count."""
+    by_call = add(app, "The office is closed on Mondays.")
+    ids = [captured(app, f"Berth {number} is let to boat {number}.", fact_type="case") for number in range(5)]
+    app.records.touch(ids[:2], clock(), accessed=True)
+    for settings in (CAPTURED, ALL, LifecycleSettings(max_captured=3)):
+        assert consolidate(app, ADA, settings).hidden == (2 if settings.max_captured == 3 else 0)
+    assert sorted(listed(app)) == [by_call, *ids[:2], ids[4]]
+    do(app, "restore", id=str(ids[2]))
+    assert ids[2] in listed(app)
+
+
 def test_the_rate_is_a_setting(app: App, clock: Clock) -> None:
     """A rate of nothing lets nothing fade."""
     one = captured(app)
-    live(app, clock, 200)
+    live(app, clock, 80)
     consolidate(app, ADA, LifecycleSettings(consolidation_decay_rate=0.0))
     assert worth(app, one) == 0.5
 

@@ -119,6 +119,8 @@ def test_without_temporal_the_store_alone_answers(app: App) -> None:
         ("token_budget", 2000),
         ("max_inject_count", 5),
         ("checkpoint_every", 10),
+        ("default_ttl_days", 90.0),
+        ("max_captured", 1000),
     ],
 )
 def test_a_setting_has_its_default(name: str, value: float) -> None:

@@ -18,7 +18,8 @@ from recollect.domain.fields import Request, refuse_unstorable
 MAX_OUTPUT: Final = 1_000_000
 """Characters of an output that are taken; a door cuts what is longer."""
 
-CAPTURED: Final = (Source.HOOK, Source.EXTRACTION, Source.COMPRESSION)
+OBSERVED: Final = (Source.HOOK, Source.EXTRACTION)
+CAPTURED: Final = (*OBSERVED, Source.COMPRESSION)
 """How memories come in that the pipeline makes by itself."""
 
 
@@ -45,6 +46,17 @@ class LifecycleSettings(BaseModel):
     consolidate: Fading = Field(
         Fading.CAPTURED,
         description="What fades and is compressed: `captured` by the pipeline, or `all`; a project cannot change this.",
+    )
+    default_ttl_days: float = Field(
+        90.0,
+        ge=0,
+        le=fields.MAX_DAYS,
+        description="Days that a captured memory is kept after its last use, 0 for ever; a project cannot change this.",
+    )
+    max_captured: int = Field(
+        1_000,
+        ge=0,
+        description="Captured memories of one project at most, 0 for any number; a project cannot change this.",
     )
     modules_off: str = Field(
         "",

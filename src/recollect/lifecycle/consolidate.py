@@ -13,7 +13,7 @@ from datetime import date
 from typing import Final
 
 from recollect.domain.enums import Scope
-from recollect.domain.lifecycle import EndSession, LifecycleSettings
+from recollect.domain.lifecycle import CAPTURED, EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.lifecycle.capabilities import CONSOLIDATION
 from recollect.lifecycle.context import Context
@@ -67,15 +67,24 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
             found = _due(app, transaction.aging(batch), decay, days)
             transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
             changed += len(found)
-    going = [one.id for one, done in due if done.evicted][:_MOST_EVICTED]
-    for batch in _batches(going, _EVICTED):
+    captured = known if settings.fading == CAPTURED else app.records.aging(namespace, CAPTURED)
+    beyond = _beyond(captured, settings.max_captured)
+    going = dict.fromkeys([one.id for one, done in due if done.evicted] + beyond)
+    for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
             found = _due(app, transaction.aging(batch), decay, days)
-            hidden += sum(transaction.hide(one.id, _EVICT) for one, done in found if done.evicted)
+            unused = {one.id for one, done in found if done.evicted}
+            hidden += sum(transaction.hide(one, _EVICT) for one in batch if one in unused or one in beyond)
     if hidden:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)
     return Faded(len(known), changed, hidden)
+
+
+def _beyond(captured: Sequence[AgingMemory], most: int) -> list[int]:
+    """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
+    order = sorted(captured, key=lambda one: (not one.replaced, one.accesses, one.updated_at, one.importance, one.id))
+    return [one.id for one in order[: max(len(order) - most, 0)]] if most else []
 
 
 def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -1,4 +1,4 @@
-"""Access counts: what was read is counted, and under the rule of importance that extends the expiry.
+"""Access counts: what was read is counted, which extends the expiry of what is important, or of what was captured.
 
 A read by id counts at once, since it decides what gives way next in a full store; hits count in the background.
 """
@@ -23,6 +23,8 @@ def count_use(app: App, ids: Sequence[int], at: datetime, caller: Caller, *, acc
     def extend() -> None:
         if app.retention_rules.retention is Retention.IMPORTANCE:
             app.records.extend_expiry(ids, at, caller.user)
+        elif app.lifecycle.default_ttl_days:
+            app.records.extend_expiry(ids, at, caller.user, app.lifecycle.default_ttl_days)
 
     def count() -> None:
         app.records.touch(ids, at, accessed=accessed)

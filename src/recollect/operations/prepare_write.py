@@ -185,7 +185,7 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
         chunks=one.chunks,
         confidence=_confidence(draft, old, one.content_hash),
         at=now,
-        expires_at=expiry(draft, old, app.retention_rules.retention, now),
+        expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         author=author,
     )
 

@@ -346,8 +346,8 @@ class Records(Protocol):
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
         """Count one use of each memory: read by id (`accessed`), or recalled as a hit; no writer is waited for."""
 
-    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
-        """Let those that are important, and expire because of their importance, live on from `at`."""
+    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str, captured_days: float = 0.0) -> None:
+        """Let those that are important, and expire because of that, live on from `at`, or with days the captured."""
 
     def drop_outcomes(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`, but none that names no memory (id 0): those are marks."""

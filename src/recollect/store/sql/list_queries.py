@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from recollect.domain.enums import IMPORTANCE_DAYS, IMPORTANT, Order, Scope
+from recollect.domain.lifecycle import OBSERVED
 from recollect.domain.results import Stats
 from recollect.domain.search import View
 from recollect.store import journal
@@ -74,40 +75,43 @@ class SqlListQueries:
                 newest_at=newest,
             )
 
-    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str) -> None:
+    def extend_expiry(self, ids: Sequence[int], at: datetime, actor: str, captured_days: float = 0.0) -> None:
         """Let those of `ids` that are important, and expire because of their importance, live on from `at`.
 
-        One that would gain less than a day is left alone; each of the others gets a line in the journal.
+        With `captured_days` instead those that were captured, for so long. One that would gain less than a day, or a
+        tenth of these, is left alone; each of the others gets a line in the journal.
         """
         with self._database.reading() as connection:
-            wanted = _extendable(connection, ids, at)
+            wanted = _extendable(connection, ids, at, captured_days)
         for namespace in sorted(wanted):
             with self._database.writing(namespace) as connection:
                 due = select(_memory.id, _memory.importance, _memory.sensitivity).where(_memory.expires_at > at)
                 found = list(select_in(connection, due, _memory.id, wanted[namespace]))
                 for row in found:
                     mine = update(tables.memory).where(_memory.id == row.id)
-                    connection.execute(mine.values(expires_at=_until(at, row.importance)))
+                    connection.execute(mine.values(expires_at=_until(at, row.importance, captured_days)))
                 lines = [(row.id, row.sensitivity, {"fields": ["expires_at"]}) for row in found]
                 journal.extend(connection, namespace, actor, at, "refresh", lines)
 
 
-def _extendable(connection: Connection, ids: Sequence[int], at: datetime) -> dict[str, list[int]]:
-    """Return what is important, has no `ttl_days` of its own and gains a day by living on from `at`, by namespace."""
+def _extendable(connection: Connection, ids: Sequence[int], at: datetime, captured_days: float) -> dict[str, list[int]]:
+    """Return what may live on, has no `ttl_days` of its own and gains enough by living on from `at`, by namespace."""
     found: dict[str, list[int]] = defaultdict(list)
+    may = _memory.source.in_(OBSERVED) if captured_days else _memory.importance >= IMPORTANT
+    step = max(_STEP, timedelta(days=captured_days / 10))
     query = (
         select(_memory.id, _memory.importance, _memory.expires_at, tables.namespace.c.name)
         .join(tables.namespace, tables.namespace.c.id == _memory.namespace_id)
-        .where(_memory.ttl_days.is_(None), _memory.importance >= IMPORTANT, _memory.expires_at > at)
+        .where(_memory.ttl_days.is_(None), may, _memory.expires_at > at)
     )
     for row in select_in(connection, query, _memory.id, ids):
-        if _until(at, row.importance) - row.expires_at >= _STEP:
+        if _until(at, row.importance, captured_days) - row.expires_at >= step:
             found[row.name].append(row.id)
     return found
 
 
-def _until(at: datetime, importance: float) -> datetime:
-    return at + timedelta(days=importance * IMPORTANCE_DAYS)
+def _until(at: datetime, importance: float, captured_days: float) -> datetime:
+    return at + timedelta(days=captured_days or importance * IMPORTANCE_DAYS)
 
 
 def _counted(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[Any, int]:
