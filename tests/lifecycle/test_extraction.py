@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from chat_server import ChatServer, Reply, chat_server
+from gate_lines import secret_lines
 from operate import OTHER, add, do, ill, listed, shown, token
 from recollect import App
 from recollect.domain.enums import FactType, Source
 from recollect.domain.transfer import Extracted
+from recollect.gate import masked
 
 TALK = [
     {"speaker": "user", "content": "I am a sailor from Kiel. Please always use pnpm."},
@@ -68,6 +70,19 @@ def test_messages_become_memories_with_layers(reading: App, server: ChatServer) 
     assert {(one.source, one.trust, one.session_id) for one in found} == {(Source.EXTRACTION, 0.4, "s1")}
     assert json.loads(server.texts[0])[0] == {"speaker": "user", "said": TALK[0]["content"]}
     assert ill(reading) == []
+
+
+def test_no_secret_that_would_be_refused_is_sent(reading: App, server: ChatServer) -> None:
+    """In whatever form of the gate's corpus it stands in a message, it does not arrive at the model's server."""
+    cases = [next(line.cases()) for line in secret_lines()[::3]]
+    told = [(f"Look:\n{text}\n", secret) for text, secret in cases if isinstance(text, str) and len(secret) >= 8]
+    told = [(text, secret) for text, secret in told if secret not in masked(text)]
+    assert len(told) >= 150
+    server.says({"memories": []})
+    extract(reading, [{"speaker": "user", "content": text} for text, _ in told])
+    sent = "\n".join(one["said"] for text in server.texts for one in json.loads(text))
+    assert sent.count("Look:") == len(told)
+    assert [text for text, secret in told if secret in sent] == []
 
 
 def test_twice_adds_nothing(reading: App, server: ChatServer) -> None:

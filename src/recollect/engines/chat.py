@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.errors import InvalidInput, ModelUnusable
 from recollect.gate import masked
+from recollect.gate.walk import rewrite
 from recollect.ports.chat import Reserved, TokenLedger, TokenUse
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ class PydanticAiChat:
         """Return what was used of the budget."""
         return self._ledger.used()
 
-    def ask(self, task: str, text: str, answer: type[A], *, most: int) -> A:
+    def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Return the answer to `task` about `text`, of at most `most` tokens; see `ports.chat`."""
-        instructions, said = instructions_of(task, answer), masked(text)
+        instructions, said = instructions_of(task, answer), said_of(text)
         digest = hashlib.sha256(json.dumps([self._server.url, self.model, instructions, said]).encode()).hexdigest()
         if (known := self._known(digest)) is not None:
             return answer.model_validate_json(known)
@@ -138,6 +139,15 @@ class PydanticAiChat:
 def instructions_of(task: str, answer: type[BaseModel]) -> str:
     """Return what a model is told of a task and of the form of its answer; the text itself is said apart from it."""
     return _FORM.format(task=task, schema=json.dumps(answer.model_json_schema(), separators=(",", ":")))
+
+
+def said_of(text: object) -> str:
+    """Return what a model is told of a text, or of several as JSON, each masked while its lines and quotes are plain.
+
+    A line end or a quote that JSON has escaped hides `password = x` from the gate.
+    """
+    told = rewrite(text, masked)
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
 
 
 def read(answer: type[A], reply: str) -> A | None:

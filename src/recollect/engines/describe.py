@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Annotated, Final
@@ -110,8 +109,8 @@ class ChatDescribe:
         return Description(abstract=found.abstract, overview=found.overview), notes
 
 
-def _listed(contents: Sequence[str], length: int) -> str:
-    return json.dumps([one[:length] for one in contents], ensure_ascii=False)
+def _listed(contents: Sequence[str], length: int) -> list[str]:
+    return [one[:length] for one in contents]
 
 
 def _triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:

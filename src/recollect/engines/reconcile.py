@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -36,6 +35,6 @@ class ChatReconcile:
 
     def choose(self, new: str, old: Sequence[str]) -> Judgement:
         """Return the choice, and which of `old` it is about; raise `ModelUnusable` when there is none to be had."""
-        text = json.dumps({"new": new[:_LONGEST], "old": [one[:_LONGEST] for one in old]}, ensure_ascii=False)
+        text = {"new": new[:_LONGEST], "old": [one[:_LONGEST] for one in old]}
         found = self._chat.ask(_TASK, text, _Answer, most=_ANSWER)
         return Judgement(found.choice, found.which, found.reason)

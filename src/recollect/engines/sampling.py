@@ -14,9 +14,8 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from recollect.engines.chat import instructions_of, read, reserve
+from recollect.engines.chat import instructions_of, read, reserve, said_of
 from recollect.errors import ModelUnusable
-from recollect.gate import masked
 from recollect.ports.chat import CLIENT_ANSWERS, Question, TokenLedger, TokenUse, Wanted
 
 A = TypeVar("A", bound=BaseModel)
@@ -41,7 +40,7 @@ class SampledChat:
         """Return what was used of the budget."""
         return self._ledger.used()
 
-    def ask(self, task: str, text: str, answer: type[A], *, most: int) -> A:
+    def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Return the answer that the client has given; raise `Wanted` for one that it has not been asked for yet.
 
         Raises `ModelUnusable` where the operation comes from no client with a model, or where the answer is none.
@@ -49,7 +48,7 @@ class SampledChat:
         answers = CLIENT_ANSWERS.get()
         if answers is None:
             raise ModelUnusable("Nobody is there to ask: no MCP client with the capability `sampling` has called.")
-        instructions, said = instructions_of(task, answer), masked(text)
+        instructions, said = instructions_of(task, answer), said_of(text)
         digest = hashlib.sha256(json.dumps([instructions, said]).encode()).hexdigest()
         if digest not in answers:
             self._begin(digest)

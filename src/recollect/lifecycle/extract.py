@@ -18,7 +18,7 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Outcome, WriteStatus
 from recollect.domain.transfer import Extracted, ExtractMemories, Said
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
-from recollect.gate import clear
+from recollect.gate import clear, masked
 from recollect.operations.remember import remember
 from recollect.policy.observations.noise import gives_orders
 from recollect.ports.app import App
@@ -85,7 +85,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     known = unread = read = 0
     why = ""
     for part in _parts(request.messages):
-        digest = hashlib.sha256(part.encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps(part, ensure_ascii=False).encode()).hexdigest()
         if app.records.previous_outcome([namespace], caller.user, _NAME, digest) is not None:
             known += 1
             continue
@@ -102,24 +102,27 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     return Extracted(**counts, parts=read, known=known, unread=unread, why=why)
 
 
-def _parts(messages: Sequence[Said]) -> Iterator[str]:
-    """Yield the messages in stretches that one question can show; a long message is cut."""
+def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
+    """Yield the messages in stretches that one question can show; a long message is cut, once its secrets are masked.
+
+    Half of a token is no secret to the gate any more.
+    """
     said = [
-        {"speaker": one.speaker, "said": one.content[start : start + _PART]}
-        for one in messages
-        for start in range(0, len(one.content), _PART)
+        {"speaker": one.speaker, "said": content[start : start + _PART]}
+        for one, content in ((one, masked(one.content)) for one in messages)
+        for start in range(0, len(content), _PART)
     ]
     taken: list[dict[str, str]] = []
     for one in said:
         if taken and sum(len(each["said"]) for each in taken) + len(one["said"]) > _PART:
-            yield json.dumps(taken, ensure_ascii=False)
+            yield taken
             taken = []
         taken.append(one)
     if taken:
-        yield json.dumps(taken, ensure_ascii=False)
+        yield taken
 
 
-def _candidates(chat: Chat | None, part: str) -> list[_Candidate]:
+def _candidates(chat: Chat | None, part: list[dict[str, str]]) -> list[_Candidate]:
     if chat is None:
         raise ModelUnusable("No language model is configured: set RECOLLECT_CHAT_MODEL.")
     return chat.ask(_TASK, part, _Answer, most=_ANSWER).memories

@@ -19,8 +19,10 @@ class Chat(Protocol):
     def model(self) -> str:
         """Return the model's name as it was configured."""
 
-    def ask(self, task: str, text: str, answer: type[A], *, most: int) -> A:
-        """Return the answer to `task` about `text`, of at most `most` tokens; secrets in the text are masked first.
+    def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
+        """Return the answer to `task` about `text`, of at most `most` tokens.
+
+        A `text` that is a list or a mapping is said as JSON. Secrets are masked in each text before that.
 
         Raises `ModelUnusable` where there is none to be had: the server is away, slow or over its budget, or what it
         says does not have the form of `answer`.
