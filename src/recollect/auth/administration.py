@@ -204,10 +204,11 @@ def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
 
 
 def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
-    """End a token of one's own, or as an admin of the deployment anybody's: it opens nothing from now on."""
+    """End the token that asks; with one that has no role of its own any of one's own, as an admin anybody's."""
     with app.accounts.changing(principal.user) as writing:
         known = writing.token(request.prefix)
-        if known is None or not (known.user == principal.user or principal.administers()):
+        own = known is not None and known.user == principal.user and principal.cap is Role.ADMIN
+        if known is None or not (own or request.prefix == principal.token or principal.administers()):
             raise NotFound(f"There is no token `{request.prefix}` that you may revoke.")
         writing.revoke(request.prefix)
     return Done(f"The token {request.prefix} opens nothing any more.")
@@ -245,6 +246,8 @@ ADMIN_BY_NAME: Final = {one.name: one for one in ADMIN}
 
 def administer(app: App, name: str, fields: dict[str, Any], principal: Principal) -> Any:
     """Check the fields, let the gate see them, and run an operation of administration; the one way to any of them."""
+    if principal.invitation and name != accept_invitation.__name__:
+        raise Forbidden("An invitation opens nothing else: `recollect token accept` makes a token of it.")
     operation = ADMIN_BY_NAME.get(name)
     if operation is None:
         raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(ADMIN_BY_NAME))}")
@@ -300,8 +303,6 @@ def _require_project(writing: AccountWriting, team: str, project: str) -> None:
 
 def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | None:
     """Return the teams that are shown to a principal, None for all; raise `Forbidden` for one that is not."""
-    if principal.invitation:
-        raise Forbidden("An invitation shows nothing: `recollect token accept` makes a token of it.")
     if team is None:
         return None if principal.administers() else principal.known_teams
     if team not in principal.known_teams and not principal.administers():

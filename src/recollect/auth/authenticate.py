@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from recollect.auth.principal import Principal
@@ -18,6 +18,20 @@ _INVALID: Final = "Invalid token: it is unknown, has expired or was revoked. `re
 
 def authenticate(app: App, bearer: str) -> Principal:
     """Return who holds a token; raise `Unauthorized`, in the same words for every token that opens nothing."""
+    found, used = _known(app, bearer)
+    now = app.clock()
+    if used is None or now - used >= _USED_EVERY:
+        app.accounts.used(found.token, now)
+    return found
+
+
+def look_again(app: App, bearer: str) -> Principal:
+    """Return who holds a token by now, or raise `Unauthorized`; within a transaction it is what that one sees."""
+    return _known(app, bearer)[0]
+
+
+def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
+    """Return who holds a token, and when it was used last."""
     now = app.clock()
     access = app.accounts.access(hashed(bearer)) if has_form(bearer) else None
     if access is None:
@@ -26,9 +40,7 @@ def authenticate(app: App, bearer: str) -> Principal:
     expired = token.expires_at is not None and token.expires_at <= now
     if expired or token.revoked_at is not None or user.disabled_at is not None:
         raise Unauthorized(_INVALID)
-    if token.last_used_at is None or now - token.last_used_at >= _USED_EVERY:
-        app.accounts.used(token.prefix, now)
-    return Principal(
+    found = Principal(
         user=user.user,
         admin=user.admin,
         token=token.prefix,
@@ -38,3 +50,4 @@ def authenticate(app: App, bearer: str) -> Principal:
         projects=access.projects,
         private=access.private,
     )
+    return found, token.last_used_at

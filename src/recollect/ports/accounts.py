@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -13,6 +14,20 @@ from recollect.domain.enums import Role
 
 ACCOUNTS = "accounts"
 """The chain of the journal that tells of users and tokens; that of a team tells of its members and projects."""
+
+
+confirm: ContextVar[Callable[[], object] | None] = ContextVar("confirm", default=None)
+"""What every transaction that writes calls first, within it: it raises where a right was taken away meanwhile."""
+
+
+@contextmanager
+def confirmed_by(check: Callable[[], object]) -> Iterator[None]:
+    """Let each transaction that this thread writes in begin with a check."""
+    token = confirm.set(check)
+    try:
+        yield
+    finally:
+        confirm.reset(token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -21,14 +21,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import __version__
 from recollect.auth.administration import ADMIN, administer
-from recollect.auth.authenticate import authenticate
-from recollect.auth.principal import Principal
+from recollect.auth.authenticate import authenticate, look_again
+from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.operations import TABLE, perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.server import address, document, probes, stages
 from recollect.doors.server.bodies import answered, failed, read_object
-from recollect.doors.server.entrance import METRICS, Entrance, Rules
+from recollect.doors.server.entrance import METRICS, Admission, Entrance, Rules
 from recollect.doors.server.events import Events, operation_of
 from recollect.doors.server.metrics import CONTENT_TYPE, Metrics
 from recollect.doors.server.rates import Rates
@@ -38,6 +38,7 @@ from recollect.doors.serving.mcp_http import McpOverHttp, Run, guarded
 from recollect.doors.serving.mcp_messages import McpMessages
 from recollect.errors import Forbidden, InvalidInput
 from recollect.operations.table import Operation
+from recollect.ports.accounts import confirmed_by
 from recollect.ports.app import App
 from recollect.settings import Settings
 
@@ -50,7 +51,7 @@ _HEALTHY: Final = "Say that the process answers."
 _READY: Final = "Say whether database and model can be used. Without the vector index words answer, and it is ready."
 _MCP: Final = ("/mcp", "/mcp/")
 
-Work = Callable[[Principal, address.Address, dict[str, Any], str], bytes]
+Work = Callable[[Admission, address.Address, dict[str, Any], str], bytes]
 """Runs what a request asks for: who sends it, its address, its body and its idempotency key; returns JSON."""
 
 
@@ -85,6 +86,7 @@ class Server:
         self._add_others(api)
         rules = Rules(
             admit=partial(authenticate, self._app),
+            again=partial(look_again, self._app),
             admit_metrics=self._admit_metrics,
             rates=Rates(self._settings.requests_per_minute),
             most=self._settings.max_body_mib * _MIB,
@@ -155,7 +157,7 @@ class Server:
 
                 def run() -> bytes:
                     self.metrics.spent(stages.operation.get(), "wait", time.perf_counter() - asked_at)
-                    return work(request.state.principal, asked, body, key)
+                    return work(request.state.admission, asked, body, key)
 
                 return answered(await run_sync(run))
             except Exception as error:  # noqa: BLE001 - the client must get a message for any error
@@ -169,29 +171,32 @@ class Server:
         return failed(known)
 
     def _operation(
-        self, operation: Operation, who: Principal, asked: address.Address, body: dict[str, Any], key: str
+        self, operation: Operation, who: Admission, asked: address.Address, body: dict[str, Any], key: str
     ) -> bytes:
-        if operation.name in _OF_ADMINS and not who.administers():
+        if operation.name in _OF_ADMINS and not who.current().administers():
             raise Forbidden(f"You have no right to `{operation.name}`: it is for admins of the deployment.")
-        return wire_bytes(operation.answer, perform(self._app, operation.name, body, asked.caller(who), key))
+        with _asking(who, asked) as caller:
+            return wire_bytes(operation.answer, perform(self._app, operation.name, body, caller, key))
 
     def _administration(
-        self, operation: Operation, who: Principal, _: address.Address, body: dict[str, Any], key: str
+        self, operation: Operation, who: Admission, _: address.Address, body: dict[str, Any], key: str
     ) -> bytes:
         del key
-        return wire_bytes(operation.answer, administer(self._app, operation.name, body, who))
+        known = who.current()
+        with confirmed_by(lambda: who.confirm(lambda now: now == known)):
+            return wire_bytes(operation.answer, administer(self._app, operation.name, body, known))
 
-    def _memory(self, who: Principal, asked: address.Address, body: dict[str, Any], key: str) -> bytes:
-        found = memory_tool.run(self._app, body, asked.caller(who), key)
-        return document.packed(found.structured)
+    def _memory(self, who: Admission, asked: address.Address, body: dict[str, Any], key: str) -> bytes:
+        with _asking(who, asked) as caller:
+            return document.packed(memory_tool.run(self._app, body, caller, key).structured)
 
-    def _hook(self, event: str, who: Principal, asked: address.Address, body: dict[str, Any], _: str) -> bytes:
-        taken = self.events.take(self._app, event, body, asked.caller(who))
+    def _hook(self, event: str, who: Admission, asked: address.Address, body: dict[str, Any], _: str) -> bytes:
+        taken = self.events.take(self._app, event, body, partial(_asking, who, asked))
         return document.packed({"text": ""} | taken)
 
     def _run_of(self, request: Request) -> Run:
         """Return what runs tool calls for who sent this request."""
-        who, asked = request.state.principal, address.read(request.query_params, ("toolset",))
+        who, asked = request.state.admission, address.read(request.query_params, ("toolset",))
         return guarded(lambda name, arguments: self._call(who, asked, name, arguments))
 
     def _call_message(
@@ -199,16 +204,17 @@ class Server:
     ) -> memory_tool.ToolAnswer:
         asked = address.read(request.query_params)
         key = body.get("request_id", "")
-        return self._call(request.state.principal, asked, name, arguments, key if isinstance(key, str) else "")
+        return self._call(request.state.admission, asked, name, arguments, key if isinstance(key, str) else "")
 
     def _call(
-        self, who: Principal, asked: address.Address, name: str, arguments: dict[str, Any], key: str = ""
+        self, who: Admission, asked: address.Address, name: str, arguments: dict[str, Any], key: str = ""
     ) -> memory_tool.ToolAnswer:
         """Run one call of a tool, and count how it ends."""
         status = 500
         stages.operation.set(name)
         try:
-            answer = toolsets.run(self._app, name, arguments, asked.caller(who), key)
+            with _asking(who, asked) as caller:
+                answer = toolsets.run(self._app, name, arguments, caller, key)
             status = 200
         except Exception as error:  # noqa: BLE001 - the client must get a message for any error
             known = to_recollect_error(error, "the server")
@@ -240,6 +246,14 @@ class Server:
             tasks.start_soon(self._mcp.run)
             yield
             tasks.cancel_scope.cancel()
+
+
+@contextmanager
+def _asking(who: Admission, asked: address.Address) -> Iterator[Caller]:
+    """Give the caller of a request, whose rights are looked up once more in each transaction that it writes in."""
+    caller = asked.caller(who.current())
+    with confirmed_by(lambda: who.confirm(lambda now: asked.caller(now) == caller)):
+        yield caller
 
 
 class _Checked:

@@ -1,4 +1,4 @@
-"""What every request passes: its id, who sends it, how often and how much; and its line in the log at the end."""
+"""What every request passes: its id, who sends it, how often, how much and for how long; and its line in the log."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
+import anyio
 from anyio.to_thread import run_sync
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -21,7 +23,7 @@ from recollect.doors.server.bodies import failed
 from recollect.doors.server.metrics import Metrics
 from recollect.doors.server.rates import Rates
 from recollect.doors.serving.errors import to_recollect_error
-from recollect.errors import TooLarge, Unauthorized
+from recollect.errors import Forbidden, RecollectError, TooLarge, Unauthorized
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +34,43 @@ _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _LEFT: Final = 499  # the client closed the connection before it was answered
 
 
+_ACCEPTING: Final = "/v1/admin/accept_invitation"
+BODY: Final = 60.0  # seconds in which a body must have come
+FRESH: Final = 0.1  # seconds after which it is looked once more what a token opens
+
+
+class TooSlow(RecollectError):
+    """A body did not come in time."""
+
+    status = 408
+
+
+@dataclass
+class Admission:
+    """Who was let in, and `again`, which looks up what their token opens by now."""
+
+    principal: Principal
+    again: Callable[[], Principal]
+    at: float = field(default_factory=time.monotonic)
+
+    def current(self) -> Principal:
+        """Return who asks, as of now where the request was on its way for a while; raise `Unauthorized`."""
+        if time.monotonic() - self.at > FRESH:
+            self.principal, self.at = self.again(), time.monotonic()
+        return self.principal
+
+    def confirm(self, kept: Callable[[Principal], bool]) -> None:
+        """Raise `Forbidden` where the rights that matter are not those any more that the request began with."""
+        if not kept(self.again()):
+            raise Forbidden("What your token opens was changed while the request was on its way: send it again.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     """Who is let in, and how much of a body is read: so many bytes, or those that `larger` says for an address."""
 
     admit: Callable[[str], Principal]
+    again: Callable[[str], Principal]
     admit_metrics: Callable[[str], None]
     rates: Rates
     most: int
@@ -102,10 +136,15 @@ class Entrance:
             await run_sync(rules.admit_metrics, bearer)
         else:
             who = answer.principal = await run_sync(rules.admit, bearer)
-            scope.setdefault("state", {})["principal"] = who
+            if who.invitation and path != _ACCEPTING:
+                raise Forbidden("An invitation opens nothing else: `recollect token accept` makes a token of it.")
+            scope.setdefault("state", {})["admission"] = Admission(who, partial(rules.again, bearer))
             rules.rates.take(who.token)
         self._metrics.spent(stages.operation.get(), "authenticate", time.perf_counter() - asked_at)
-        body = await _body(receive, headers, rules.larger.get(path, rules.most))
+        with anyio.move_on_after(BODY) as waiting:
+            body = await _body(receive, headers, rules.larger.get(path, rules.most))
+        if waiting.cancelled_caught:
+            raise TooSlow(f"Request too slow: Its body must come within {BODY:g} seconds.")
         await self._app(scope, _replayed(body, receive), answer)
 
     def _end(self, label: str, answer: _Answer) -> None:
@@ -160,6 +199,6 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 def _closing(response: Response) -> Response:
     """Let the connection end where a body may still be on its way that nobody reads."""
-    if response.status_code in (401, 403, 413, 429):
+    if response.status_code in (401, 403, 408, 413, 429):
         response.headers["Connection"] = "close"
     return response

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +17,8 @@ from recollect.lifecycle.project_settings import narrowed
 from recollect.operations.table import Operation
 from recollect.ports.app import App
 
+Asking = Callable[[], AbstractContextManager[Caller]]
+"""Gives the caller of an event, with the rights that they have by now."""
 _LANES: Final = 4
 _FIELDS: Final = ("fields", "settings")
 
@@ -35,7 +39,7 @@ class Events:
         """Return how many events did not fit, or failed, since the server started."""
         return sum(one.lost for one in self._lanes)
 
-    def take(self, app: App, event: str, body: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    def take(self, app: App, event: str, body: dict[str, Any], asking: Asking) -> dict[str, Any]:
         """Answer an event, and put what is left to do of it into its lane.
 
         The client's settings change what a project's file may change: they turn nothing on, and raise no limit.
@@ -44,11 +48,13 @@ class Events:
             raise InvalidInput(unknown[0], "Unknown parameter: An event has `fields` and `settings`.")
         fields, settings = (_object(body, name) for name in _FIELDS)
         operation_of(event).request(**fields)
-        app = replace(app, lifecycle=narrowed(app.lifecycle, settings, caller.project))
+        with asking() as caller:
+            app = replace(app, lifecycle=narrowed(app.lifecycle, settings, caller.project))
         lane = self._lanes[hash((caller.user, str(fields["session_id"]))) % _LANES]
 
         def run(name: str, **given: Any) -> Any:
-            return perform(app, name, given, caller)
+            with asking() as caller:
+                return perform(app, name, given, caller)
 
         return hook_events.take(event, fields, run, app.clock().isoformat(), lane)
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
 
 from recollect.errors import StoreUnusable
+from recollect.ports.accounts import confirm
 from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
@@ -63,13 +64,26 @@ class Database:
         Without a namespace it excludes nobody: for rows that the journal does not record.
         """
         with _as_store_error(), self.dialect.writing(self.engine, namespaces) as connection:
+            if namespaces:
+                self._confirm(connection)
             yield connection
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """Open one write transaction that excludes the writers of every namespace."""
         with _as_store_error(), self.dialect.writing(self.engine, None) as connection:
+            self._confirm(connection)
             yield connection
+
+    def _confirm(self, connection: Connection) -> None:
+        """Let whoever asked for this transaction look once more, within it, whether it may write."""
+        if (check := confirm.get()) is None:
+            return
+        before, self._thread.connection = getattr(self._thread, "connection", None), connection
+        try:
+            check()
+        finally:
+            self._thread.connection = before
 
     @contextmanager
     def indexing(self, namespaces: Iterable[str]) -> Iterator[None]:
