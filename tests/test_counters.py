@@ -1,8 +1,12 @@
 """Feeds the checker of scripts/counters.py small bad sources and sees each rule fire, and good ones pass."""
 
+import ast
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ PORTS = "class Records(Protocol):\n    pass\n\nclass Chunk:\n    pass\n"
 EMIT = "class Hooks:\n    def emit(self):\n        try:\n            go()\n        {}\n            pass\n"
 BLIND = "try:\n    go()\n{}\n    pass\n"
 GOOD_TEST = 'def test_it():\n    """It holds."""\n    {}\n'
+BROUGHT = {"anthropic", "openai", "pydantic_core", "torch", "transformers"}
+"""What declared dependencies bring: extras of pydantic-ai, a part of pydantic, what sentence-transformers runs on."""
 REASON = "  # noqa: BLE001 - one failing handler stops nothing"
 
 
@@ -142,3 +148,23 @@ def test_the_script_prints_path_and_line(tmp_path: Path, source: str, code: int,
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert done.stdout.startswith(line)
+
+
+def test_every_dependency_is_declared_and_has_an_upper_bound() -> None:
+    """What `src` imports stands in pyproject.toml, and no next major version of anything there is taken unseen."""
+    root = CHECKER.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [one for group in project["optional-dependencies"].values() for one in group] + project["dependencies"]
+    assert [one for one in wanted if "<" not in one and not one.startswith("recollect[")] == []
+    declared = {_normal(re.split(r"[\[<>=]", one)[0]) for one in wanted}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (root / "src").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    tops = {name.partition(".")[0] for name in names} - {"recollect"} - BROUGHT
+    homes = packages_distributions()
+    assert {top for top in tops if top in homes and not declared & set(map(_normal, homes[top]))} == set()
+
+
+def _normal(name: str) -> str:
+    return name.lower().replace("_", "-")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import typer
 
@@ -20,7 +20,6 @@ from recollect.doors.render import err, out, sanitized
 from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.budget import printed
 
-_USAGE_ERROR: Final = cast(type[Exception], typer.BadParameter.__mro__[2])  # the library's own base has no public name
 _JSON: Final = "--json"
 _NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
@@ -80,7 +79,7 @@ def _run(command: Callable[[], Any]) -> int:
         return fail(error)
     except typer.Abort:
         return RecollectError.exit_code
-    except _USAGE_ERROR as error:
+    except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
             if help_text := _text_of(error):
                 sys.stdout.write(f"{help_text}\n")
