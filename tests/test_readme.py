@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -117,6 +118,26 @@ def test_readme_python_talks_to_the_daemon(shell: dict[str, str]) -> None:
         [sys.executable, "-c", blocks("python")[1]], env=shell, capture_output=True, text=True, check=True
     )
     assert done.stdout == "Releases are cut from the main branch\n"
+
+
+@pytest.mark.full
+def test_readme_python_passes_a_type_checker_without_a_plugin(tmp_path: Path) -> None:
+    """A user's mypy, strict and without pydantic's plugin, has nothing to say to the Python blocks."""
+    files = [tmp_path / f"block{number}.py" for number in range(len(blocks("python")))]
+    for file, block in zip(files, blocks("python"), strict=True):
+        file.write_text(block, encoding="utf-8")
+    words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(tmp_path), *map(str, files)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_type_checkers_see_every_default() -> None:
+    """A default is named in `Field(default=…)`, since type checkers take a field with an unnamed one for required."""
+    sources = [*(ROOT / "src" / "recollect" / "domain").glob("*.py"), ROOT / "src" / "recollect" / "settings.py"]
+    nodes = [node for file in sources for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Field"]
+    assert len(calls) > 100
+    assert [ast.unparse(one) for one in calls if one.args] == []
 
 
 def test_readme_names_every_command() -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
 if TYPE_CHECKING:
+    from recollect.domain.enums import FactType as FactType
     from recollect.domain.enums import Scope as Scope
     from recollect.domain.requests import ByConcept as ByConcept
     from recollect.domain.requests import ByFile as ByFile
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
-    "recollect.domain.enums": "Scope",
+    "recollect.domain.enums": "FactType Scope",
     "recollect.domain.requests": """
         ByConcept ByFile Caller Draft FactQuery FindSimilar ForPrompt Forget Get Inspect Listing MemoryRecall
         MemoryRemember MemoryStore Purge Query ReadAccess Rescan Restore SoftForget StoreFact Summarize Timeline Update

@@ -59,94 +59,111 @@ class Settings(LifecycleSettings):
         extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
     )
 
-    home: AbsolutePath = Field(Path("~/.recollect"), description="Data folder: database, vectors, logs.")
+    home: AbsolutePath = Field(default=Path("~/.recollect"), description="Data folder: database, vectors, logs.")
     user: str = Field(default_factory=system_user, description="Who speaks. Default: the system's user.")
-    team: str = Field("local", description="Team of the caller.")
+    team: str = Field(default="local", description="Team of the caller.")
     project: str = Field(
         default_factory=_project_here,
         description="Project of the caller. Default: the one that `.recollect.toml` names, else the repository around "
         "the working folder, by its remote, else that folder.",
     )
     model: str = Field(
-        "all-MiniLM-L6-v2", description="Embedding model: a folder under `models/`, a hub id, or a local folder."
+        default="all-MiniLM-L6-v2",
+        description="Embedding model: a folder under `models/`, a hub id, or a local folder.",
     )
     models_dir: AbsolutePath | None = Field(
-        None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
+        default=None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
     )
     cache_dir: AbsolutePath | None = Field(
-        None,
+        default=None,
         description="Where fetched models and those prepared for fast loading are kept. Default: `recollect` in the "
         "user's cache folder, for all stores.",
     )
     database_url: str = Field(
-        "",
+        default="",
         repr=False,
         description="PostgreSQL of a shared deployment: `postgresql://…`. Default: SQLite in the data folder.",
     )
     embedding_url: str = Field(
-        "",
+        default="",
         description="Server that embeds by OpenAI's `/v1/embeddings` in place of weights here: `http://…`.",
     )
     embedding_model: str = Field(
-        "", description="What that server calls the model. Default: the id on the model's card."
+        default="", description="What that server calls the model. Default: the id on the model's card."
     )
-    embedding_key: str = Field("", repr=False, description="Key for that server.")
+    embedding_key: str = Field(default="", repr=False, description="Key for that server.")
     chroma_url: str = Field(
-        "",
+        default="",
         repr=False,
         description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder.",
     )
     insecure: bool = Field(
-        False, description="Speak with a server on another machine by plain http too, which shows the token to others."
+        default=False,
+        description="Speak with a server on another machine by plain http too, which shows the token to others.",
     )
     url: str = Field(
-        "", description="Server of a team: `https://…`. With it no store and no daemon on this machine is used."
+        default="", description="Server of a team: `https://…`. With it no store and no daemon on this machine is used."
     )
-    token: str = Field("", repr=False, description="Token for that server; it says who asks.")
+    token: str = Field(default="", repr=False, description="Token for that server; it says who asks.")
     on_secret: OnSecret = Field(
-        OnSecret.BLOCK, description="What a secret does to a write: `block` refuses it, `redact` masks the secret."
+        default=OnSecret.BLOCK,
+        description="What a secret does to a write: `block` refuses it, `redact` masks the secret.",
     )
     retention: Retention = Field(
-        Retention.KEEP,
+        default=Retention.KEEP,
         description="What becomes of memories without `ttl_days`: `keep` keeps them, `importance` keeps each for "
         "importance × 300 days and longer when it is used.",
     )
     max_memories: int = Field(
-        0, ge=0, description="How many memories one namespace holds; the least used, oldest give way. 0: no limit."
+        default=0,
+        ge=0,
+        description="How many memories one namespace holds; the least used, oldest give way. 0: no limit.",
     )
     journal_mirror: AbsolutePath | None = Field(
-        None, description="File that the journal is also written to, one JSON object a line. Default: none."
+        default=None, description="File that the journal is also written to, one JSON object a line. Default: none."
     )
     daemon: bool = Field(
-        True, description="Share one daemon between all clients of a store: `0` makes each command open it itself."
+        default=True,
+        description="Share one daemon between all clients of a store: `0` makes each command open it itself.",
     )
     rerank: str = Field(
-        "", description="Cross-encoder that looks again at the best matches: a folder or a hub id. Default: none."
+        default="",
+        description="Cross-encoder that looks again at the best matches: a folder or a hub id. Default: none.",
     )
-    rerank_top: int = Field(30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
-    max_body_mib: int = Field(8, ge=1, le=1_024, description="MiB of a request that the server of a team takes.")
-    max_import_mib: int = Field(64, ge=1, le=1_024, description="MiB of a batch of an import that it takes.")
+    rerank_top: int = Field(default=30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
+    max_body_mib: int = Field(
+        default=8, ge=1, le=1_024, description="MiB of a request that the server of a team takes."
+    )
+    max_import_mib: int = Field(default=64, ge=1, le=1_024, description="MiB of a batch of an import that it takes.")
     requests_per_minute: int = Field(
-        1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
+        default=1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
     )
-    workers: int = Field(32, ge=1, le=1_000, description="Requests that one replica of the server works on at once.")
+    workers: int = Field(
+        default=32, ge=1, le=1_000, description="Requests that one replica of the server works on at once."
+    )
     metrics_token: str = Field(
-        "", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
+        default="", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
     )
     chat_model: str = Field(
-        "",
+        default="",
         description="Language model: `openai:NAME`, `anthropic:NAME`, a name at the server of `chat_url`, or "
         "`sampling`, the model of the MCP client. Default: none; nothing is then sent anywhere.",
     )
     chat_url: str = Field(
-        "", description="Server that speaks OpenAI's chat completions, such as `http://127.0.0.1:11434/v1`."
+        default="", description="Server that speaks OpenAI's chat completions, such as `http://127.0.0.1:11434/v1`."
     )
-    chat_key: str = Field("", repr=False, description="Key for that server, or for OpenAI or Anthropic.")
-    chat_seconds: float = Field(20.0, gt=0, le=600, description="Seconds one question may take, with its repeats.")
-    chat_retries: int = Field(1, ge=0, le=5, description="Times a question is asked again after an unusable answer.")
-    chat_tokens_hour: int = Field(200_000, ge=0, description="Tokens that one store may use in an hour (UTC).")
-    chat_tokens_day: int = Field(1_000_000, ge=0, description="Tokens that one store may use in a day (UTC).")
-    idle_minutes: float = Field(30.0, gt=0, description="The daemon ends after so many minutes without a request.")
+    chat_key: str = Field(default="", repr=False, description="Key for that server, or for OpenAI or Anthropic.")
+    chat_seconds: float = Field(
+        default=20.0, gt=0, le=600, description="Seconds one question may take, with its repeats."
+    )
+    chat_retries: int = Field(
+        default=1, ge=0, le=5, description="Times a question is asked again after an unusable answer."
+    )
+    chat_tokens_hour: int = Field(default=200_000, ge=0, description="Tokens that one store may use in an hour (UTC).")
+    chat_tokens_day: int = Field(default=1_000_000, ge=0, description="Tokens that one store may use in a day (UTC).")
+    idle_minutes: float = Field(
+        default=30.0, gt=0, description="The daemon ends after so many minutes without a request."
+    )
 
     def __init__(self, **values: Any) -> None:
         told = variables()

@@ -33,9 +33,9 @@ class AddUser(Request):
     """A new user, who gets an invitation. An admin of a team names the team into which they invite."""
 
     user: fields.CallerName = Field(description=_WHO)
-    admin: bool = Field(False, description="Administers the whole deployment")
-    team: Team | None = Field(None, description="Team that they become a member of")
-    role: Role = Field(Role.WRITER, description="What they may do in the team")
+    admin: bool = Field(default=False, description="Administers the whole deployment")
+    team: Team | None = Field(default=None, description="Team that they become a member of")
+    role: Role = Field(default=Role.WRITER, description="What they may do in the team")
 
 
 class InviteUser(Request):
@@ -47,7 +47,7 @@ class InviteUser(Request):
 class ListUsers(Request):
     """Which users are listed: all, or the members of a team."""
 
-    team: Team | None = Field(None, description="Only its members")
+    team: Team | None = Field(default=None, description="Only its members")
 
 
 class ChangeUser(Request):
@@ -71,7 +71,7 @@ class GrantTeam(Request):
 
     team: Team = Field(description=_TEAM)
     user: fields.CallerName = Field(description=_WHO)
-    role: Role = Field(Role.WRITER, description="What they may do there")
+    role: Role = Field(default=Role.WRITER, description="What they may do there")
 
 
 class RevokeTeam(Request):
@@ -86,13 +86,13 @@ class AddProject(Request):
 
     team: Team = Field(description=_TEAM)
     project: fields.CallerName = Field(description=_PROJECT)
-    private: bool = Field(False, description="Only for those who have a role in it")
+    private: bool = Field(default=False, description="Only for those who have a role in it")
 
 
 class ListProjects(Request):
     """Which projects are listed: those of one team, or of all that the caller belongs to."""
 
-    team: Team | None = Field(None, description="Only those of this team")
+    team: Team | None = Field(default=None, description="Only those of this team")
 
 
 class GrantProject(Request):
@@ -101,7 +101,7 @@ class GrantProject(Request):
     team: Team = Field(description=_TEAM)
     project: fields.CallerName = Field(description=_PROJECT)
     user: fields.CallerName = Field(description=_WHO)
-    role: Role = Field(Role.WRITER, description="What they may do there")
+    role: Role = Field(default=Role.WRITER, description="What they may do there")
 
 
 class RevokeProject(Request):
@@ -115,17 +115,17 @@ class RevokeProject(Request):
 class AddToken(Request):
     """A token of one's own."""
 
-    label: fields.Line = Field("", description="What it is for")
-    role: Role | None = Field(None, description="What it may do at most; it may always do less than its user")
+    label: fields.Line = Field(default="", description="What it is for")
+    role: Role | None = Field(default=None, description="What it may do at most; it may always do less than its user")
     days: Annotated[float, Field(ge=0, le=fields.MAX_DAYS, allow_inf_nan=False)] = Field(
-        DAYS, description="Valid for so many days; 0: without end"
+        default=DAYS, description="Valid for so many days; 0: without end"
     )
 
 
 class ListTokens(Request):
     """Whose tokens are listed: the caller's, or for an admin of the deployment those of another user."""
 
-    user: fields.CallerName | None = Field(None, description="Whose, where not one's own")
+    user: fields.CallerName | None = Field(default=None, description="Whose, where not one's own")
 
 
 class RevokeToken(Request):
@@ -141,9 +141,9 @@ class AcceptInvitation(AddToken):
 class Audit(Request):
     """Which lines of the journal are shown: the newest first, of what the caller administers."""
 
-    limit: Annotated[int, Field(ge=1, le=500)] = Field(50, description="How many lines")
-    before: fields.Count | None = Field(None, description="Only lines with numbers below this one")
-    team: Team | None = Field(None, description="Only lines of this team and its projects")
+    limit: Annotated[int, Field(ge=1, le=500)] = Field(default=50, description="How many lines")
+    before: fields.Count | None = Field(default=None, description="Only lines with numbers below this one")
+    team: Team | None = Field(default=None, description="Only lines of this team and its projects")
 
 
 @dataclass(frozen=True, config=LAZY)

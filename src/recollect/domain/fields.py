@@ -235,14 +235,15 @@ Cosine = Annotated[Finite, Field(ge=-1.0, le=1.0), Allowed("Must be -1.0–1.0")
 
 def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidInput:
     """Turn pydantic's first complaint about these fields into a sentence that names one and says what is allowed."""
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)  # a misspelt name explains what is missing
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     name = str(first["loc"][0]) if first["loc"] else "request"
     context: dict[str, Any] = first.get("ctx", {})
     kind = first["type"]
     if kind == "missing":
         return InvalidInput(name, f"Missing {name}: `{name}` is required")
     if kind == "extra_forbidden":
-        return InvalidInput(name, f"Unknown parameter: `{name}` is not one of this request's parameters")
+        return InvalidInput(name, f"Unknown parameter: `{name}`. Allowed: {', '.join(f'`{one}`' for one in fields)}")
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: Contains a lone surrogate, which is not text")
     if kind in _TOO_LONG:

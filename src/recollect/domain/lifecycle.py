@@ -33,18 +33,28 @@ class Fading(StrEnum):
 class LifecycleSettings(BaseModel):
     """How sessions are captured and memories injected: from the environment, or from the files of a project."""
 
-    capture: bool = Field(True, description="Keep what is worth it of the sessions that hooks report.")
-    inject: bool = Field(True, description="Put relevant memories before the prompts that hooks report.")
-    memorability_threshold: float = Field(0.30, ge=0, le=1, description="Score from which an observation is kept, 0–1.")
-    token_budget: int = Field(2_000, ge=64, le=100_000, description="Tokens that injected memories take at most.")
-    max_inject_count: int = Field(5, ge=0, le=50, description="How many memories are injected before a prompt at most.")
-    checkpoint_every: int = Field(10, ge=1, le=1_000, description="Observations from one checkpoint to the next.")
-    compression_min_age_days: float = Field(7.0, gt=0, le=fields.MAX_DAYS, description="Age from which is compressed.")
+    capture: bool = Field(default=True, description="Keep what is worth it of the sessions that hooks report.")
+    inject: bool = Field(default=True, description="Put relevant memories before the prompts that hooks report.")
+    memorability_threshold: float = Field(
+        default=0.30, ge=0, le=1, description="Score from which an observation is kept, 0–1."
+    )
+    token_budget: int = Field(
+        default=2_000, ge=64, le=100_000, description="Tokens that injected memories take at most."
+    )
+    max_inject_count: int = Field(
+        default=5, ge=0, le=50, description="How many memories are injected before a prompt at most."
+    )
+    checkpoint_every: int = Field(
+        default=10, ge=1, le=1_000, description="Observations from one checkpoint to the next."
+    )
+    compression_min_age_days: float = Field(
+        default=7.0, gt=0, le=fields.MAX_DAYS, description="Age from which is compressed."
+    )
     consolidation_decay_rate: float = Field(
-        0.02, ge=0, le=1, description="Importance that a captured memory loses in a day without use."
+        default=0.02, ge=0, le=1, description="Importance that a captured memory loses in a day without use."
     )
     consolidate: Fading = Field(
-        Fading.CAPTURED,
+        default=Fading.CAPTURED,
         description="What fades and is compressed: `captured` by the pipeline, or `all`; a project cannot change this.",
     )
     default_ttl_days: float = Field(
@@ -59,7 +69,7 @@ class LifecycleSettings(BaseModel):
         description="Captured memories of one project at most, 0 for any number; a project cannot change this.",
     )
     modules_off: str = Field(
-        "",
+        default="",
         description="Modules that do not run, with commas between: `boundaries`, `temporal`, `compression` and so on.",
     )
 
@@ -100,9 +110,9 @@ class SessionEvent(Request):
     event: ClassVar[str]
 
     session_id: fields.Name = Field(description="Session, as the agent calls it")
-    agent: Annotated[fields.Line, Field(max_length=100)] = Field("", description="Agent, such as claude-code")
-    folder: fields.Line = Field("", description="Working folder of the session")
-    at: fields.Since = Field(None, description="When it happened: day or ISO time; default now")
+    agent: Annotated[fields.Line, Field(max_length=100)] = Field(default="", description="Agent, such as claude-code")
+    folder: fields.Line = Field(default="", description="Working folder of the session")
+    at: fields.Since = Field(default=None, description="When it happened: day or ISO time; default now")
 
 
 class StartSession(SessionEvent):
@@ -111,7 +121,7 @@ class StartSession(SessionEvent):
     event: ClassVar[str] = "session:start"
 
     source: Annotated[fields.Line, Field(max_length=100)] = Field(
-        "", description="What began it: startup, resume, clear or compact"
+        default="", description="What began it: startup, resume, clear or compact"
     )
 
 
@@ -135,9 +145,9 @@ class UseTool(SessionEvent):
         default_factory=dict, description="What the tool was given"
     )
     output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
-        "", description="What the tool wrote"
+        default="", description="What the tool wrote"
     )
-    failed: bool = Field(False, description="Whether the agent says that the tool failed")
+    failed: bool = Field(default=False, description="Whether the agent says that the tool failed")
 
 
 class CheckpointSession(SessionEvent):
@@ -151,7 +161,9 @@ class EndSession(SessionEvent):
 
     event: ClassVar[str] = "session:end"
 
-    reason: Annotated[fields.Line, Field(max_length=100)] = Field("", description="Why it ends, in the agent's words")
+    reason: Annotated[fields.Line, Field(max_length=100)] = Field(
+        default="", description="Why it ends, in the agent's words"
+    )
 
 
 class Decision(StrEnum):
@@ -212,7 +224,7 @@ class ListSessions(Request):
 class ShowSession(Request):
     """Which of your sessions to show: its id or how it begins; the latest without one."""
 
-    session_id: fields.Label = Field(None, description="Session, as the agent calls it, or how that begins")
+    session_id: fields.Label = Field(default=None, description="Session, as the agent calls it, or how that begins")
     limit: fields.Limit = 100
     offset: fields.Offset = 0
 

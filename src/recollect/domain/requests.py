@@ -83,38 +83,42 @@ class MemoryFields(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     content: fields.Text = Field(description="Self-contained text")
-    key: fields.Label = Field(None, description="Unique name: the same key updates that memory")
-    scope: fields.WriteScope = Field(Scope.PROJECT, description="Who shares it")
-    fact_type: fields.Kind = Field(FactType.GENERAL, description="Kind of knowledge, such as decision or preference")
-    type: fields.Type = Field(None, description="Kind of observation, such as bugfix or discovery")
-    concepts: fields.Concepts = Field((), description="What it is about, such as gotcha")
-    category: fields.Label = Field(None, description="Free-form group")
-    tags: fields.Tags = Field((), description="Free-form labels")
-    importance: fields.Unit = Field(0.5, description="How much it matters, 0–1")
-    confidence: fields.Unit = Field(0.5, description="How sure it is, 0–1; saying the same again raises it")
-    trust: fields.Unit = Field(0.5, description="How far its source is trusted, 0–1")
-    sensitivity: fields.Level = Field(Sensitivity.PUBLIC, description="Who may read it back")
-    title: fields.Heading = Field("", description="Heading of one line; made from the content when absent")
-    subtitle: fields.Heading = Field("", description="Second heading of one line")
-    abstract: fields.Heading = Field("", description="One line. At most 20 words; made from the content when absent")
-    overview: fields.Overview = Field("", description="One paragraph. Made from the content when absent")
-    files_read: fields.Files = Field((), description="Files that were read for it")
-    files_modified: fields.Files = Field((), description="Files that were modified with it")
-    session_id: fields.Label = Field(None, description="Session it comes from")
-    project: fields.Label = Field(None, description="Project it is about, where that differs from the caller's")
-    discovery_tokens: fields.Count | None = Field(None, description="How many tokens it took to find out")
-    observed_at: fields.Since = Field(None, description="When it happened: day or ISO time")
-    ttl_days: fields.Days | None = Field(None, description="Expires after so many days")
-    speaker: fields.Label = Field(None, description="Who said or did it")
-    position: fields.Count | None = Field(None, description="Place in its session")
-    source: Source = Field(Source.TOOL, description="Which way it came in")
+    key: fields.Label = Field(default=None, description="Unique name: the same key updates that memory")
+    scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares it")
+    fact_type: fields.Kind = Field(
+        default=FactType.GENERAL, description="Kind of knowledge, such as decision or preference"
+    )
+    type: fields.Type = Field(default=None, description="Kind of observation, such as bugfix or discovery")
+    concepts: fields.Concepts = Field(default=(), description="What it is about, such as gotcha")
+    category: fields.Label = Field(default=None, description="Free-form group")
+    tags: fields.Tags = Field(default=(), description="Free-form labels")
+    importance: fields.Unit = Field(default=0.5, description="How much it matters, 0–1")
+    confidence: fields.Unit = Field(default=0.5, description="How sure it is, 0–1; saying the same again raises it")
+    trust: fields.Unit = Field(default=0.5, description="How far its source is trusted, 0–1")
+    sensitivity: fields.Level = Field(default=Sensitivity.PUBLIC, description="Who may read it back")
+    title: fields.Heading = Field(default="", description="Heading of one line; made from the content when absent")
+    subtitle: fields.Heading = Field(default="", description="Second heading of one line")
+    abstract: fields.Heading = Field(
+        default="", description="One line. At most 20 words; made from the content when absent"
+    )
+    overview: fields.Overview = Field(default="", description="One paragraph. Made from the content when absent")
+    files_read: fields.Files = Field(default=(), description="Files that were read for it")
+    files_modified: fields.Files = Field(default=(), description="Files that were modified with it")
+    session_id: fields.Label = Field(default=None, description="Session it comes from")
+    project: fields.Label = Field(default=None, description="Project it is about, where that differs from the caller's")
+    discovery_tokens: fields.Count | None = Field(default=None, description="How many tokens it took to find out")
+    observed_at: fields.Since = Field(default=None, description="When it happened: day or ISO time")
+    ttl_days: fields.Days | None = Field(default=None, description="Expires after so many days")
+    speaker: fields.Label = Field(default=None, description="Who said or did it")
+    position: fields.Count | None = Field(default=None, description="Place in its session")
+    source: Source = Field(default=Source.TOOL, description="Which way it came in")
 
 
 class Levels(Request):
     """Which levels of sensitivity beside public a request may see; all else does not exist for it."""
 
-    allow_private: bool = Field(False, description="Also private ones")
-    allow_secret: bool = Field(False, description="Also secret ones")
+    allow_private: bool = Field(default=False, description="Also private ones")
+    allow_secret: bool = Field(default=False, description="Also secret ones")
 
 
 class Draft(MemoryFields, Levels):
@@ -125,8 +129,8 @@ class Draft(MemoryFields, Levels):
     it names the memory of the level that is given, without one the strictest that the request may see.
     """
 
-    id: fields.Label = Field(None, description="Memory that this text is the new version of")
-    supersedes: fields.Label = Field(None, description="Memory that this one replaces and hides")
+    id: fields.Label = Field(default=None, description="Memory that this text is the new version of")
+    supersedes: fields.Label = Field(default=None, description="Memory that this one replaces and hides")
 
     @field_validator("supersedes")
     @classmethod
@@ -141,7 +145,7 @@ class Update(Levels):
     """New values for fields of one memory; what is absent stays as it is."""
 
     id: fields.Id
-    sensitivity: fields.SomeLevel = Field(None, description="Who may read it back")
+    sensitivity: fields.SomeLevel = Field(default=None, description="Who may read it back")
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
@@ -165,28 +169,30 @@ class MemoryFilters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    fact_type: fields.Kind | None = Field(None, description="Only this kind of knowledge, such as decision")
-    category: fields.Label = Field(None, description="Only this group")
-    type: fields.Type = Field(None, description="Only this kind of observation, such as bugfix")
-    tags: fields.Tags = Field((), description="Only with this tag")
-    concepts: fields.Concepts = Field((), description="Only about this concept, such as gotcha")
-    entity: fields.Label = Field(None, description="Only with this person, file, address or ticket in the text")
-    project: fields.Label = Field(None, description="Only with this in its own field `project`")
-    session_id: fields.Label = Field(None, description="Only from the session with this id")
-    file: fields.File = Field(None, description="Path, its end, or a folder. Only what read or modified that file")
-    since: fields.Since = Field(
-        None, description="Day or ISO time. Only what happened then or later; UTC unless it says"
+    fact_type: fields.Kind | None = Field(default=None, description="Only this kind of knowledge, such as decision")
+    category: fields.Label = Field(default=None, description="Only this group")
+    type: fields.Type = Field(default=None, description="Only this kind of observation, such as bugfix")
+    tags: fields.Tags = Field(default=(), description="Only with this tag")
+    concepts: fields.Concepts = Field(default=(), description="Only about this concept, such as gotcha")
+    entity: fields.Label = Field(default=None, description="Only with this person, file, address or ticket in the text")
+    project: fields.Label = Field(default=None, description="Only with this in its own field `project`")
+    session_id: fields.Label = Field(default=None, description="Only from the session with this id")
+    file: fields.File = Field(
+        default=None, description="Path, its end, or a folder. Only what read or modified that file"
     )
-    until: fields.Until = Field(None, description="Only what happened then or earlier; a day counts to its end")
+    since: fields.Since = Field(
+        default=None, description="Day or ISO time. Only what happened then or later; UTC unless it says"
+    )
+    until: fields.Until = Field(default=None, description="Only what happened then or earlier; a day counts to its end")
     sensitivity: fields.SomeLevel = Field(
-        None, description="Only this level, if `allow_private` or `allow_secret` lets it in"
+        default=None, description="Only this level, if `allow_private` or `allow_secret` lets it in"
     )
 
 
 class Filters(MemoryFilters, ReadAccess):
     """What a read asks of memories: all that is given. `superseded` also shows what a later memory has replaced."""
 
-    superseded: bool = Field(False, description="Also what a later memory has replaced")
+    superseded: bool = Field(default=False, description="Also what a later memory has replaced")
 
     @field_validator("until")
     @classmethod
@@ -210,16 +216,17 @@ class Query(Filters):
     query: fields.Question = Field(description="Question or key words. Typos are forgiven")
     limit: fields.Limit = 10
     max_tokens: fields.Budget | None = Field(
-        None, description="Size of the answer. A line for each match, then details as they fit into so many tokens"
+        default=None,
+        description="Size of the answer. A line for each match, then details as they fit into so many tokens",
     )
-    profile: Profile = Field(Profile.BALANCED, description="How hits are ranked")
-    min_score: fields.Unit = Field(0.35, description="Leave out hits below this score, 0–1")
+    profile: Profile = Field(default=Profile.BALANCED, description="How hits are ranked")
+    min_score: fields.Unit = Field(default=0.35, description="Leave out hits below this score, 0–1")
 
 
 class CompactQuery(Query):
     """A search whose answer is for an agent: a page of it, `offset` on, within `max_tokens`."""
 
-    max_tokens: fields.Budget = Field(2_000, description="Size of the answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Size of the answer")
     offset: fields.Offset = 0
 
 
@@ -232,7 +239,7 @@ class Forget(ReadAccess):
 class SoftForget(Forget):
     """Which memory to hide until it is restored, or with `hard` to forget for good."""
 
-    hard: bool = Field(False, description="For good")
+    hard: bool = Field(default=False, description="For good")
 
 
 class Restore(Forget):
@@ -249,7 +256,7 @@ class Inspect(Request):
     """A look at the whole store; a deep one reads everything."""
 
     deep: bool = Field(
-        False, description="Read every journal line, row and vector, and embed every memory again to compare"
+        default=False, description="Read every journal line, row and vector, and embed every memory again to compare"
     )
 
 
@@ -258,7 +265,7 @@ class Listing(Filters):
 
     limit: fields.Limit = 20
     offset: fields.Offset = 0
-    order: Annotated[Order, BeforeValidator(lower)] = Field(Order.UPDATED, description="Which come first")
+    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which come first")
 
 
 class ByFile(Listing):
@@ -284,7 +291,8 @@ class Timeline(Listing):
     """Which memories to list in the order in which they were created: the latest, unless an `order` is given."""
 
     order: Annotated[Literal[Order.NEWEST, Order.OLDEST], BeforeValidator(lower)] = Field(
-        Order.OLDEST, description="Which come first. Default: the latest memories, in the order of their creation"
+        default=Order.OLDEST,
+        description="Which come first. Default: the latest memories, in the order of their creation",
     )
 
 
@@ -294,13 +302,13 @@ class StoreFact(Levels):
     subject: fields.Name = Field(description="What it is about")
     predicate: fields.Name = Field(description="How the subject relates to the object")
     object: fields.Text = Field(description="The other end")
-    confidence: fields.Unit = Field(0.5, description="How certain it is, 0–1")
-    memory_id: fields.Label = Field(None, description="Memory that states it. The id of that memory")
-    valid_from: fields.Since = Field(None, description="Default now. Since when it holds: day or ISO time")
-    valid_to: fields.Since = Field(None, description="Until when it holds; default: without end")
-    replaces: bool = Field(False, description="Ends what else holds of its subject and predicate")
+    confidence: fields.Unit = Field(default=0.5, description="How certain it is, 0–1")
+    memory_id: fields.Label = Field(default=None, description="Memory that states it. The id of that memory")
+    valid_from: fields.Since = Field(default=None, description="Default now. Since when it holds: day or ISO time")
+    valid_to: fields.Since = Field(default=None, description="Until when it holds; default: without end")
+    replaces: bool = Field(default=False, description="Ends what else holds of its subject and predicate")
     sensitivity: fields.Level | None = Field(
-        None, description="Who may read it: everybody in its scope, or only on request"
+        default=None, description="Who may read it: everybody in its scope, or only on request"
     )
     scope: fields.WriteScope = Scope.PROJECT
 
@@ -308,13 +316,13 @@ class StoreFact(Levels):
 class FactQuery(ReadAccess):
     """Which facts to read: by any part (letter case aside), as they held at a time; `history` shows invalid ones."""
 
-    subject: fields.Label = Field(None, description="Only about this")
-    predicate: fields.Label = Field(None, description="Only with this predicate")
-    object: fields.Label = Field(None, description="Only with this other end")
-    memory_id: fields.Label = Field(None, description="Memory that states it. The id of that memory")
-    as_of: fields.Since = Field(None, description="Day or ISO time. Facts as they held then")
-    history: bool = Field(False, description="Also ended ones")
-    min_confidence: fields.Unit = Field(0.0, description="Only facts at least so certain, 0–1")
+    subject: fields.Label = Field(default=None, description="Only about this")
+    predicate: fields.Label = Field(default=None, description="Only with this predicate")
+    object: fields.Label = Field(default=None, description="Only with this other end")
+    memory_id: fields.Label = Field(default=None, description="Memory that states it. The id of that memory")
+    as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they held then")
+    history: bool = Field(default=False, description="Also ended ones")
+    min_confidence: fields.Unit = Field(default=0.0, description="Only facts at least so certain, 0–1")
     limit: fields.Limit = 50
     offset: fields.Offset = 0
 
@@ -327,27 +335,29 @@ class Rescan(ReadAccess):
     """Look for secrets in what is stored, with today's detectors, and what to do when there are any."""
 
     on_found: Annotated[OnFound, BeforeValidator(lower)] = Field(
-        OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
+        default=OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
     )
 
 
 class Summarize(Request):
     """Condense what was not touched for so long into one summary per category; the originals rank below it."""
 
-    older_than_days: fields.Days = Field(30.0, description="Days without a change or a use")
-    category: fields.Label = Field(None, description="Only this group")
+    older_than_days: fields.Days = Field(default=30.0, description="Days without a change or a use")
+    category: fields.Label = Field(default=None, description="Only this group")
     at_least: Annotated[
         int, Field(ge=2, le=fields.MAX_LIMIT), Allowed(f"Must be a whole number from 2 to {fields.MAX_LIMIT}")
-    ] = Field(3, description="Leave smaller groups as they are, 2–100")
-    scope: fields.WriteScope = Field(Scope.PROJECT, description="Who shares them")
+    ] = Field(default=3, description="Leave smaller groups as they are, 2–100")
+    scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares them")
 
 
 class FindSimilar(Filters):
     """Which memories say nearly the same as a text or as another memory: cosine of the best chunk ≥ `threshold`."""
 
-    content: fields.Text | None = Field(None, description="Either a text to compare with")
-    id: fields.Label = Field(None, description="Or a memory id")
-    threshold: fields.Cosine | None = Field(None, description="Least cosine. -1–1; default: that of a duplicate")
+    content: fields.Text | None = Field(default=None, description="Either a text to compare with")
+    id: fields.Label = Field(default=None, description="Or a memory id")
+    threshold: fields.Cosine | None = Field(
+        default=None, description="Least cosine. -1–1; default: that of a duplicate"
+    )
     limit: fields.Limit = 10
 
 
@@ -355,30 +365,30 @@ class ForPrompt(Filters):
     """What to put before a model: the most worthwhile memories as fenced Markdown, within a budget."""
 
     query: Annotated[fields.Question | None, BeforeValidator(blank_to_none)] = Field(
-        None, description="Default: the most worthwhile. A question or key words"
+        default=None, description="Default: the most worthwhile. A question or key words"
     )
-    max_entries: fields.Limit = Field(20, description="How many memories at most. 1–100")
-    max_tokens: fields.Budget = Field(1_000, description="How many tokens at most")
+    max_entries: fields.Limit = Field(default=20, description="How many memories at most. 1–100")
+    max_tokens: fields.Budget = Field(default=1_000, description="How many tokens at most")
 
 
 class MemoryStore(Request):
     """Create a memory (no `id`) or update one; `importance` is 0–10."""
 
-    content: fields.Text | None = Field(None, description="Required to create")
-    id: fields.Label = Field(None, description="Memory id")
-    summary: fields.Line | None = Field(None, description="One line")
-    type: Annotated[StoreType, BeforeValidator(singular)] | None = Field(None, description="Kind of knowledge")
-    importance: fields.OutOfTen | None = Field(None, description="8-10 critical, 1-3 temporary; default 5")
-    tags: fields.Tags | None = Field(None, description="Free-form labels")
-    ttl_days: fields.Days | None = Field(None, description="Days until it expires")
-    scope: fields.WriteScope | None = Field(None, description="Who shares it")
+    content: fields.Text | None = Field(default=None, description="Required to create")
+    id: fields.Label = Field(default=None, description="Memory id")
+    summary: fields.Line | None = Field(default=None, description="One line")
+    type: Annotated[StoreType, BeforeValidator(singular)] | None = Field(default=None, description="Kind of knowledge")
+    importance: fields.OutOfTen | None = Field(default=None, description="8-10 critical, 1-3 temporary; default 5")
+    tags: fields.Tags | None = Field(default=None, description="Free-form labels")
+    ttl_days: fields.Days | None = Field(default=None, description="Days until it expires")
+    scope: fields.WriteScope | None = Field(default=None, description="Who shares it")
 
 
 class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
-    limit: fields.Limit = Field(10, description="Most details")
-    max_tokens: fields.Budget = Field(2_000, description="Size of the answer")
+    limit: fields.Limit = Field(default=10, description="Most details")
+    max_tokens: fields.Budget = Field(default=2_000, description="Size of the answer")
     profile: Profile = Profile.HABIT
     min_score: fields.Unit = 0.0
 
@@ -388,6 +398,6 @@ class MemoryRemember(Request):
 
     content: fields.Text = Field(description="Self-contained text")
     category: Annotated[RememberCategory, BeforeValidator(singular)] = Field(description="Kind of knowledge")
-    abstract: fields.Line | None = Field(None, description="One line")
-    overview: fields.Paragraph | None = Field(None, description="One paragraph")
+    abstract: fields.Line | None = Field(default=None, description="One line")
+    overview: fields.Paragraph | None = Field(default=None, description="One paragraph")
     scope: fields.WriteScope = Scope.PROJECT

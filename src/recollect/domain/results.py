@@ -50,17 +50,17 @@ class Memory(Answer, MemoryFields):
     namespace: str
     author: str = Field(description="Whose process or token wrote it")
     content_hash: str
-    accessed_count: int = Field(0, description="How often it was read by its id")
-    recalled_count: int = Field(0, description="How often it was recalled")
+    accessed_count: int = Field(default=0, description="How often it was read by its id")
+    recalled_count: int = Field(default=0, description="How often it was recalled")
     created_at: datetime
     updated_at: datetime
     last_accessed_at: datetime | None = None
     expires_at: datetime | None = None
     deleted_at: datetime | None = None
-    superseded_by: Id | None = Field(None, description="The memory that replaces this one")
-    merged_into: Id | None = Field(None, description="The memory whose earlier or other text this is")
-    merged_from: tuple[Id, ...] = Field((), description="The memories that keep its earlier texts and its parts")
-    entities: tuple[Entity, ...] = Field((), description="People, files, addresses and other things that it names")
+    superseded_by: Id | None = Field(default=None, description="The memory that replaces this one")
+    merged_into: Id | None = Field(default=None, description="The memory whose earlier or other text this is")
+    merged_from: tuple[Id, ...] = Field(default=(), description="The memories that keep its earlier texts and parts")
+    entities: tuple[Entity, ...] = Field(default=(), description="People, files, addresses and other things it names")
 
     def preview(self) -> dict[str, Any]:
         """Return its labels, and the beginning of its content in place of its layers, as doors show them."""

@@ -124,12 +124,12 @@ class ImportBatch(Levels):
     sections: Annotated[tuple[FileSections, ...], Field(max_length=MAX_BATCH)] = ()
     last: bool = False
     scope: Annotated[ReadScope, BeforeValidator(blank_to_none)] = Field(
-        None, description="Into this scope, whatever the file says"
+        default=None, description="Into this scope, whatever the file says"
     )
-    category: Label = Field(None, description="The group of what has none")
-    fact_type: Kind | None = Field(None, description="Kind of knowledge, whatever the file says")
-    on_secret: OnSecret | None = Field(None, description="Leave out what holds a secret, or mask the secret")
-    dry_run: bool = Field(False, description="Say what would happen; write nothing")
+    category: Label = Field(default=None, description="The group of what has none")
+    fact_type: Kind | None = Field(default=None, description="Kind of knowledge, whatever the file says")
+    on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
+    dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 
 
 class Said(Request):
@@ -143,8 +143,8 @@ class ExtractMemories(Request):
     """Messages that a conversation is about to discard, in their order, out of which memories are to be made."""
 
     messages: Annotated[tuple[Said, ...], Field(max_length=MAX_BATCH)]
-    session_id: Label = Field(None, description="Session of the messages")
-    scope: WriteScope = Field(Scope.PROJECT, description="Who shares the memories")
+    session_id: Label = Field(default=None, description="Session of the messages")
+    scope: WriteScope = Field(default=Scope.PROJECT, description="Who shares the memories")
 
 
 class ExportPage(ReadAccess):

@@ -28,7 +28,7 @@ cli = typer.Typer()
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(None, description="Memory id. As recall shows it")
+    id: fields.Label = Field(default=None, description="Memory id. As recall shows it")
 
 
 @cli.command()

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from recollect import __version__
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.operations import BY_NAME
+from recollect.doors.operations import Connection
 from recollect.doors.serializers import from_wire
 from recollect.doors.server_client import ServerClient
 from recollect.doors.toolset_names import SETS
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import RecollectError
 from recollect.operations.table import Operation
 from recollect.server_url import parse
 from recollect.settings import Settings
@@ -30,7 +30,7 @@ _OPENING: Final = {
 }
 
 
-class ServerConnection:
+class ServerConnection(Connection):
     """Calls of operations and tools on a server; each carries a key, so that none takes effect twice."""
 
     def __init__(self, settings: Settings) -> None:
@@ -59,14 +59,6 @@ class ServerConnection:
         found = answer["result"]
         texts = tuple(str(part.get("text", "")) for part in found["content"])
         return ToolAnswer(texts, found.get("structuredContent") or {}, failed=bool(found.get("isError")))
-
-    def perform(self, name: str, **fields: Any) -> Any:
-        """Run an operation as `perform` does in-process; raise what it raises, or `ServerUnreachable`."""
-        operation = BY_NAME.get(name)
-        if operation is None:
-            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
-        values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
-        return from_wire(operation.answer, self.operation(name, values))
 
     def operation(self, name: str, fields: dict[str, Any], _: Callable[[str], None] = lambda _: None) -> Any:
         """Run one operation of the table and return its answer as JSON."""

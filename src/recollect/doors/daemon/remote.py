@@ -8,14 +8,15 @@ import time
 import uuid
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.daemon.launch import ensure
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.operations import BY_NAME
+from recollect.doors.operations import Connection
 from recollect.doors.serializers import from_wire
-from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError
+from recollect.errors import DaemonUnreachable, RecollectError
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _ignore(_: str) -> None:
     return None
 
 
-class DaemonConnection:
+class DaemonConnection(Connection):
     """Calls that are repeated when the daemon ends; each carries an id, so that none takes effect twice."""
 
     def __init__(self, settings: Settings) -> None:
@@ -58,14 +59,6 @@ class DaemonConnection:
         found = self._post("/tool", {"name": name, "arguments": arguments}, report)
         answer: ToolAnswer = from_wire(ToolAnswer, found)
         return answer
-
-    def perform(self, name: str, **fields: Any) -> Any:
-        """Run an operation as `perform` does in-process; raise what it raises, or `DaemonUnreachable`."""
-        operation = BY_NAME.get(name)
-        if operation is None:
-            raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
-        values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
-        return from_wire(operation.answer, self.operation(name, values))
 
     def operation(self, name: str, fields: dict[str, Any], report: Callable[[str], None] = _ignore) -> Any:
         """Run one operation of the table and return its answer as JSON."""
@@ -119,12 +112,21 @@ def in_background(prepare: Callable[[], object]) -> None:
     threading.Thread(target=run, name="recollect-prepare", daemon=True).start()
 
 
-def connect(settings: Settings | None = None) -> DaemonConnection | ServerConnection:
+def connect(
+    settings: Settings | None = None,
+    *,
+    home: Path | None = None,
+    user: str | None = None,
+    team: str | None = None,
+    project: str | None = None,
+) -> DaemonConnection | ServerConnection:
     """Return a connection to the server of `RECOLLECT_URL`, else to the store's daemon; usable in a `with`.
 
-    The daemon is started by the first call if needed.
+    What is not given is as the environment has it. The daemon is started by the first call if needed.
     """
-    known = settings or Settings()
+    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project}
+    given = {name: value for name, value in given.items() if value is not None}
+    known = Settings(**((settings.model_dump(exclude_unset=True) if settings else {}) | given))
     if known.url:
         found: ServerConnection = import_module("recollect.doors.server_connection").ServerConnection(known)
         return found
