@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -55,37 +57,48 @@ async def asked(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        return await reader.read(2_000)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head)
+        return head + await reader.readexactly(int(length[1]) if length else 0)
     finally:
         writer.close()
 
 
+async def body(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of an answer, one digit, from a connection that stays open."""
+    await reader.readuntil(b"\r\n\r\n")
+    return await reader.readexactly(1)
+
+
 def test_a_silent_connection_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection on which half a request came is closed; one that asked in time stays open."""
-    monkeypatch.setattr(connections, "FIRST_REQUEST", 0.2)
+    monkeypatch.setattr(connections, "HEAD", 0.2)
 
     async def talking(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(HEAD + b"Content-Length: 2\r\n\r\nab")
-        assert (await reader.read(2_000)).endswith(b"2")
+        assert await body(reader) == b"2"
         silent, half = await asyncio.open_connection("127.0.0.1", port)
         half.write(HEAD)
         with pytest.raises((ConnectionError, EOFError)):
             await silent.readexactly(1)
         half.close()
         writer.write(HEAD + b"Content-Length: 3\r\n\r\nabc")
-        assert (await reader.read(2_000)).endswith(b"3")
+        assert await body(reader) == b"3"
         writer.close()
 
     talk(talking)
 
 
 def test_too_many_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those beyond the bound are closed at once; when others end there is room again."""
+    """Those beyond the bound are closed at once while all others are at work; when these end there is room again."""
     monkeypatch.setattr(connections, "MOST_OVER_TCP", 3)
 
     async def talking(port: int) -> None:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for reader, writer in held:
+            writer.write(HEAD + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+            assert b"100" in await reader.read(100)
         late, refused = await asyncio.open_connection("127.0.0.1", port)
         with pytest.raises((ConnectionError, EOFError)):
             await late.readexactly(1)
@@ -96,9 +109,61 @@ def test_too_many_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -
         while not answer:
             try:
                 answer = await asked(port, HEAD + b"Content-Length: 1\r\n\r\nx")
-            except ConnectionError:
+            except (ConnectionError, EOFError):
                 await asyncio.sleep(0.01)
         assert answer.startswith(b"HTTP/1.1 200")
+
+    talk(talking)
+
+
+def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asked once and holds the connection is closed, the longest idle first, where others need the room."""
+    monkeypatch.setattr(connections, "MOST_OVER_TCP", 3)
+
+    async def talking(port: int) -> None:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for reader, writer in held:
+            writer.write(HEAD + b"Content-Length: 1\r\n\r\nx")
+            assert await body(reader) == b"1"
+        assert (await asked(port, HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\nxy")).endswith(b"2")
+        with pytest.raises((ConnectionError, EOFError)):
+            await held[0][0].readexactly(1)
+        held[2][1].write(HEAD + b"Content-Length: 3\r\n\r\nxyz")
+        assert await body(held[2][0]) == b"3"
+        for _, writer in held:
+            writer.close()
+
+    talk(talking)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_head_has_its_length_and_its_time(monkeypatch: pytest.MonkeyPatch, used: bool) -> None:
+    """A head of a megabyte is refused, and half of one is not waited for, on a connection that was used too."""
+    monkeypatch.setattr(connections, "HEAD", 0.3)
+
+    async def opened(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if used:
+            writer.write(HEAD + b"Content-Length: 1\r\n\r\nx")
+            assert await body(reader) == b"1"
+        return reader, writer
+
+    async def talking(port: int) -> None:
+        reader, writer = await opened(port)
+        told = b""
+        with contextlib.suppress(ConnectionError):
+            for _ in range(2**20 // 1_000):
+                writer.write(b"GET / HTTP/1.1\r\nX: " if not told else b"")
+                writer.write(b"y" * 1_000)
+                await writer.drain()
+            told = await reader.read(2_000)
+        assert told == b"" or told.startswith(b"HTTP/1.1 400")
+        writer.close()
+        reader, writer = await opened(port)
+        writer.write(HEAD)
+        with pytest.raises((ConnectionError, EOFError)):
+            await reader.readexactly(1)
+        writer.close()
 
     talk(talking)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any, Final
 
 import uvicorn
@@ -39,7 +40,7 @@ _CONNECTIONS: Final = 4_096
 class _Protocol(BoundedProtocol):
     """HTTP on one connection of many clients, which a proxy may keep open."""
 
-    most = staticmethod(lambda: _CONNECTIONS)
+    most = staticmethod(lambda: min(_CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,45 +1,70 @@
-"""HTTP connections with bounds: whoever holds many of them, or says nothing on them, keeps nobody else out."""
+"""HTTP connections with bounds: whoever holds many of them, or says nothing on them, keeps nobody else out.
+
+The parser is h11, which takes 64 KiB of a head and no more; httptools takes heads of any length.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-if TYPE_CHECKING:
-    from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol
-else:
-    HttpProtocol = AutoHTTPProtocol
-
-FIRST_REQUEST = 10.0  # seconds until the head of a connection's first request must have come
+HEAD = 10.0  # seconds until the head of a request must have come
 MOST_OVER_TCP = 256  # connections; a process may open about 1,000 files, and the store needs some
 
 
-class BoundedProtocol(HttpProtocol):
-    """HTTP on one connection, closed where its first request does not come, or where too many came over TCP.
+class BoundedProtocol(H11Protocol):
+    """HTTP on one connection, closed where the head of a request does not come.
 
-    Any user of the machine can reach a port; the Unix socket is its owner's alone.
+    Where too many came over TCP, the one that has been idle for the longest makes room. Any user of the machine can
+    reach a port; the Unix socket is its owner's alone.
     """
 
     most: Callable[[], int] = staticmethod(lambda: MOST_OVER_TCP)
     _timer: asyncio.TimerHandle | None = None
+    _used = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless there are too many."""
+        """Take a connection, unless there are too many that are at work."""
         super().connection_made(transport)
+        self._used = self.loop.time()
         if isinstance(transport.get_extra_info("sockname"), tuple) and len(self.connections) > self.most():
-            transport.abort()
-            return
-        self._timer = self.loop.call_later(FIRST_REQUEST, self._end_if_silent)
+            idle = [
+                one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self and one._idle
+            ]
+            leaving = min(idle, key=lambda one: one._used, default=self)
+            self.connections.discard(leaving)
+            leaving.transport.abort()
+            if leaving is self:
+                return
+        self._timer = self.loop.call_later(HEAD, self._end_if_silent)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; a head that has begun has its time."""
+        self._used = self.loop.time()
+        if self._idle and self._timer is None:
+            self._timer = self.loop.call_later(HEAD, self._end_if_silent)
+        super().data_received(data)
+        if not self._idle:
+            self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         super().connection_lost(exc)
 
+    @property
+    def _idle(self) -> bool:
+        """Say whether no request is being read or answered."""
+        return bool(self.conn.their_state is h11.IDLE and self.conn.our_state is h11.IDLE)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _end_if_silent(self) -> None:
-        if self.cycle is None:
+        if self._idle:
             self.transport.abort()
