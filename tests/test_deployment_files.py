@@ -35,7 +35,7 @@ OBJECTS: list[dict[str, Any]] = [
     one for file in MANIFESTS for one in yaml.safe_load_all(file.read_text(encoding="utf-8"))
 ]
 REPLICAS = ("recollect-1", "recollect-2")
-SERVED = {"apps/v1", "batch/v1", "networking.k8s.io/v1", "policy/v1", "v1"}
+SERVED = {"gateway.networking.k8s.io/v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "policy/v1", "v1"}
 
 
 def instructions(name: str) -> list[str]:
@@ -204,9 +204,6 @@ def test_the_replicas_are_asked_what_they_answer(app: App, settings: Settings) -
         asked |= {probe["httpGet"]["path"] for probe in probes if "httpGet" in probe and labels["app"] == "recollect"}
     assert asked == {"/readyz", "/healthz"} <= known
     assert f"max_size {settings.max_import_mib}MiB" in CADDYFILE
-    [ingress] = found("Ingress")
-    annotations = ingress["metadata"]["annotations"]
-    assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == f"{settings.max_import_mib}m"
 
 
 def test_a_replica_has_the_time_that_its_end_takes() -> None:
@@ -331,11 +328,39 @@ def test_only_recollect_reaches_the_stores() -> None:
         assert rule["ports"] == [{"port": port, "protocol": "TCP"}]
 
 
-def test_the_ingress_leaves_out_what_is_for_those_inside() -> None:
-    """TLS is asked for, and figures are not among what is reached from outside."""
-    [ingress] = found("Ingress")
-    paths = {one["path"] for rule in ingress["spec"]["rules"] for one in rule["http"]["paths"]}
-    assert ingress["spec"]["tls"]
+def test_the_route_leaves_out_what_is_for_those_inside() -> None:
+    """The route leads to the service by its port, and figures are not among what is reached from outside."""
+    [route], [service] = found("HTTPRoute"), found("Service", "recollect")
+    [rule] = route["spec"]["rules"]
+    paths = {one["path"]["value"] for one in rule["matches"]}
     assert "/metrics" not in paths
     assert "/" not in paths
     assert {"/v1", "/mcp"} <= paths
+    assert rule["backendRefs"] == [{"name": "recollect", "port": service["spec"]["ports"][0]["port"]}]
+
+
+def test_the_gateway_and_prometheus_are_let_in() -> None:
+    """The policy lets in the namespace of the gateway that the route names, and the one that collects figures."""
+    [policy] = found("NetworkPolicy", "recollect")
+    [rule] = policy["spec"]["ingress"]
+    names = {one["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] for one in rule["from"]}
+    [parent] = found("HTTPRoute")[0]["spec"]["parentRefs"]
+    assert names == {parent["namespace"], "monitoring"}
+
+
+def test_secrets_are_read_where_they_were_made() -> None:
+    """Every file that the page hands to the cluster is one that the same block has written before."""
+    page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    [block] = [one for one in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "create secret" in one]
+    read = re.findall(r"--from-file=\w+=(\S+)", block)
+    assert read
+    assert all(f"> {file}\n" in block for file in read)
+
+
+def test_the_image_is_built_with_what_is_asked_for() -> None:
+    """Variables of the shell reach the arguments of the build, as the page says of `WEIGHTS`."""
+    known = {one.partition("=")[0] for one in instructions("ARG")}
+    for name in REPLICAS:
+        asked = COMPOSE["services"][name]["build"]["args"]
+        assert {"WEIGHTS", "MODEL"} == asked.keys() <= known
+        assert all(text.startswith(f"${{{one}:-") for one, text in asked.items())
