@@ -13,7 +13,7 @@ from recollect.operations.query import search
 from recollect.operations.visibility import view_of
 from recollect.store.vectors import vector_search
 
-MOST = 19
+MOST = 20
 NOTES = [f"The {thing} keeps its settings in {place}." for thing in ("daemon", "index", "gate") for place in "abcdefgh"]
 
 
@@ -41,7 +41,7 @@ def statements(app: App, query: Query) -> list[str]:
 
 @pytest.mark.parametrize("filters", [{}, {"fact_type": "general"}])
 def test_a_recall_asks_the_database_a_few_times(notes: App, filters: dict[str, Any]) -> None:
-    """One recall is one read transaction of at most 19 statements, however many memories it looks at."""
+    """One recall is one read transaction of at most 20 statements, however many memories it looks at."""
     few = statements(notes, Query(query="Where does the daemon keep its settings?", limit=1, **filters))
     many = statements(notes, Query(query="Where does the daemon keep its settings?", limit=20, **filters))
     assert len(few) <= MOST

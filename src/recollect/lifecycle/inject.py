@@ -32,7 +32,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     if not ids:
         return None
     context.update(injected=(*state.injected, *ids))
-    count_use(app, ids, context.at, context.caller, accessed=False)
+    count_use(app, [one for one in found if one.id in ids], context.at, context.caller, accessed=False)
     return Injection(text, tuple(map(str, ids)))
 
 

@@ -11,20 +11,23 @@ from datetime import datetime
 
 from recollect.domain.enums import Retention
 from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
 from recollect.errors import StoreUnusable
 from recollect.ports.app import App
 
 
-def count_use(app: App, ids: Sequence[int], at: datetime, caller: Caller, *, accessed: bool) -> None:
+def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller, *, accessed: bool) -> None:
     """Count that these memories were read: `accessed` by id, else recalled as hits."""
+    ids = [one.id for one in memories]
     if not ids:
         return
+    ending = [one.id for one in memories if one.expires_at is not None and one.ttl_days is None]
 
     def extend() -> None:
         if app.retention_rules.retention is Retention.IMPORTANCE:
-            app.records.extend_expiry(ids, at, caller.user)
-        elif app.lifecycle.default_ttl_days:
-            app.records.extend_expiry(ids, at, caller.user, app.lifecycle.default_ttl_days)
+            app.records.extend_expiry(ending, at, caller.user)
+        elif ending and app.lifecycle.default_ttl_days:
+            app.records.extend_expiry(ending, at, caller.user, app.lifecycle.default_ttl_days)
 
     def count() -> None:
         app.records.touch(ids, at, accessed=accessed)

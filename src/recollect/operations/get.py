@@ -20,5 +20,5 @@ def get_memory(app: App, request: Get, caller: Caller) -> Memory:
     memory = app.records.load([memory_id], view).get(memory_id) if memory_id else None
     if memory is None:
         raise NotFound(f"Memory {request.id} not found.")
-    count_use(app, [memory.id], view.now, caller, accessed=True)
+    count_use(app, [memory], view.now, caller, accessed=True)
     return memory.model_copy(update={"merged_from": app.records.merged_from(memory.id, view)})

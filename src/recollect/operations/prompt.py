@@ -35,7 +35,7 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
         [governed_memory(one) for one in memories], request.max_tokens, app.embedder.counter() or estimate
     )
     if request.query is not None:
-        count_use(app, shown, app.clock(), caller, accessed=False)
+        count_use(app, [one for one in memories if one.id in shown], app.clock(), caller, accessed=False)
     return Prompt(text, tuple(shown))
 
 

@@ -36,7 +36,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
         if query.max_tokens is not None:
             recalled = replace(recalled, hits=_with_passages(app, ranking, ranking.hits))
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
-    count_use(app, [hit.memory.id for hit in recalled.hits], view.now, caller, accessed=False)
+    count_use(app, [hit.memory for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 
 
@@ -57,7 +57,7 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
         notes=ranking.notes,
     )
     page = budget.page_within(page, query.max_tokens, app.embedder.counter() or budget.estimate)
-    count_use(app, [hit.memory.id for hit in page.hits], view.now, caller, accessed=False)
+    count_use(app, [hit.memory for hit in page.hits], view.now, caller, accessed=False)
     return page
 
 
