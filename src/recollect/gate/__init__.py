@@ -11,10 +11,11 @@ from typing import Any, Final, Generic, NoReturn, Self, TypeVar
 from pydantic import BaseModel
 
 from recollect.domain.enums import OnSecret
-from recollect.errors import SecretFound
-from recollect.gate.cross_field import secrets_in
+from recollect.errors import InvalidInput, SecretFound
+from recollect.gate.cross_field import TOO_LONG, secrets_in
 from recollect.gate.redaction import masked, redacted
 from recollect.gate.scanner import Finding, scan
+from recollect.gate.tables import ScanTooLong, at_most
 
 __all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
 
@@ -67,6 +68,7 @@ class Cleared(Generic[T_co]):
         return self._value
 
 
+_SECONDS: Final = 5.0  # of processor time for all the texts of a request: 200,000 ordinary characters take a tenth
 _ONLY_CLEAR: Final = "Cleared is made by recollect.gate.clear() only"
 
 
@@ -74,13 +76,17 @@ def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:
     """Return the request as cleared, or raise `SecretFound`; with `REDACT`, write `[redacted: kind]` for each secret.
 
     Every string is scanned, those of nested models, sequences, mappings and their keys too. The error names the first
-    field that holds a secret and the kinds found there. A value that cannot be scanned, such as bytes, raises
-    `TypeError`.
+    field that holds a secret and the kinds found there. A text that takes too long raises `InvalidInput`, a value that
+    cannot be scanned, such as bytes, `TypeError`.
     """
-    if on_secret is OnSecret.REDACT:
-        noun = redacted(noun)
-    else:
-        _refuse(noun)
+    try:
+        with at_most(_SECONDS):
+            if on_secret is OnSecret.REDACT:
+                noun = redacted(noun)
+            else:
+                _refuse(noun)
+    except ScanTooLong:
+        raise InvalidInput("content", f"Invalid request: {TOO_LONG}") from None
     return _make(noun)
 
 

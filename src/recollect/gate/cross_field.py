@@ -11,13 +11,18 @@ from typing import Final
 
 from pydantic import BaseModel
 
+from recollect.errors import InvalidInput
 from recollect.gate.decoding import random_piece
 from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.tables import lower
+from recollect.gate.tables import ScanTooLong, lower
 from recollect.gate.tokens import tokens
 from recollect.gate.walk import texts
 
+TOO_LONG: Final = (
+    "looking for secrets in it takes too long. Nothing was stored; split it, or leave out what nobody reads, such as "
+    "encoded data."
+)
 _LONGEST: Final = 512
 _MOST_WORDS: Final = 8
 _MOST_PIECES: Final = 24
@@ -30,7 +35,11 @@ _VALUE_KEYS: Final = frozenset({"value", "content", "text", "val", "default", "d
 def secrets_in(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
     """Yield each string that holds secrets, with its field and the findings, by its own text or by another field's."""
     for field, text in texts(noun):
-        if findings := scan(text):
+        try:
+            findings = scan(text)
+        except ScanTooLong:
+            raise InvalidInput(field, f"Invalid {field}: {TOO_LONG}") from None
+        if findings:
             yield field, text, findings
     for field, names, value in _labelled_values(noun):
         if findings := _by_name(names, value):

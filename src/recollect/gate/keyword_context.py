@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from recollect.gate import heuristics
 from recollect.gate.labels import Label
-from recollect.gate.tables import pattern
+from recollect.gate.tables import check_time, pattern
 
 PASSWORD: Final = "password"  # noqa: S105 - a kind, not a password
 KEY: Final = "API key or token"
@@ -51,6 +51,7 @@ Candidates: TypeAlias = Iterator[tuple[Value | None, Level]]
 def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of each value whose label or sentence says that it is secret."""
     for name in names:
+        check_time()
         mine = not name.english and text[max(0, name.start - 4) : name.start] in ("Min ", "min ")  # "my" in the north
         before = max(0, name.start - 80)
         if name.announces and (mine or not pattern("not_a_secret").search(text, before, name.start)):

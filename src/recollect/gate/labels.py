@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from recollect.gate.tables import Hinted, Lowered, compiled, lower, table
+from recollect.gate.tables import Hinted, Lowered, check_time, compiled, lower, table
 
 _KINDS: Final = ("password", "key", "pin", "credentials", "login", "seed")
 _SUFFIX: Final = r"(?:[_\-.]?(?:prod(?:uction)?|dev|stag(?:e|ing)|live|value|plain(?:text)?|raw|b64|base64|\d{1,2}))?"
@@ -61,6 +61,7 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
     """Return the labels of a text in their order, of those that overlap the longest."""
     found = []
     for source, kind, language, bounded in _labels().within(lowered):
+        check_time()
         for match in compiled(source).finditer(lowered):
             start, end = match.span()
             before = text[start - 1 : start]

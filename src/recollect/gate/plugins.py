@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from recollect.gate import heuristics
-from recollect.gate.tables import table
+from recollect.gate.tables import check_time, table
 
 _LOADING: Final = Lock()  # its modules import each other in a circle: a second thread would meet half of one
 _WINDOW: Final = 1_024
@@ -29,6 +29,7 @@ _BEFORE_END: Final = re.compile(r"[^\w+/.~\-]")
 def library(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of what the library's plugins find."""
     for offset, window in _windows(text):
+        check_time()
         piece = _without_gaps(window)
         lowered = piece.lower()
         with _LOADING:

@@ -15,10 +15,12 @@ from recollect.domain.fields import explain
 from recollect.errors import InvalidInput
 from recollect.gate.cross_field import secrets_in
 from recollect.gate.scanner import Finding, normalized, scan
+from recollect.gate.tables import ScanTooLong, at_most
 from recollect.gate.walk import parts
 
 _T = TypeVar("_T", bound=BaseModel)
 _ROUNDS: Final = 4
+_SECONDS: Final = 3.0  # of processor time for one text
 _LONG: Final = 6
 _LINE: Final = 16
 
@@ -40,8 +42,12 @@ def redacted(noun: _T) -> _T:
 
 def masked(text: str) -> str:
     """Return one text without its secrets; for what is derived from a text before the gate sees it."""
-    findings = scan(text)
-    return _cover(text, _values([(text, findings)])) if findings else text
+    try:
+        with at_most(_SECONDS):
+            findings = scan(text)
+            return _cover(text, _values([(text, findings)])) if findings else text
+    except ScanTooLong:
+        return _mark("text that takes too long to read")
 
 
 def _mark(kind: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import PASSWORD, read
 from recollect.gate.labels import Label
-from recollect.gate.tables import pattern, table
+from recollect.gate.tables import check_time, pattern, table
 
 PIN: Final = "PIN"
 SEED: Final = "seed phrase"
@@ -22,6 +22,7 @@ Found: TypeAlias = Iterator[tuple[str, int, int]]
 def sentences(text: str, names: list[Label]) -> Found:
     """Yield kind, start and end of each secret that a sentence tells."""
     for name in names:
+        check_time()
         if name.kind in _READERS:
             yield from _READERS[name.kind](text, name)
     if any(name.kind == "password" for name in names):

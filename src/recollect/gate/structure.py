@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import KEY, PASSWORD, Level, Value, accepted, kind_of
 from recollect.gate.labels import Label
-from recollect.gate.tables import Hinted, Lowered, compiled, either, pattern, table
+from recollect.gate.tables import Hinted, Lowered, check_time, compiled, either, pattern, table
 
 Found: TypeAlias = Iterator[tuple[str, int, int]]
 Spans: TypeAlias = Iterator[tuple[int, int]]
@@ -29,6 +29,7 @@ def columns(text: str, names: list[Label]) -> Found:
     """Yield kind, start and end of the values below a label that heads a column."""
     rows = range(0)
     for name in names:
+        check_time()
         if not name.announces:
             continue
         below = [] if name.start in rows else list(_below(text, name))
@@ -132,6 +133,7 @@ def clients(text: str, lowered: Lowered) -> Found:
     """Yield what command lines give to a client as its password or token."""
     for names, rest, kind in _clients().within(lowered):
         for program in compiled(names).finditer(lowered):
+            check_time()
             before = text[program.start() - 1 : program.start()]
             match = None if before.isalnum() or before in tuple("_-./") else compiled(rest).match(text, program.end())
             if match:

@@ -5,11 +5,36 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from time import thread_time
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+_ENDS: Final[ContextVar[float]] = ContextVar("ends", default=float("inf"))
+
+
+class ScanTooLong(Exception):
+    """A scan has used all the processor time that it may."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Let the scans inside the block use so much processor time together; what is around the block may set less."""
+    token = _ENDS.set(min(_ENDS.get(), thread_time() + seconds))
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
+
+
+def check_time() -> None:
+    """Raise `ScanTooLong` where the scan has used all its time."""
+    if thread_time() > _ENDS.get():
+        raise ScanTooLong
 
 
 class Lowered(str):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
-from recollect.gate.tables import Hinted, Lowered, compiled, pattern, table
+from recollect.gate.tables import Hinted, Lowered, check_time, compiled, pattern, table
 
 Check: TypeAlias = Callable[[re.Match[str]], bool]
 Found: TypeAlias = Iterator[tuple[str, int, int]]
@@ -27,6 +27,7 @@ _LITERAL: Final = re.compile(r"⟨((?:[\w/\-](?![?*+{]))+)")
 def tokens(text: str, lowered: Lowered) -> Found:
     """Yield kind, start and end of each token with a known format; the most precise formats come first."""
     for kind, source, check in _formats().within(lowered):
+        check_time()
         for match in compiled(source).finditer(text):
             if check(match):
                 yield kind, *match.span("s" if "s" in match.re.groupindex else 0)

@@ -16,6 +16,8 @@ _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is neare
 _OVERLAP = 16
 _READ = 16  # chunks in one call of the model: more take no less time each, and their tokens' rows more memory
 _BATCH = 64
+_AT_ONCE = 64  # chunks that a caller waits for, a few seconds
+_BRIEF = 4_000  # characters that are never more
 _PATIENCE = 2.0  # seconds: a warm start loads the model in less
 _FEW = 8
 
@@ -42,6 +44,11 @@ def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
     """Return where `content` is cut: character offsets (start, end), at least one pair."""
     size = min(_SIZE, embedder.card.max_tokens - _RESERVED)
     return chunk(content, embedder.spans(content), size, _OVERLAP)
+
+
+def is_long(embedder: Embedder, content: str) -> bool:
+    """Say whether a text is so long that the background embeds it, and its caller does not wait for it."""
+    return len(content) > _BRIEF and len(spans_of(embedder, content)) > _AT_ONCE
 
 
 def embed_pending(records: Records, embedder: Embedder, more: Callable[[], bool] = lambda: True) -> bool:
@@ -79,7 +86,7 @@ def embed_missed(app: App, memory_id: str) -> None:
     if app.embedder.ready:
         with suppress(RecollectError):
             waiting = app.records.unembedded(_FEW + 1)
-            for one in (one for one in waiting if str(one.id) == memory_id):
+            for one in (one for one in waiting if str(one.id) == memory_id and not is_long(app.embedder, one.content)):
                 app.records.store_vectors(one, chunks_of(app.embedder, one.content))
 
 

@@ -16,7 +16,7 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
-from recollect.operations.embed import chunks_of, embed_missed
+from recollect.operations.embed import chunks_of, embed_missed, is_long
 from recollect.policy.reconcile import expired, lapsed, reinforced
 from recollect.policy.retention import expiry
 from recollect.policy.text import layers
@@ -111,7 +111,12 @@ def prepare(
 
 
 def _chunks(app: App, content: str) -> tuple[Chunk, ...] | None:
-    """Embed a text; None where the model is away, so that the text waits for it and is found by its words meanwhile."""
+    """Embed a text; None for what the background embeds, so that it is found by its words meanwhile.
+
+    That is a text while the model is away, and one so long that its caller would wait for seconds.
+    """
+    if is_long(app.embedder, content):
+        return None
     try:
         return chunks_of(app.embedder, content)
     except (ModelUnusable, ModelMismatch):

@@ -75,7 +75,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
 
 
 _NAME = "remember"
-_NEAR_UNKNOWN = "What is near it is not known while the embedding model is loading; `find_similar` tells it later."
+_NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
 _Kept = tuple[tuple[int, str], ...]
 """The hidden memories that keep a text, and the note on each while it is there."""
 

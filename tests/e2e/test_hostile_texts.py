@@ -1,0 +1,85 @@
+"""Texts that somebody made to be slow to read: a write, a search, a prompt and a tool's output end in time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from time import monotonic, sleep
+
+import pytest
+
+from operate import do, recalled
+from recollect import App
+from recollect.errors import InvalidInput, SecretFound
+
+LONGEST = 200_000
+HOSTILE = {
+    "one letter": "a",
+    "spaces": " ",
+    "dashes": "-",
+    "underscores": "_a",
+    "brackets": "[{(<",
+    "mixed scripts": "redacted: api_keyпарольё",
+    "labels": "password: x\n",
+    "base64": "QUJDREVG",
+    "JSON": json.dumps({"a": [{"b": '\\"c'}]}),
+    "words": "The quick harbour crane lifts nine amber boxes. ",
+    "tokens": "password: AQaQAQaQ",
+}
+OFTEN = ("one letter", "underscores", "mixed scripts", "words", "tokens")
+SHAPES = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.full) for name in HOSTILE]
+
+
+def long(name: str, length: int = LONGEST) -> str:
+    """Return a hostile text of so many characters."""
+    return (HOSTILE[name] * length)[:length]
+
+
+def most_at_rest(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds that some work takes, and the longest stretch in which no other thread could run."""
+    done = threading.Event()
+    gaps = [0.0]
+
+    def answer() -> None:
+        last = monotonic()
+        while not done.is_set():
+            sleep(0.01)
+            gaps.append(monotonic() - last)
+            last = monotonic()
+
+    other = threading.Thread(target=answer)
+    other.start()
+    start = monotonic()
+    try:
+        work()
+    except (InvalidInput, SecretFound):
+        pass
+    finally:
+        taken = monotonic() - start
+        done.set()
+        other.join()
+    return taken, max(gaps)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_verb_ends_in_time(app: App, name: str) -> None:
+    """The longest text is stored or refused within ten seconds, and others are answered meanwhile; so is a query."""
+    taken, unanswered = most_at_rest(lambda: do(app, "remember", content=long(name)))
+    assert taken < 10
+    assert unanswered < 2
+    asked, unanswered = most_at_rest(lambda: do(app, "recall", query=long(name, 20_000)))
+    assert asked < 4
+    assert unanswered < 2
+
+
+def test_a_long_text_waits_for_its_vectors(open_store: Callable[..., App]) -> None:
+    """It is found by its words at once, and by its meaning when the background has embedded it."""
+    app = open_store(background=True)
+    do(app, "remember", content=long("words", 60_000))
+    assert recalled(app, "amber boxes") == {1}
+    ends = monotonic() + 60
+    while app.records.unembedded(1):
+        assert monotonic() < ends
+        sleep(0.05)
+    assert recalled(app, "machines that lift boxes in a harbor") == {1}
