@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from callers import own
 from clock import Clock
 from operate import by_hand, rows
 from random_calls import LEVELS, Maker, RandomCall, answer_of
@@ -88,7 +89,8 @@ def hidden(make: Maker) -> RandomCall:
         "several": True,
     }
     name, fields = make.chance.choice((("remember", draft), ("remember", draft), ("store_fact", fact)))
-    return RandomCall(make.chance.choice(make.callers), name, fields | {"sensitivity": "secret"}, frozenset(LEVELS))
+    caller = make.chance.choice(make.callers)
+    return RandomCall(caller, name, fields | {"sensitivity": "secret"}, frozenset(own(*LEVELS, user=caller.user)))
 
 
 def compare(two: Two, seed: int, calls: int, more: Callable[[], bool] = lambda: True) -> tuple[int, list[str]]:

@@ -100,6 +100,11 @@ class RandomCall:
         return _places_of(self.caller) if self.writes is None else self.writes
 
 
+def _own(level: str, who: Caller) -> str:
+    """Return a level as the tables have it: what is not public is one user's alone."""
+    return level if level == "public" else f"{level}@{who.user}"
+
+
 def _places_of(who: Caller) -> Places:
     return {"personal": f"user:{who.user}", "project": f"project:{who.team}/{who.project}", "team": f"team:{who.team}"}
 
@@ -133,7 +138,8 @@ class Maker:
             levels &= {"public", *(level for level in LEVELS if asked.get(f"allow_{level}"))}
         levels |= {asked["sensitivity"]} if "sensitivity" in asked and name != "update_memory" else set()
         levels |= {one["fields"].get("sensitivity", "public") for one in asked.get("items", ())}
-        return RandomCall(self.chance.choice(self.callers), name, asked, frozenset(levels), tool)
+        caller = self.chance.choice(self.callers)
+        return RandomCall(caller, name, asked, frozenset(_own(level, caller) for level in levels), tool)
 
     def text(self) -> str:
         """Return a text: often one that was told before, else a new one with a mark that no other has."""
@@ -284,7 +290,7 @@ def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
     return Row(
         namespace=names[row["namespace_id"]],
         level=row["sensitivity"].removeprefix("quarantined:"),
-        deleted=row.get("deleted_at") is not None or row["sensitivity"] not in LEVELS,
+        deleted=row.get("deleted_at") is not None or row["sensitivity"].partition("@")[0] not in LEVELS,
         merged=row.get("merged_into") is not None,
         superseded=row.get("superseded_by"),
         expires=_naive(row.get("expires_at")),
@@ -334,7 +340,7 @@ class Model:
         return row.namespace in call.readable.values() and row.level in call.levels
 
     def _changed(self, call: RandomCall, before: State, after: State) -> None:
-        levels = call.levels | {str(call.fields.get("sensitivity") or "public")}
+        levels = call.levels | {_own(str(call.fields.get("sensitivity") or "public"), call.caller)}
         for old, new in ((before.memories, after.memories), (before.facts, after.facts)):
             for one in old.keys() | new.keys():
                 was, is_now = old.get(one), new.get(one)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from callers import EVERY_LEVEL
 from entries import make_entry
 from office import Office
 from recollect.auth.administration import initialize
 from recollect.auth.principal import Principal
-from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql.database import Database, open_file
@@ -24,7 +24,7 @@ from recollect.store.text.postgres import PostgresText
 from stores import lay
 
 NAMESPACE = "project:crew/engine"
-EVERYTHING = (Sensitivity.PUBLIC, Sensitivity.PRIVATE, Sensitivity.SECRET)
+EVERYTHING = EVERY_LEVEL
 _NAMES = {
     True: "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
     False: "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from callers import EVERY_LEVEL
 from recollect.domain.enums import Sensitivity
 
 
@@ -14,7 +15,7 @@ def test_abstracts_are_of_what_a_view_sees(store: Any) -> None:
     ids += [store.add("Elsewhere", "user:eve"), store.add("Brief", expires_at=store.clock() + timedelta(days=1))]
     ids.append(gone := store.add("Gone"))
     store.by_hand("UPDATE memory SET deleted_at = created_at WHERE id = :id", id=gone)
-    views = [store.view(), store.view(sensitivities=tuple(Sensitivity)), store.view("user:eve"), store.view("user:x")]
+    views = [store.view(), store.view(sensitivities=EVERY_LEVEL), store.view("user:eve"), store.view("user:x")]
     for days in (0, 2):
         store.clock.pass_days(days)
         for view in (*views, store.view()):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callers import EVERY_LEVEL
 from recollect.domain.enums import Observation, Sensitivity
 from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
@@ -14,7 +15,7 @@ from recollect.ports.storage import FactEntry
 
 HERE = "project:crew/engine"
 THERE = "team:crew"
-ALL = tuple(Sensitivity)
+ALL = EVERY_LEVEL
 
 
 def put(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from callers import EVERY_LEVEL, own
 from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.visibility import passing, values_of
@@ -62,7 +63,7 @@ def listed(store: Any, view: View) -> list[int]:
 
 def seen(store: Any, **wanted: Any) -> set[int]:
     """Return what a view with these filters sees, having made sure that look-up, list and count agree."""
-    view = store.view(**{"sensitivities": tuple(Sensitivity)} | wanted)
+    view = store.view(**{"sensitivities": EVERY_LEVEL} | wanted)
     found = store.sees(view)
     assert listed(store, view) == sorted(found)
     assert store.records.count(view) == len(found)
@@ -92,7 +93,7 @@ def test_filters_are_taken_together(store: Any) -> None:
 
 def test_a_view_says_whether_it_is_filtered(store: Any) -> None:
     """Every filter makes a view a filtered one; what the caller is let in on does not."""
-    assert not store.view(sensitivities=tuple(Sensitivity)).filtered
+    assert not store.view(sensitivities=EVERY_LEVEL).filtered
     assert all(store.view(**{name: value}).filtered for name, value in WANTED.items())
 
 
@@ -193,7 +194,7 @@ def test_a_sensitivity_that_is_not_let_in_shows_nothing(store: Any) -> None:
     for level in Sensitivity:
         assert seen(store, sensitivity=level) == {ids[level]}
         assert seen(store, sensitivity=level, sensitivities=()) == set()
-        others = tuple(one for one in Sensitivity if one is not level)
+        others = own(*(one for one in Sensitivity if one is not level))
         assert seen(store, sensitivity=level, sensitivities=others) == set()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callers import EVERY_LEVEL
 from entries import AT, make_entry
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import StoreFact
@@ -20,7 +21,7 @@ from recollect.store.sql.export_reader import SqlExportReader
 from recollect.store.sql.records import SqlRecords
 
 HERE, THERE = "project:crew/engine", "user:ada"
-VIEW = View(namespaces=(HERE, THERE), now=AT, sensitivities=tuple(Sensitivity))
+VIEW = View(namespaces=(HERE, THERE), now=AT, sensitivities=EVERY_LEVEL)
 
 
 @pytest.fixture

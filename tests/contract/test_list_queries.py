@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from callers import EVERY_LEVEL
 from entries import make_entry
 from recollect.domain.enums import Concept, EntityType, FactType, Observation, Order, Sensitivity
 from recollect.domain.results import Entity
@@ -81,7 +82,7 @@ def test_every_filter_in_every_order(store: Any, name: str, order: Order) -> Non
     store.add("another", tags=("other",), category="dev", files_read=("src/a/c.py",))
     with store.records.writing(THERE, "ada") as transaction:
         transaction.insert(entry)
-    view = store.view(sensitivities=tuple(Sensitivity), **asked)
+    view = store.view(sensitivities=EVERY_LEVEL, **asked)
     assert store.records.list_ids(view, order, 10, 0) == [one]
     assert store.records.count(view) == 1
 

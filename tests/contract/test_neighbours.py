@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import event
 
+from callers import own
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
 
@@ -91,7 +92,7 @@ def test_neighbours_are_what_the_view_may_see(store: Any) -> None:
     late = store.add("Not yet expired", session_id="s1", position=4, expires_at=now + timedelta(seconds=1))
     store.by_hand("UPDATE memory SET deleted_at = created_at WHERE id = :id", id=gone)
     assert store.records.neighbours([middle], store.view()) == {middle: (late,)}
-    both = View(namespaces=(HERE,), now=now, sensitivities=(Sensitivity.PUBLIC, Sensitivity.PRIVATE))
+    both = View(namespaces=(HERE,), now=now, sensitivities=own(Sensitivity.PUBLIC, Sensitivity.PRIVATE))
     assert store.records.neighbours([middle], both) == {middle: (private, late)}
 
 

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
+from callers import own
 from entries import DIMENSIONS, direction, make_entry
 from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
@@ -257,12 +258,12 @@ def test_locate_finds_memories_in_any_state(store: Any) -> None:
     """An id is located in the given namespaces and levels only, even when it is expired or deleted."""
     memory_id = store.add("Hidden", expires_at=store.clock(), sensitivity="secret")
     store.by_hand("UPDATE memory SET deleted_at = created_at")
-    levels = (Sensitivity.PUBLIC, Sensitivity.SECRET)
+    levels = own(Sensitivity.PUBLIC, Sensitivity.SECRET)
     assert store.records.namespace_of(memory_id, [THERE, HERE], levels) == HERE
     assert store.records.namespace_of(memory_id, [THERE], levels) is None
     assert store.records.namespace_of(memory_id, [], levels) is None
     assert store.records.namespace_of(memory_id + 1, [HERE], levels) is None
-    assert store.records.namespace_of(memory_id, [HERE], (Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
+    assert store.records.namespace_of(memory_id, [HERE], own(Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
 
 
 def test_load_takes_many_ids(store: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from callers import EVERY_LEVEL
 from entries import make_entry
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
@@ -243,7 +244,7 @@ def test_what_is_hidden_weighs_nothing(store: Any) -> None:
     store.add("lantern lantern lantern", "user:eve")
     store.add("one quiet and secret lantern", "user:ada", sensitivity=Sensitivity.SECRET)
     assert store.text.search(asked, view, 9) == before
-    assert len(store.text.search(asked, store.view("user:ada", sensitivities=tuple(Sensitivity)), 9)) == 3
+    assert len(store.text.search(asked, store.view("user:ada", sensitivities=EVERY_LEVEL), 9)) == 3
 
 
 @pytest.mark.parametrize("word", ["technology", "possibly", "js", "x" * 64, "x" * 65, "größe", "данные"])

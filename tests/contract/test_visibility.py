@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from callers import EVERY_LEVEL, own
 from entries import make_entry
 from recollect.domain.enums import FactType, Sensitivity
 from recollect.errors import NotFound
@@ -31,7 +32,7 @@ def test_a_view_shows_named_sensitivities_only(store: Any) -> None:
     """Private and secret memories are seen by views that name these levels, and by no others."""
     ids = {level: store.add(f"A {level} one", sensitivity=level) for level in Sensitivity}
     for level in Sensitivity:
-        assert store.sees(store.view(sensitivities=(level,))) == {ids[level]}
+        assert store.sees(store.view(sensitivities=own(level))) == {ids[level]}
     assert store.sees(store.view()) == {ids[Sensitivity.PUBLIC]}
     assert store.sees(store.view(sensitivities=())) == set()
 
@@ -41,10 +42,10 @@ def test_an_unknown_sensitivity_is_denied(store: Any, level: str) -> None:
     """A level nobody knows hides its memory from every read and stops none of the others."""
     odd, plain = store.add("Odd", key="odd"), store.add("Plain")
     store.by_hand("UPDATE memory SET sensitivity = :level WHERE id = :id", level=level, id=odd)
-    everything = store.view(sensitivities=tuple(Sensitivity))
+    everything = store.view(sensitivities=EVERY_LEVEL)
     assert store.sees(everything) == {plain}
     assert store.records.count(everything) == 1
-    assert store.records.namespace_of(odd, [HERE], tuple(Sensitivity)) is None
+    assert store.records.namespace_of(odd, [HERE], EVERY_LEVEL) is None
 
 
 def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from callers import ADA
+from callers import ADA, EVERY_LEVEL
 from recollect import App, Query, Settings, recall
-from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
 from recollect.ports.search import Term
 from recollect.store.sql.database import open_file
@@ -110,7 +109,7 @@ def held_by(folder: Path) -> dict[str, int]:
 
 def nowhere(app: App, name: str) -> bool:
     """Say whether neither words nor typos nor pieces nor the vocabulary know the name."""
-    view = View(namespaces=ADA.namespaces(), now=app.clock(), sensitivities=tuple(Sensitivity))
+    view = View(namespaces=ADA.namespaces(), now=app.clock(), sensitivities=EVERY_LEVEL)
     return not (
         app.text.search([Term(name)], view, 5)
         or app.text.substring(name, view, 5)

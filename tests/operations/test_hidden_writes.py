@@ -273,10 +273,10 @@ def test_no_line_tells_of_a_version_above_ones_level(app: App, settings: Setting
     do(app, "remember", content="The pier was sold.", id=str(one), sensitivity="secret", allow_secret=True)
     assert rows(settings, "SELECT action, sensitivity FROM journal ORDER BY id") == [
         ("insert", "public"),
-        ("insert", "secret"),
-        ("update", "secret"),
+        ("insert", "secret@ada"),
+        ("update", "secret@ada"),
     ]
-    assert rows(settings, "SELECT sensitivity FROM memory") == [("secret",)] * 2
+    assert rows(settings, "SELECT sensitivity FROM memory") == [("secret@ada",)] * 2
     assert ill(app) == []
 
 

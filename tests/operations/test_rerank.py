@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callers import ADA
+from callers import ADA, own
 from embedded import vectors
 from recollect import App, Draft, Query, recall, remember
 from recollect.domain.enums import Sensitivity
@@ -200,7 +200,7 @@ def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
     """A private memory reaches the reranker only where the query may see private ones."""
     number = int(remember(app, Draft(content="Grace's door code is on the fridge", sensitivity="private"), ADA).id)
     assert passages(app, view_of(app), None, [number]) == {}
-    allowed = view_of(app, sensitivities=(Sensitivity.PUBLIC, Sensitivity.PRIVATE))
+    allowed = view_of(app, sensitivities=own(Sensitivity.PUBLIC, Sensitivity.PRIVATE))
     assert number in passages(app, allowed, None, [number])
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from callers import ADA
+from callers import ADA, EVERY_LEVEL
 from files import export, export_file, import_file
 from recollect import App, Caller, Draft, Get, Query, Settings, get_memory, recall, remember
-from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import FactQuery, Purge, SoftForget, StoreFact, Update
 from recollect.domain.results import JournalEntry
 from recollect.domain.search import View
@@ -27,7 +26,7 @@ from recollect.operations.update import update_memory
 from stores import open_app
 
 QUERIES = ("when do we ship?", "who is Ada", "tests", "what does Bo drink", "the harbour and the ships")
-ALL_LEVELS = tuple(Sensitivity)
+ALL_LEVELS = EVERY_LEVEL
 ALL = ExportPage(allow_private=True, allow_secret=True)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from callers import EVERY_LEVEL
 from entries import make_entry
-from recollect.domain.enums import Sensitivity
 from recollect.domain.results import Check
 from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
@@ -59,9 +59,7 @@ class Parts:
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of everything in `namespaces`."""
-        return View(
-            namespaces=namespaces or (NAMESPACE,), now=self.clock(), sensitivities=tuple(Sensitivity), **changes
-        )
+        return View(namespaces=namespaces or (NAMESPACE,), now=self.clock(), sensitivities=EVERY_LEVEL, **changes)
 
     def rows(self, query: str) -> list[Any]:
         """Read by hand."""

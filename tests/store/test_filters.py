@@ -21,7 +21,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
-from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from callers import EVERY_LEVEL, own
+from recollect.domain.enums import Concept, FactType, Observation, Sensitivity, owned
 from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
 from recollect.ports.search import Term
@@ -85,7 +86,7 @@ class Kept:
         happened_at = self.columns["observed_at"] or self.columns["created_at"]
         same = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
         return (
-            self.columns["sensitivity"] in view.sensitivities
+            owned(self.columns["sensitivity"], "ada") in view.sensitivities
             and all(getattr(view, name) in (None, self.columns[name]) for name in same)
             and {tag.lower() for tag in view.tags} <= {tag.lower() for tag in self.tags}
             and set(view.concepts) <= set(self.concepts)
@@ -142,7 +143,7 @@ def written(database: Any, memories: list[Kept]) -> None:
     plain |= {"abstract": "", "overview": "", "keywords": "", "namespace_id": 1}
     with database.writing() as connection:
         connection.execute(insert(tables.namespace).values(id=1, name=HERE))
-        levels = Counter(one.columns["sensitivity"] for one in memories)
+        levels = Counter(owned(one.columns["sensitivity"], "ada") for one in memories)
         counts = [{"namespace_id": 1, "sensitivity": level, "memories": many} for level, many in levels.items()]
         connection.execute(insert(tables.held), counts)
         for start in range(0, len(memories), 1_000):
@@ -150,6 +151,7 @@ def written(database: Any, memories: list[Kept]) -> None:
             values = [one.columns | plain | {"id": one.id, "updated_at": NOW} for one in part]
             for one in values:
                 said = f"note {one['id']} about payments in config_{one['id']}.yaml"
+                one["sensitivity"] = owned(one["sensitivity"], "ada")
                 one |= {"content": said, "title": said, "content_hash": f"{one['id']:064}"}
             connection.execute(insert(tables.memory), values)
             labels = [
@@ -187,7 +189,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
 
 def seeing(**wanted: Any) -> View:
     """Return a view with these filters that is let in on everything."""
-    return View(namespaces=(HERE,), now=NOW, sensitivities=tuple(Sensitivity), **wanted)
+    return View(namespaces=(HERE,), now=NOW, sensitivities=EVERY_LEVEL, **wanted)
 
 
 @pytest.mark.parametrize("name", ONLY)
@@ -259,7 +261,7 @@ def test_where_all_that_is_near_fails_the_rest_is_found(
 
 def test_what_one_may_not_see_costs_nothing_either(crowd: Crowd) -> None:
     """Without any filter, a caller who may see only a thousandth of the store still gets that."""
-    view = View(namespaces=(HERE,), now=NOW, sensitivities=(Sensitivity.SECRET,))
+    view = View(namespaces=(HERE,), now=NOW, sensitivities=own(Sensitivity.SECRET))
     assert not view.filtered
     assert crowd.indexed.nearest(TOWARDS, view, 3) == pytest.approx(crowd.brute(TOWARDS, view, 3), abs=1e-5)
     assert len(crowd.indexed.nearest(TOWARDS, view, 50)) == RARE

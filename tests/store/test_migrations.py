@@ -112,7 +112,7 @@ def test_a_new_store_is_what_the_revisions_make() -> None:
 def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
     """Its rows stay as they are, and the tables are those of a new store."""
     command.upgrade(configuration(empty), "1")
-    assert (revision(empty), OLDER) == ("1", ("1", "2", "3"))
+    assert (revision(empty), OLDER) == ("1", ("1", "2", "3", "4"))
     with empty.writing() as connection:
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
     migrate(empty)
@@ -121,6 +121,37 @@ def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
         assert not empty.file or schema_faults(connection) == []
     assert revision(empty) == HEAD
+
+
+def test_private_memories_get_their_author_as_owner(empty: Database) -> None:
+    """What was private or secret belongs to its author afterwards, and all that is counted by levels agrees."""
+    said = "2026-03-01 12:00:00"
+    command.upgrade(configuration(empty), "4")
+    columns = "id, namespace_id, content, title, subtitle, abstract, overview, keywords, fact_type, importance"
+    columns += ", confidence, trust, sensitivity, author, source, content_hash, created_at, updated_at"
+    row = f"1, '', '', '', '', '', '', 'general', 0.5, 0.5, 0.5, :level, 'eve', 'tool', '', '{said}', '{said}'"
+    with empty.writing() as connection:
+        connection.execute(text("INSERT INTO namespace (id, name) VALUES (1, 'team:crew')"))
+        for number, level in enumerate(("public", "private", "quarantined:secret"), 1):
+            at = {"id": number, "level": level, "of": level.rpartition(":")[2]}
+            connection.execute(text(f"INSERT INTO memory ({columns}) VALUES (:id, {row})"), at)
+            connection.execute(text("INSERT INTO memory_words VALUES (:id, 'lantern', :of)"), at)
+            connection.execute(text("INSERT INTO held VALUES (1, :of, 1)"), at)
+            connection.execute(
+                text("INSERT INTO word (namespace_id, sensitivity, text, uses) VALUES (1, :of, 'lantern', 1)"), at
+            )
+    migrate(empty)
+    levels = ["public", "private@eve", "secret@eve"]
+    with empty.reading() as connection:
+        for table in ("held", "memory_words", "word"):
+            found = connection.execute(text(f"SELECT sensitivity FROM {table}")).scalars().all()
+            assert sorted(found) == sorted(levels), table
+        stored = connection.execute(text("SELECT sensitivity FROM memory ORDER BY id")).scalars().all()
+        assert stored == ["public", "private@eve", "quarantined:secret@eve"]
+        assert connection.execute(text("SELECT memory_id, actor, action FROM journal ORDER BY id")).all() == [
+            (2, "eve", "update"),
+            (3, "eve", "update"),
+        ]
 
 
 @pytest.mark.parametrize("found", ["9999", "0004"])

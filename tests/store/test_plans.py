@@ -61,6 +61,7 @@ def test_the_words_of_a_query_lead_to_the_memories(parts: Any, planned: Any) -> 
         "SEARCH text_size USING INDEX sqlite_autoindex_text_size_1 (namespace_id=? AND sensitivity=?)",
         "SEARCH text_length USING INTEGER PRIMARY KEY (rowid=?)",
         "SEARCH memory USING INTEGER PRIMARY KEY (rowid=?)",
+        "SEARCH memory USING INDEX ix_memory_namespace_id_type (namespace_id=? AND type=?)",
     }
 
 

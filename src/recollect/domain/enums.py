@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 
 class Scope(StrEnum):
@@ -132,9 +132,28 @@ class Sensitivity(StrEnum):
     SECRET = "secret"  # noqa: S105 - a level, not a password
 
 
-def strictest(*levels: Sensitivity) -> Sensitivity:
-    """Return the level that the fewest may see."""
-    return max(levels, key=list(Sensitivity).index)
+_OWNER = "@"
+_Level = TypeVar("_Level", bound=str)
+
+
+def owned(level: str, user: str) -> str:
+    """Return a level as it is stored: what is not public is its author's alone, as `private@ada`."""
+    return str(level) if level == Sensitivity.PUBLIC or _OWNER in level else f"{level}{_OWNER}{user}"
+
+
+def sensitivity_of(level: str) -> str:
+    """Return the sensitivity of a stored level, without its owner."""
+    return level.partition(_OWNER)[0]
+
+
+def owner_of(level: str) -> str:
+    """Return whose a stored level is, an empty text for what is public."""
+    return level.partition(_OWNER)[2]
+
+
+def strictest(*levels: _Level) -> _Level:
+    """Return the level, as it is stored or not, that the fewest may see."""
+    return max(levels, key=lambda level: list(Sensitivity).index(Sensitivity(sensitivity_of(level))))
 
 
 class Source(StrEnum):

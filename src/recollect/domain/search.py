@@ -41,12 +41,13 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 class View(MemoryFilters):
     """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`.
 
-    What was `condensed` was replaced by a summary only; `merged` lets in what was merged into another memory.
+    Levels of sensitivity stand as they are stored, with their owner. What was `condensed` was
+    replaced by a summary only; `merged` lets in what was merged into another memory.
     """
 
     namespaces: tuple[str, ...]
     now: datetime
-    sensitivities: tuple[Sensitivity, ...] = (Sensitivity.PUBLIC,)
+    sensitivities: tuple[str, ...] = (str(Sensitivity.PUBLIC),)
     superseded: bool = False
     condensed: bool = False
     merged: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity
+from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, owned
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
@@ -28,21 +28,23 @@ _CHUNKS = 4  # of a long text only so many stretches are compared with what is s
 _SCANNED = 5_000  # while the vector index is not ready, looking through more than so many would hold up every write
 
 
-def cosines(app: App, one: PreparedDraft, namespace: str) -> dict[int, float]:
+def cosines(app: App, one: PreparedDraft, namespace: str, user: str) -> dict[int, float]:
     """Return the memories nearest to a draft, nearest first, and the cosine (-1–1) of the best chunks of both.
 
     A turn of a talk resembles nothing; nor does a draft whose vectors, or those of the others, are not there yet.
     """
-    return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace))
+    return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace, user))
 
 
-def unlooked(app: App, one: PreparedDraft, namespace: str) -> bool:
+def unlooked(app: App, one: PreparedDraft, namespace: str, user: str) -> bool:
     """Say whether something may be near a draft that could not be looked for, as the draft has no vectors yet."""
     waits = one.chunks is None and one.draft.position is None
-    return waits and app.text.size(_view(app, one.draft, namespace)) > 0
+    return waits and app.text.size(_view(app, one.draft, namespace, user)) > 0
 
 
-def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[int, float]) -> reconcile.Decision:
+def decide_by_likeness(
+    app: App, one: PreparedDraft, namespace: str, user: str, near: dict[int, float]
+) -> reconcile.Decision:
     """Return what becomes of a draft that has neither the key nor the content of a memory.
 
     A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
@@ -54,28 +56,30 @@ def decide_by_likeness(app: App, one: PreparedDraft, namespace: str, near: dict[
         def joins(old: Memory) -> bool:
             return reconcile.may_join(draft, old) and draft.trust >= old.trust
 
-        nearest = next((old for old in _profiles(app, one, namespace) if joins(old)), None)
+        nearest = next((old for old in _profiles(app, one, namespace, user) if joins(old)), None)
         return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
     if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
         return reconcile.NEW
     close = [number for number, cosine in near.items() if cosine >= app.embedder.card.similar]
     if one.chunks is None:
-        close = _with_its_words(app, draft, namespace)
-    found = app.records.load(close, _view(app, draft, namespace)) if close else {}
+        close = _with_its_words(app, draft, namespace, user)
+    found = app.records.load(close, _view(app, draft, namespace, user)) if close else {}
     memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
     decision = reconcile.refresh_if_same(draft, memories)
     choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
     return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)
 
 
-def named(app: App, draft: Draft, namespace: str, near: dict[int, float], outcome: Outcome) -> tuple[NearMemory, ...]:
+def named(
+    app: App, draft: Draft, namespace: str, user: str, near: dict[int, float], outcome: Outcome
+) -> tuple[NearMemory, ...]:
     """Return what the answer names: the nearest memories that everybody in the namespace sees, as they are now."""
     close = [
         number for number, cosine in near.items() if cosine >= app.embedder.card.near and str(number) != outcome.id
     ]
     if not close or draft.sensitivity is not Sensitivity.PUBLIC:
         return ()
-    found = app.records.load(close, _view(app, draft, namespace))
+    found = app.records.load(close, _view(app, draft, namespace, user))
     said = {one: found[one].content for one in close if one in found and found[one].type not in OF_SESSION}
     lines = {number: neutral(layers.abstract(content)) for number, content in said.items()}
     return tuple(NearMemory(str(number), line, round(min(near[number], 1.0), 2)) for number, line in lines.items())[
@@ -106,25 +110,25 @@ def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     return Draft(scope=new.scope, source=old.source, **fields, **labels, **importance, **term)
 
 
-def _with_its_words(app: App, draft: Draft, namespace: str) -> list[int]:
+def _with_its_words(app: App, draft: Draft, namespace: str, user: str) -> list[int]:
     """Return the memories that share the rarest words with a draft, which is all that is known without vectors."""
     words = parse(draft.content[:_READ]).words[:_MOST_WORDS]
-    return list(app.text.search([Term(word) for word in words], _view(app, draft, namespace), _LOOKED_AT))
+    return list(app.text.search([Term(word) for word in words], _view(app, draft, namespace, user), _LOOKED_AT))
 
 
-def _profiles(app: App, one: PreparedDraft, namespace: str) -> list[Memory]:
+def _profiles(app: App, one: PreparedDraft, namespace: str, user: str) -> list[Memory]:
     """Return the profiles nearest to a draft; while there are no vectors, those that were changed last."""
-    view = _view(app, one.draft, namespace, FactType.PROFILE)
+    view = _view(app, one.draft, namespace, user, FactType.PROFILE)
     ids = list(_nearest(app, one, view)) or app.records.list_ids(view, Order.UPDATED, _LOOKED_AT, 0)
     found = app.records.load(ids, view)
     return [found[number] for number in ids if number in found]
 
 
-def _view(app: App, draft: Draft, namespace: str, kind: FactType | None = None) -> View:
+def _view(app: App, draft: Draft, namespace: str, user: str, kind: FactType | None = None) -> View:
     return View(
         namespaces=app.records.existing_namespaces([namespace]),
         now=app.clock(),
-        sensitivities=(draft.sensitivity,),
+        sensitivities=(owned(draft.sensitivity, user),),
         fact_type=kind,
     )
 

@@ -9,7 +9,7 @@ from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.operations import merges, summaries
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
-from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.operations.visibility import levels_of, parse_id
 from recollect.policy.reconcile import expired
 from recollect.policy.text.layers import one_line
 from recollect.ports.app import App
@@ -36,7 +36,7 @@ def memory_forget(app: App, request: SoftForget, caller: Caller, *, request_id: 
 
 
 def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
-    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
     if (before := app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)) is not None:
         return before
     memory_id = parse_id(request.id)

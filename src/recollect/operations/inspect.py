@@ -8,7 +8,7 @@ from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
 from recollect.errors import RecollectError
-from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.operations.visibility import levels_of, parse_id
 from recollect.ports.app import App
 from recollect.ports.models import Loadable
 
@@ -16,7 +16,7 @@ from recollect.ports.models import Loadable
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
     """Return the journal of one memory, oldest first, also after it was forgotten; empty where the caller sees none."""
     memory_id = parse_id(request.id)
-    return app.records.history(memory_id, caller.namespaces(), allowed_levels(request)) if memory_id else []
+    return app.records.history(memory_id, caller.namespaces(), levels_of(request, caller)) if memory_id else []
 
 
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
@@ -25,7 +25,7 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
     A store of one's own tells what its language model used, too; of a shared one that would tell of others.
     """
     namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
-    found = app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request)))
+    found = app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller)))
     chat = app.capabilities.chat
     return found if chat is None or app.capabilities.shared else replace(found, model_tokens=asdict(chat.used()))
 

@@ -22,7 +22,7 @@ from recollect.operations.prepare_write import (
     prepare_revival,
     refuse_taken_key,
 )
-from recollect.operations.visibility import allowed_levels, given_level, levels_with, parse_id
+from recollect.operations.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 from recollect.policy.reconcile import Action, decide, expired
 from recollect.ports.app import App
 from recollect.ports.models import Judgement
@@ -49,8 +49,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             return before
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
     one = prepare(app, cleared)
-    near = duplicates.cosines(app, one, namespace)
-    unlooked = duplicates.unlooked(app, one, namespace)
+    near = duplicates.cosines(app, one, namespace, caller.user)
+    unlooked = duplicates.unlooked(app, one, namespace, caller.user)
     plan = _planned(app, one, namespace, near, caller)
     evicted = 0
     levels = levels_with(draft, draft.sensitivity)
@@ -71,7 +71,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     if evicted:
         app.run_later(app.text.purge_deleted)
     describe_later(app, outcome, one.draft, caller)
-    return replace(outcome, near=duplicates.named(app, one.draft, namespace, near, outcome))
+    return replace(outcome, near=duplicates.named(app, one.draft, namespace, caller.user, near, outcome))
 
 
 _NAME = "remember"
@@ -87,7 +87,7 @@ def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
         return caller.namespace(draft.scope)
     number = parse_id(named)
     scope = draft.scope if "scope" in draft.model_fields_set else None
-    levels = allowed_levels(draft)
+    levels = levels_of(draft, caller)
     return app.records.namespace_of(number, caller.namespaces(scope), levels) if number else None
 
 
@@ -108,7 +108,7 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
     """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
     if one.draft.id or one.draft.supersedes:
         return None
-    decision = duplicates.decide_by_likeness(app, one, namespace, near)
+    decision = duplicates.decide_by_likeness(app, one, namespace, caller.user, near)
     if decision.old is None or decision.action is Action.SUPERSEDE:
         judged = decision.judgement
         return None if judged is None else _Plan(decision.action, decision.old, one, judged)

@@ -18,7 +18,7 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.consolidation import importance_before
 from recollect.policy.reconcile import expired, lapsed
 from recollect.ports.app import App
@@ -36,7 +36,7 @@ def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: st
     answer again.
     """
     memory_id = parse_id(request.id)
-    namespaces, levels = caller.namespaces(request.scope), allowed_levels(request)
+    namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
     if memory_id is None or namespace is None:
         before = app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)
@@ -49,10 +49,10 @@ def _restore(
 ) -> Outcome:
     """Bring back the memory with this namespace and id in one transaction."""
     namespace, memory_id = place
-    levels = allowed_levels(request)
+    levels = levels_of(request, caller)
     faded_from = importance_before(app.records.history(memory_id, [namespace], levels))
     with (
-        journal_refusals(app, namespace, caller, levels[-1]),
+        journal_refusals(app, namespace, caller, allowed_levels(request)[-1]),
         app.records.writing(caller.writable(namespace), caller.user, levels) as transaction,
     ):
         if (before := transaction.previous_outcome(_NAME, request_id)) is not None:

@@ -21,7 +21,7 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import allowed_levels, parse_id
+from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.reconcile import expired
 from recollect.ports.app import App
 
@@ -37,7 +37,7 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
     `SecretFound`, `NotFound`, or `InvalidInput` for a key that another memory has. A `request_id` seen before gives
     its first answer again.
     """
-    memory_id, levels = parse_id(request.id), allowed_levels(request)
+    memory_id, levels = parse_id(request.id), levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
         before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)

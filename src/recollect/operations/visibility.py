@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.domain.enums import Order, Scope, Sensitivity
+from recollect.domain.enums import Order, Scope, Sensitivity, owned
 from recollect.domain.requests import Caller, Draft, Filters, Levels, StoreFact
 from recollect.domain.results import Memory
 from recollect.domain.search import FILTERS, View
@@ -19,7 +19,7 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
     return View(
         namespaces=app.records.existing_namespaces(caller.namespaces(filters.scope)),
         now=app.clock(),
-        sensitivities=allowed_levels(filters),
+        sensitivities=levels_of(filters, caller),
         superseded=filters.superseded,
         condensed=True,
         **{name: getattr(filters, name) for name in FILTERS},
@@ -29,13 +29,18 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
 def unfiltered(app: App, request: Levels, caller: Caller, scope: Scope | None = None) -> View:
     """Return what an unfiltered read may see, superseded memories included."""
     namespaces = app.records.existing_namespaces(caller.namespaces(scope))
-    return View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request), superseded=True)
+    return View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller), superseded=True)
 
 
 def allowed_levels(request: Levels) -> tuple[Sensitivity, ...]:
     """Return the levels of sensitivity that a request allows; any other value in a row is denied."""
     allowed = (Sensitivity.PRIVATE,) * request.allow_private + (Sensitivity.SECRET,) * request.allow_secret
     return (Sensitivity.PUBLIC, *allowed)
+
+
+def levels_of(request: Levels, caller: Caller) -> tuple[str, ...]:
+    """Return the levels that a request allows as they are stored: beside what is public, the caller's own."""
+    return tuple(owned(level, caller.user) for level in allowed_levels(request))
 
 
 def levels_with(request: Levels, *named: Sensitivity | None) -> tuple[Sensitivity, ...]:

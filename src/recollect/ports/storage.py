@@ -212,7 +212,7 @@ class Writing(Protocol):
     def link(self, link: MemoryLink) -> bool:
         """Note which memory an imported one gave way to; say false where that is not possible within the namespace."""
 
-    def refuse(self, field: str, kinds: Sequence[str], level: Sensitivity = ...) -> None:
+    def refuse(self, field: str, kinds: Sequence[str], level: str = ...) -> None:
         """Journal that the gate refused a write: the field and the kinds of secret, never a value."""
 
     def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
@@ -250,7 +250,7 @@ class Records(Protocol):
     """
 
     def writing(
-        self, namespace: WritableNamespace, actor: str, levels: Sequence[Sensitivity] = ...
+        self, namespace: WritableNamespace, actor: str, levels: Sequence[str] = ...
     ) -> AbstractContextManager[Writing]:
         """Open one write transaction on a namespace; nothing of it exists before the block has ended well.
 
@@ -261,7 +261,7 @@ class Records(Protocol):
         self,
         namespaces: Sequence[WritableNamespace],
         actor: str,
-        levels: Sequence[Sensitivity] = ...,
+        levels: Sequence[str] = ...,
         *,
         dry: bool = False,
     ) -> AbstractContextManager[Mapping[str, Writing]]:
@@ -276,13 +276,11 @@ class Records(Protocol):
     def session_days(self, namespace: str) -> tuple[date, ...]:
         """Return the days on which sessions of a project ended, the last four hundred of them, in order."""
 
-    def aging(
-        self, namespace: str, sources: Collection[Source], levels: Sequence[Sensitivity] = ...
-    ) -> list[AgingMemory]:
+    def aging(self, namespace: str, sources: Collection[Source], levels: Sequence[str] = ...) -> list[AgingMemory]:
         """Return what consolidation knows of the memories in sight that came in one of these ways, by their ids."""
 
     def refuse(
-        self, namespace: WritableNamespace, actor: str, field: str, kinds: Sequence[str], level: Sensitivity = ...
+        self, namespace: WritableNamespace, actor: str, field: str, kinds: Sequence[str], level: str = ...
     ) -> None:
         """Journal that the gate refused a write of a level: the field and the kinds of secret, never a value."""
 
@@ -324,20 +322,16 @@ class Records(Protocol):
     def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
         """Return one page of the facts that a query asks for, and how many there are in all."""
 
-    def history(
-        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = ...
-    ) -> list[JournalEntry]:
+    def history(self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = ...) -> list[JournalEntry]:
         """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and was of `levels`."""
 
     def existing_namespaces(self, namespaces: Sequence[N]) -> tuple[N, ...]:
         """Return those of `namespaces` in which something was ever stored."""
 
-    def namespace_of(
-        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = ...
-    ) -> str | None:
+    def namespace_of(self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = ...) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
 
-    def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[Sensitivity] = ...) -> set[str]:
+    def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = ...) -> set[str]:
         """Return those of `hashes` (SHA-256 in hex) that are the content of a memory here of these levels."""
 
     def speakers(self, view: View, words: Collection[str]) -> list[str]:

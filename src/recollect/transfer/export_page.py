@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.domain.enums import sensitivity_of
 from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
 from recollect.errors import InvalidInput
-from recollect.operations.visibility import allowed_levels
+from recollect.operations.visibility import levels_of
 from recollect.ports.app import App
 from recollect.transfer import recollect_jsonl as jsonl
 
@@ -28,7 +29,7 @@ _FIRST: Final = ExportPage.model_fields["after"].default
 def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     """Return the next lines of an export; the first page begins with the header."""
     namespaces = caller.namespaces(request.scope)
-    view = View(namespaces=namespaces, now=app.clock(), sensitivities=allowed_levels(request))
+    view = View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
     part, _, number = request.after.partition(":")
     reader = app.export_reader
     reads: dict[str, Callable[[View, int, int], Sequence[Any]]]
@@ -82,6 +83,6 @@ def _header(app: App, request: ExportPage, view: View) -> dict[str, Any]:
         "exported_at": view.now.isoformat(),
         "model": app.export_reader.stamps(),
         "scope": request.scope,
-        "sensitivities": [str(level) for level in view.sensitivities],
+        "sensitivities": [sensitivity_of(level) for level in view.sensitivities],
         **app.export_reader.counts(view),
     }

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Final
 
-from recollect.domain.enums import Scope, Sensitivity
+from recollect.domain.enums import Scope, Sensitivity, owned
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     FactRecord,
@@ -151,7 +151,7 @@ class _Batch:
         fresh: dict[str, str] = {}
         for namespace in {one.namespace for one in run}:
             mine = [one for one in run if one.namespace == namespace and not one.record.hidden]
-            levels = {one.record.sensitivity for one in mine}
+            levels = {owned(one.record.sensitivity, self._caller.user) for one in mine}
             known = self._app.records.known_hashes(namespace, {one.content_hash for one in mine}, tuple(levels))
             fresh |= {one.content_hash: one.record.content for one in mine if one.content_hash not in known}
         if not ready:

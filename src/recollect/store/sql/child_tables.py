@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Text, delete, func, select, text, update
+from sqlalchemy import Connection, delete, func, select, text, update
 
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.results import Entity
 from recollect.ports.storage import Chunk, Entry
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in
-from recollect.store.sql.tables import QUARANTINED, label, memory, memory_words, outbox, vector
+from recollect.store.sql.tables import QUARANTINED, label, level_of, memory, memory_words, outbox, vector
 from recollect.store.sql.visibility import ENTITIES
 
 _COUNT = text(
@@ -96,7 +96,7 @@ def count_memories(connection: Connection, namespace_id: int, level: str, change
 
 def held_memories(connection: Connection) -> dict[tuple[int, str], int]:
     """Count the memories of each namespace and level of sensitivity; quarantine does not change a level."""
-    level = func.replace(memory.c.sensitivity, QUARANTINED, "", type_=Text)
+    level = level_of(memory)
     query = select(memory.c.namespace_id, level, func.count()).group_by(memory.c.namespace_id, level)
     return {(number, name): many for number, name, many in connection.execute(query)}
 

@@ -65,7 +65,7 @@ class SqlConsolidation:
     _database: Database
 
     def aging(
-        self, namespace: str, sources: Collection[Source], levels: Sequence[Sensitivity] = (Sensitivity.PUBLIC,)
+        self, namespace: str, sources: Collection[Source], levels: Sequence[str] = (Sensitivity.PUBLIC,)
     ) -> list[AgingMemory]:
         """Return the memories in sight that came into the namespace in one of these ways, by their ids."""
         with self._database.reading() as connection:

@@ -18,7 +18,7 @@ from recollect.store.sql import facts, mapping, store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import fact, journal, memory
-from recollect.store.sql.visibility import inside, of_levels, unexpired
+from recollect.store.sql.visibility import inside, of_levels, of_lines, unexpired
 
 T = TypeVar("T")
 _Read: TypeAlias = Callable[[Connection, ColumnElement[bool], int], list[T]]
@@ -112,4 +112,4 @@ def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
 
 def _lines(view: View) -> ColumnElement[bool]:
     """Select lines by their namespace and by the level of what they tell of."""
-    return journal.c.namespace.in_(view.namespaces) & of_levels(journal.c.sensitivity, view.sensitivities)
+    return journal.c.namespace.in_(view.namespaces) & of_lines(view.sensitivities)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, insert, select, update
 
-from recollect.domain.enums import Observation, Sensitivity, strictest
+from recollect.domain.enums import Observation, Sensitivity, owned, strictest
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
@@ -18,7 +18,7 @@ from recollect.store import journal
 from recollect.store.sql import mapping
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.facts import PARTS, compared, holds_after, known, same_parts
-from recollect.store.sql.tables import QUARANTINED, fact, memory, namespace
+from recollect.store.sql.tables import QUARANTINED, fact, level_of, memory, namespace
 from recollect.store.sql.visibility import namespace_ids
 
 _HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, which go on to twice that
@@ -30,7 +30,7 @@ _FROM_ENTRY = ("memory_id", "valid_from", "sensitivity", "author")
 class Transaction:
     """What every part of the `Writing` port writes with; `now` is the time of whatever it writes.
 
-    What is of none of its `levels` of sensitivity it neither finds nor changes.
+    What is of none of its `levels`, as they are stored, it neither finds nor changes.
     Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.
     `changed` says whether it left something to do for the vector index.
     """
@@ -39,7 +39,7 @@ class Transaction:
     _dialect: Dialect
     _namespace: str
     _actor: str
-    _levels: Sequence[Sensitivity]
+    _levels: Sequence[str]
     _now: datetime
     _embeds: bool
     _id: int = field(default=0, init=False)
@@ -65,9 +65,14 @@ class Transaction:
         possible = [None if one is None or one > _HIGHEST else one for one in wanted]
         return self._dialect.claim_ids(self._connection, table, possible)
 
-    def _journal(self, action: str, *lines: tuple[int | None, Sensitivity, dict[str, Any]]) -> None:
+    def _stored(self, level: str) -> str:
+        """Return a level as it is stored: what is not public belongs to whoever writes."""
+        return owned(level, self._actor)
+
+    def _journal(self, action: str, *lines: tuple[int | None, str, dict[str, Any]]) -> None:
         """Add a line for each memory, its level and what changed in it, to the journal."""
-        journal.extend(self._connection, self._namespace, self._actor, self._now, action, lines)
+        stored = ((memory_id, self._stored(level), changed) for memory_id, level, changed in lines)
+        journal.extend(self._connection, self._namespace, self._actor, self._now, action, stored)
 
 
 def origin(place: str) -> dict[str, str]:
@@ -100,7 +105,7 @@ class FactWriting(Transaction):
         """
         had = record.value
         begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
-        mine = known(self._levels, quarantined=False) & (fact.c.sensitivity == entry.sensitivity)
+        mine = known(self._levels, quarantined=False) & (fact.c.sensitivity == self._stored(entry.sensitivity))
         old = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine)), None)
         if old is None:
             fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
@@ -131,7 +136,7 @@ class FactWriting(Transaction):
 
     def quarantine_fact(self, old: Fact) -> None:
         """Put a fact where no read looks."""
-        self._change(old, sensitivity=QUARANTINED + old.sensitivity)
+        self._change(old, sensitivity=QUARANTINED + self._stored(old.sensitivity))
         self._journal("quarantine", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
     def delete_fact(self, fact_id: int) -> bool:
@@ -145,15 +150,15 @@ class FactWriting(Transaction):
 
     def _pass_facts(self, memory_id: int, to: int) -> None:
         """Let the facts of a memory belong to the summary that replaced it; another memory does not say them."""
-        summary = select(memory.c.sensitivity).where(
+        summary = select(level_of(memory)).where(
             memory.c.id == to, memory.c.type == str(Observation.COMPRESSED_SUMMARY)
         )
         level = self._connection.execute(summary).scalar()
-        ids = select(fact.c.id, fact.c.sensitivity).where(fact.c.memory_id == memory_id)
+        ids = select(fact.c.id, level_of(fact)).where(fact.c.memory_id == memory_id)
         found = self._connection.execute(ids).all() if level is not None else []
         if level is not None and found:
             self._connection.execute(update(fact).where(fact.c.memory_id == memory_id).values(memory_id=to))
-            lines = ((to, strictest(one.sensitivity, level), {"fact": one.id, "of": memory_id}) for one in found)
+            lines = ((to, strictest(one.level, level), {"fact": one.id, "of": memory_id}) for one in found)
             self._journal("update", *lines)
 
     def _facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
@@ -165,7 +170,7 @@ class FactWriting(Transaction):
         asked = entry.cleared.value
         values = asked.model_dump(include=_FROM_REQUEST) | {name: getattr(entry, name) for name in _FROM_ENTRY}
         values |= {"id": fact_id, "namespace_id": self._namespace_id}
-        values |= {"created_at": created_at, "updated_at": updated_at}
+        values |= {"created_at": created_at, "updated_at": updated_at, "sensitivity": self._stored(entry.sensitivity)}
         self._connection.execute(insert(fact).values(**values, **compared(asked.model_dump(include=PARTS))))
         return fact_id
 

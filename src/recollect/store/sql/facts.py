@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 
-from recollect.domain.enums import Sensitivity
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Fact
@@ -74,7 +73,7 @@ def of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     return here & of_levels(fact.c.sensitivity, view.sensitivities)
 
 
-def known(levels: Sequence[Sensitivity], *, quarantined: bool = True) -> ColumnElement[bool]:
+def known(levels: Sequence[str], *, quarantined: bool = True) -> ColumnElement[bool]:
     """Select the facts that a writer of these levels finds: by their own level, and by that of their memory."""
     stated = exists().where(_states, of_levels(memory.c.sensitivity, levels, quarantined=True)).correlate(fact)
     mine = of_levels(fact.c.sensitivity, levels, quarantined=quarantined)

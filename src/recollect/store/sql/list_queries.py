@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, Text, func, select, type_coerce, update
 
 from recollect.domain.enums import IMPORTANCE_DAYS, IMPORTANT, Order, Scope
 from recollect.domain.lifecycle import OBSERVED
@@ -85,12 +85,13 @@ class SqlListQueries:
             wanted = _extendable(connection, ids, at, captured_days)
         for namespace in sorted(wanted):
             with self._database.writing(namespace) as connection:
-                due = select(_memory.id, _memory.importance, _memory.sensitivity).where(_memory.expires_at > at)
+                level = type_coerce(_memory.sensitivity, Text).label("level")
+                due = select(_memory.id, _memory.importance, level).where(_memory.expires_at > at)
                 found = list(select_in(connection, due, _memory.id, wanted[namespace]))
                 for row in found:
                     mine = update(tables.memory).where(_memory.id == row.id)
                     connection.execute(mine.values(expires_at=_until(at, row.importance, captured_days)))
-                lines = [(row.id, row.sensitivity, {"fields": ["expires_at"]}) for row in found]
+                lines = [(row.id, row.level, {"fields": ["expires_at"]}) for row in found]
                 journal.extend(connection, namespace, actor, at, "refresh", lines)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, bindparam, func, select
 
-from recollect.domain.enums import EntityType, Scope, Sensitivity
+from recollect.domain.enums import EntityType, Scope
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
@@ -72,12 +72,12 @@ _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c
 _OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
 
 
-def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[Sensitivity]) -> list[Memory]:
+def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[str]) -> list[Memory]:
     """Read every memory that meets `condition`, with its labels and usage."""
     return memories(connection, connection.execute(MEMORIES.where(condition)), levels)
 
 
-def memories(connection: Connection, found: Iterable[Row[Any]], levels: Iterable[Sensitivity]) -> list[Memory]:
+def memories(connection: Connection, found: Iterable[Row[Any]], levels: Iterable[str]) -> list[Memory]:
     """Make memories of rows of `MEMORIES`, and read their labels.
 
     Where one gave way to a memory of none of these levels, it says 0 in the place of that one's id.
@@ -110,7 +110,7 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
 
 
-def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[Sensitivity]) -> dict[int, int]:
+def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[str]) -> dict[int, int]:
     """Return those of `ids` that are memories of these levels."""
     if not ids:
         return {}

@@ -27,7 +27,7 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import Observation, Sensitivity
+from recollect.domain.enums import Observation, Sensitivity, owned
 from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
@@ -47,6 +47,7 @@ from recollect.store.sql.visibility import (
     inside,
     namespace_ids,
     of_levels,
+    of_lines,
     passing,
     run_visible,
     shown,
@@ -59,7 +60,7 @@ N = TypeVar("N", bound=str)
 
 _FLOAT = 4  # bytes
 _EMBEDDING = "embedding"  # what is claimed of a memory
-PUBLIC_ONLY = (Sensitivity.PUBLIC,)
+PUBLIC_ONLY = (str(Sensitivity.PUBLIC),)
 _WORDS = bindparam("words", type_=Listed())
 
 _by_id = any_of(memory.c.id, mapping.IDS)
@@ -124,7 +125,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
 
     @contextmanager
     def writing(
-        self, namespace: WritableNamespace, actor: str, levels: Sequence[Sensitivity] = PUBLIC_ONLY
+        self, namespace: WritableNamespace, actor: str, levels: Sequence[str] = PUBLIC_ONLY
     ) -> Iterator[SqlWriting]:
         """Open one write transaction on `namespace`; nothing of it exists before the block has ended well.
 
@@ -141,7 +142,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         self,
         namespaces: Sequence[WritableNamespace],
         actor: str,
-        levels: Sequence[Sensitivity] = PUBLIC_ONLY,
+        levels: Sequence[str] = PUBLIC_ONLY,
         *,
         dry: bool = False,
     ) -> Iterator[dict[str, SqlWriting]]:
@@ -155,11 +156,10 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
         self._written()
 
-    def _open(
-        self, connection: Connection, namespace: str, actor: str, levels: Sequence[Sensitivity] = ()
-    ) -> SqlWriting:
+    def _open(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> SqlWriting:
         embeds = store_metadata.embeds(connection, self._model)
-        return SqlWriting(connection, self._database.dialect, namespace, actor, levels, self._clock(), embeds)
+        own = [owned(level, actor) for level in levels]
+        return SqlWriting(connection, self._database.dialect, namespace, actor, own, self._clock(), embeds)
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
@@ -171,7 +171,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         actor: str,
         field: str,
         kinds: Sequence[str],
-        level: Sensitivity = Sensitivity.PUBLIC,
+        level: str = Sensitivity.PUBLIC,
     ) -> None:
         """Journal that the gate refused a write of this level: the field and the kinds, never a value."""
         with self._database.writing(namespace) as connection:
@@ -185,9 +185,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         with self._database.reading() as connection:
             return outcomes.previous(connection, namespaces, actor, operation, request_id)
 
-    def known_hashes(
-        self, namespace: str, hashes: Iterable[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
-    ) -> set[str]:
+    def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = PUBLIC_ONLY) -> set[str]:
         """Return those of `hashes` that are the content of a memory of this namespace and of these levels."""
         with self._database.reading() as connection:
             let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
@@ -258,7 +256,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
             return count(connection, memory, visible(connection, view), inside(connection, view.namespaces))
 
     def namespace_of(
-        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = PUBLIC_ONLY
     ) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
         found = self._home(memory_id, of_levels(memory.c.sensitivity, levels, quarantined=True))
@@ -280,12 +278,12 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
             connection.execute(delete(kept).where((kept.c.at < before) & (kept.c.memory_id != outcomes.OF_NOTHING)))
 
     def history(
-        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[Sensitivity] = PUBLIC_ONLY
+        self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = PUBLIC_ONLY
     ) -> list[JournalEntry]:
         """Return the journal of one memory, oldest first, as far as it lies in `namespaces` and was of these levels."""
         mine = (tables.journal.c.memory_id == memory_id) & tables.journal.c.namespace.in_(namespaces)
         with self._database.reading() as connection:
-            return mapping.lines(connection, mine & of_levels(tables.journal.c.sensitivity, levels))
+            return mapping.lines(connection, mine & of_lines(levels))
 
     def unembedded(self, limit: int, view: View | None = None) -> list[UnembeddedMemory]:
         """Return memories, all or what the view may know of, that were written before the model was ready, in order."""

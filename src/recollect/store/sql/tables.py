@@ -11,12 +11,24 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Index, LargeBinary, Table, Text, TypeDecorator, text
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    DateTime,
+    Dialect,
+    Index,
+    LargeBinary,
+    Table,
+    Text,
+    TypeDecorator,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-from recollect.domain.enums import FactType, Observation, Sensitivity, Source
+from recollect.domain.enums import FactType, Observation, Sensitivity, Source, sensitivity_of
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -29,6 +41,11 @@ metadata.naming_convention = {
 
 QUARANTINED = "quarantined:"
 """What stands before the level of sensitivity of what is in quarantine: so it is none that a read lets in."""
+
+
+def level_of(table: Table) -> ColumnElement[str]:
+    """Select the level of a memory or fact as it is stored, with its owner; quarantine does not change it."""
+    return func.replace(table.c.sensitivity, QUARANTINED, "", type_=Text).label("level")
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -52,7 +69,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 class EnumText(TypeDecorator[StrEnum]):
     """A member of a closed set, stored as its text; what is in quarantine is read as what it was before.
 
-    A text that is none of them is read as `unknown`, where given.
+    A text that is none of them is read as `unknown`, where given; the owner behind a level is passed over.
     """
 
     impl = Text
@@ -70,7 +87,9 @@ class EnumText(TypeDecorator[StrEnum]):
 
     def process_result_value(self, value: str | None, _: Dialect) -> StrEnum | None:
         """Return the member of this text."""
-        return None if value is None else self._members.get(value, self.unknown) or self.kind(value)
+        if value is None:
+            return None
+        return self._members.get(sensitivity_of(value), self.unknown) or self.kind(value)
 
 
 def _index(table: str, *columns: str, unique: bool = False) -> Index:

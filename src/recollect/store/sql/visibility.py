@@ -28,13 +28,13 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import OF_SESSION, EntityType, Observation, Sensitivity
+from recollect.domain.enums import OF_SESSION, EntityType, Observation, owner_of, sensitivity_of
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
 from recollect.store.sql.statements import once
-from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, label, memory, namespace
+from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, journal, label, memory, namespace
 
-_EQUAL = ("fact_type", "category", "type", "project", "session_id", "sensitivity")
+_EQUAL = ("fact_type", "category", "type", "project", "session_id")
 _FILES = ("files_read", "files_modified")
 _WHOLE = re.compile(r"/|~/|[A-Za-z]:/")  # a path from the root, the home folder or a drive
 _summary = memory.alias("summary")
@@ -102,12 +102,16 @@ def condensed() -> ColumnElement[bool]:
     return summary.where(_summary.c.type == str(Observation.COMPRESSED_SUMMARY)).correlate(memory)
 
 
-def of_levels(
-    column: ColumnElement[str], levels: Iterable[Sensitivity], *, quarantined: bool = False
-) -> ColumnElement[bool]:
-    """Select rows of these levels of sensitivity, any other value is denied; also those `quarantined` from them."""
+def of_levels(column: ColumnElement[str], levels: Iterable[str], *, quarantined: bool = False) -> ColumnElement[bool]:
+    """Select rows of these levels as they are stored, any other value is denied; also those `quarantined` from them."""
     prefixes = ("", QUARANTINED) if quarantined else ("",)
     return column.in_([prefix + level for level in levels for prefix in prefixes])
+
+
+def of_lines(levels: Iterable[str]) -> ColumnElement[bool]:
+    """Select lines of the journal about these levels; one from before levels had owners is for who wrote it."""
+    column, older = journal.c.sensitivity, [(sensitivity_of(one), owner_of(one)) for one in levels if owner_of(one)]
+    return or_(of_levels(column, levels), *(and_(column == name, journal.c.actor == user) for name, user in older))
 
 
 def visible(connection: Connection, view: View) -> ColumnElement[bool]:
@@ -141,7 +145,7 @@ def run_visible(connection: Connection, query: Select[Any], view: View, **values
 def values_of(connection: Connection, view: View) -> dict[str, Any]:
     """Return the values of a view's parameters."""
     here = namespace_ids(connection, view.namespaces).values()
-    return {"here": here, "levels": [str(level) for level in view.sensitivities], "now": view.now}
+    return {"here": here, "levels": list(view.sensitivities), "now": view.now}
 
 
 @lru_cache(maxsize=256)
@@ -176,6 +180,12 @@ def _passing(shape: View) -> Select[int]:
 def _asked(view: View) -> list[ColumnElement[bool]]:
     """Return a condition on a row of `memory` for each filter of the view."""
     conditions = [memory.c[name] == str(value) for name in _EQUAL if (value := getattr(view, name)) is not None]
+    if view.sensitivity is not None:
+        conditions.append(
+            of_levels(
+                memory.c.sensitivity, (one for one in view.sensitivities if sensitivity_of(one) == view.sensitivity)
+            )
+        )
     happened_at = func.coalesce(memory.c.observed_at, memory.c.created_at)
     if view.since is not None:
         conditions.append(happened_at >= view.since)

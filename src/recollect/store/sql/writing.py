@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, delete, false, func, insert, literal, null, or_, select, update
@@ -22,7 +22,17 @@ from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting, origin
 from recollect.store.sql.sessions import forget_texts
 from recollect.store.sql.statements import count, in_batches, insert_all
-from recollect.store.sql.tables import QUARANTINED, held, label, memory, outbox, request_outcome, usage, vector
+from recollect.store.sql.tables import (
+    QUARANTINED,
+    held,
+    label,
+    level_of,
+    memory,
+    outbox,
+    request_outcome,
+    usage,
+    vector,
+)
 from recollect.store.sql.visibility import alive, of_levels, shown, visible
 
 _FEW_PREFIXES = 20  # above that reading all keys of a namespace is quicker than asking for each
@@ -92,7 +102,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         With `revive` a memory that was hidden, merged or superseded is in sight again. Raises `NotFound` when `old` is
         not a memory of this namespace.
         """
-        values = mapping.columns_of(entry, entry.given)
+        values = self._columns(entry, entry.given)
         if revive:
             values |= {"deleted_at": None, "superseded_by": None, "merged_into": None}
         if not self._connection.execute(update(memory).where(self._is(old.id)).values(**values)).rowcount:
@@ -102,7 +112,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
             child_tables.prune_speaker(self._connection, self._namespace_id, old.speaker)
         child_tables.replace_labels(self._connection, old.id, entry)
         hidden = old.deleted_at is not None or old.merged_into is not None
-        level = values.get("sensitivity", old.sensitivity)
+        level = values.get("sensitivity", self._stored(old.sensitivity))
         self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
         self._move(old, level)
         if entry.content_hash != old.content_hash or (revive and hidden):
@@ -117,18 +127,18 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         Where `old` is about to be of a stricter `level`, what is kept is so at once, and no line tells of it.
         """
         (memory_id,) = self._claim_ids(memory, [None])
-        level = strictest(old.sensitivity, level or old.sensitivity)
+        stored = self._stored(strictest(old.sensitivity, level or old.sensitivity))
         merged = {
             "id": literal(memory_id),
             "key": null(),
             "merged_into": literal(old.id),
-            "sensitivity": literal(level),
+            "sensitivity": literal(stored),
         }
         self._copy(memory, memory.c.id == old.id, merged)
         self._copy(label, label.c.memory_id == old.id, {"memory_id": literal(memory_id)})
-        self._write_words(memory_id, level, frozenset())
-        self._count(level, 1)
-        self._journal("insert", (memory_id, level, {"merged_into": old.id}))
+        self._write_words(memory_id, stored, frozenset())
+        self._count(stored, 1)
+        self._journal("insert", (memory_id, stored, {"merged_into": old.id}))
         return memory_id
 
     def archived(self, memory_id: int) -> list[Memory]:
@@ -142,7 +152,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
     def note_judgement(self, memory_id: int, judgement: Judgement, about: int | None) -> None:
         """Journal what a language model said of a memory's text, and which older memory that is about."""
         said = {"choice": str(judgement.choice), "reason": str(judgement.reason)}
-        level = self._connection.execute(select(memory.c.sensitivity).where(self._is(memory_id))).scalar()
+        level = self._connection.execute(select(level_of(memory)).where(self._is(memory_id))).scalar()
         named = {} if about is None else {"about": about}
         self._journal("judge", (memory_id, level or Sensitivity.SECRET, said | named))
 
@@ -152,8 +162,8 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         if row is None:
             return False
         self._connection.execute(update(memory).where(self._is(memory_id)).values(deleted_at=self._now))
-        self._leave_indexes(memory_id, row.sensitivity)
-        self._journal(action, (memory_id, row.sensitivity, {"soft": True}))
+        self._leave_indexes(memory_id, row.level)
+        self._journal(action, (memory_id, row.level, {"soft": True}))
         return True
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
@@ -169,18 +179,18 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         parts = select(memory.c.id).where(mine, memory.c.merged_into == memory_id)
         for part in self._connection.execute(parts).scalars().all():
             self._remove(part, action)
-        columns = (memory.c.speaker, memory.c.superseded_by, memory.c.sensitivity)
+        columns = (memory.c.speaker, memory.c.superseded_by, level_of(memory))
         row = self._connection.execute(select(*columns).where(mine, memory.c.id == memory_id)).one()
-        self._leave_indexes(memory_id, row.sensitivity)
+        self._leave_indexes(memory_id, row.level)
         if action in _BY_RULE and row.superseded_by is not None:
             self._pass_facts(memory_id, row.superseded_by)
         self._connection.execute(delete(memory).where(mine, memory.c.id == memory_id))
         forget_texts(self._connection, memory_id)
-        self._count(row.sensitivity, -1)
+        self._count(row.level, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
         self._replace(replaced, row.superseded_by)
         child_tables.prune_speaker(self._connection, self._namespace_id, row.speaker)
-        self._journal(action, (memory_id, row.sensitivity, {}))
+        self._journal(action, (memory_id, row.level, {}))
 
     def page(self, after: int, limit: int) -> list[Memory]:
         """Return the next memories of the namespace in the order of their ids, whatever their state."""
@@ -193,8 +203,8 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         if row is not None:
             self.hide(memory_id)
             mine = update(memory).where(self._is(memory_id))
-            self._connection.execute(mine.values(sensitivity=QUARANTINED + row.sensitivity))
-            self._journal("quarantine", (memory_id, row.sensitivity, {}))
+            self._connection.execute(mine.values(sensitivity=QUARANTINED + row.level))
+            self._journal("quarantine", (memory_id, row.level, {}))
 
     def request_purge(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
@@ -213,7 +223,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         """
         return [one for level in self._levels for one in self._evictable(level, most, sparing)]
 
-    def _evictable(self, level: Sensitivity, most: int, sparing: int) -> list[int]:
+    def _evictable(self, level: str, most: int, sparing: int) -> list[int]:
         own = (held.c.namespace_id == self._known_id) & (held.c.sensitivity == level)
         beyond = int(self._connection.execute(select(held.c.memories).where(own)).scalar() or 0) - most
         if beyond <= 0:
@@ -273,7 +283,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
                 possible = False
         return possible
 
-    def refuse(self, field: str, kinds: Sequence[str], level: Sensitivity = Sensitivity.PUBLIC) -> None:
+    def refuse(self, field: str, kinds: Sequence[str], level: str = Sensitivity.PUBLIC) -> None:
         """Journal that the gate refused something of a level: the field and the kinds, never a value."""
         self._journal("refuse", (None, level, {"field": field, "kinds": list(kinds)}))
 
@@ -282,7 +292,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         """Select what this transaction may find at all: all else does not exist for it."""
         return self._of(self._levels)
 
-    def _of(self, levels: Sequence[Sensitivity]) -> ColumnElement[bool]:
+    def _of(self, levels: Sequence[str]) -> ColumnElement[bool]:
         let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
         return (memory.c.namespace_id == self._known_id) & let_in
 
@@ -290,7 +300,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         return (memory.c.id == memory_id) & self._here
 
     def _find(self, condition: ColumnElement[bool], level: Sensitivity | None = None) -> list[Memory]:
-        levels = self._levels if level is None else (level,)
+        levels = self._levels if level is None else (self._stored(level),)
         if not self._known_id:
             return []
         found = mapping.load(self._connection, condition & self._of(levels), (*self._levels, *levels))
@@ -304,7 +314,7 @@ class SqlWriting(FactWriting, ConsolidationWriting):
 
     def _row(self, memory_id: int, *conditions: ColumnElement[bool]) -> Any:
         """Return what a memory leaves behind in other tables, where it meets the conditions."""
-        columns = (memory.c.speaker, memory.c.superseded_by, memory.c.sensitivity)
+        columns = (memory.c.speaker, memory.c.superseded_by, level_of(memory))
         return self._connection.execute(select(*columns).where(self._is(memory_id), *conditions)).first()
 
     def _insert(self, pairs: Sequence[tuple[Entry, MemoryState]], merged_into: int | None = _LINKED_LATER) -> list[int]:
@@ -312,18 +322,16 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         connection, number = self._connection, self._namespace_id
         ids = self._claim_ids(memory, [state.id for _, state in pairs])
         new = [(one, entry, state) for one, (entry, state) in zip(ids, pairs, strict=True)]
-        rows = ({"id": one} | _row(entry, state, merged_into) for one, entry, state in new)
+        rows = ({"id": one} | _row(self._columns(entry), entry, state, merged_into) for one, entry, state in new)
         insert_all(connection, memory, (row | {"namespace_id": number} for row in rows))
-        for level, count_of_level in Counter(entry.cleared.value.sensitivity for entry, _ in pairs).items():
+        levels = {one: self._stored(entry.cleared.value.sensitivity) for one, entry, _ in new}
+        for level, count_of_level in Counter(levels.values()).items():
             self._count(level, count_of_level)
         child_tables.add_speakers(connection, number, (entry for _, entry, _ in new))
         insert_all(connection, label, (row for one, entry, _ in new for row in child_tables.labels_of(one, entry)))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
-        words = {
-            one: (entry.cleared.value.sensitivity, frozenset() if state.hidden else entry.words)
-            for one, entry, state in new
-        }
+        words = {one: (levels[one], frozenset() if state.hidden else entry.words) for one, entry, state in new}
         child_tables.write_words(connection, number, words)
         found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
         insert_all(connection, vector, (row for one in found for row in child_tables.chunk_rows(one, found[one] or ())))
@@ -332,12 +340,17 @@ class SqlWriting(FactWriting, ConsolidationWriting):
         self.changed = self.changed or bool(found)
         return ids
 
+    def _columns(self, entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
+        """Return the columns that an entry fills; what is not public is stored as the writer's own."""
+        values = mapping.columns_of(entry, given)
+        return values | ({"sensitivity": self._stored(values["sensitivity"])} if "sensitivity" in values else {})
+
     def _copy(self, table: Table, mine: ColumnElement[bool], changed: Mapping[str, Any]) -> None:
         """Write the rows that meet `mine` once more, with some columns `changed`."""
         row = select(*(changed.get(one.name, one) for one in table.c)).where(mine)
         self._connection.execute(insert(table).from_select([one.name for one in table.c], row))
 
-    def _leave_indexes(self, memory_id: int, level: Sensitivity) -> None:
+    def _leave_indexes(self, memory_id: int, level: str) -> None:
         """Take a memory out of the vocabulary, and let both indexes forget what they hold of it."""
         self._write_words(memory_id, level, frozenset())
         self._enqueue(memory_id, embedded=True)
@@ -345,29 +358,31 @@ class SqlWriting(FactWriting, ConsolidationWriting):
 
     def _replace(self, condition: ColumnElement[bool], by: int | None) -> None:
         """Let memories be replaced by another one, or be current again; who may not see either sees no line of it."""
-        replaced = self._connection.execute(select(memory.c.id, memory.c.sensitivity).where(condition)).all()
+        replaced = self._connection.execute(select(memory.c.id, level_of(memory)).where(condition)).all()
         if replaced:
-            found = self._connection.execute(select(memory.c.sensitivity).where(memory.c.id == by)).scalar()
+            found = self._connection.execute(select(level_of(memory)).where(memory.c.id == by)).scalar()
             self._connection.execute(update(memory).where(condition).values(superseded_by=by))
-            lines = ((row.id, strictest(row.sensitivity, found or row.sensitivity)) for row in replaced)
+            lines = ((row.id, strictest(row.level, found or row.level)) for row in replaced)
             self._journal("update", *((one, level, {"superseded_by": by}) for one, level in lines))
 
-    def _move(self, old: Memory, level: Sensitivity) -> None:
+    def _move(self, old: Memory, level: str) -> None:
         """Count a memory at its new level; where that is stricter, what was merged into it goes along."""
-        if level is old.sensitivity:
+        before = self._stored(old.sensitivity)
+        if level == before:
             return
-        self._count(old.sensitivity, -1)
+        self._count(before, -1)
         self._count(level, 1)
         for part in self.archived(old.id):
-            if strictest(part.sensitivity, level) is not part.sensitivity:
-                self._count(part.sensitivity, -1)
+            held = self._stored(part.sensitivity)
+            if strictest(held, level) != held:
+                self._count(held, -1)
                 self._count(level, 1)
                 self._connection.execute(update(memory).where(memory.c.id == part.id).values(sensitivity=level))
                 self._journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
-    def _leads(self, memory_id: int, to: int, name: str) -> Sequence[Sensitivity]:
+    def _leads(self, memory_id: int, to: int, name: str) -> Sequence[str]:
         """Return the levels of both memories, if this transaction finds them and no way on leads back to the first."""
-        both = select(memory.c.sensitivity).where(self._here, memory.c.id.in_({memory_id, to}))
+        both = select(level_of(memory)).where(self._here, memory.c.id.in_({memory_id, to}))
         levels = self._connection.execute(both).scalars().all()
         if len(levels) != 2 or (name == "merged_into" and levels[0] != levels[1]):
             return ()
@@ -376,10 +391,10 @@ class SqlWriting(FactWriting, ConsolidationWriting):
             at = self._connection.execute(select(memory.c[name]).where(memory.c.id == at)).scalar()
         return levels if at != memory_id else ()
 
-    def _count(self, level: Sensitivity, change: int) -> None:
+    def _count(self, level: str, change: int) -> None:
         child_tables.count_memories(self._connection, self._namespace_id, level, change)
 
-    def _write_words(self, memory_id: int, level: Sensitivity, words: frozenset[str]) -> None:
+    def _write_words(self, memory_id: int, level: str, words: frozenset[str]) -> None:
         child_tables.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
@@ -404,9 +419,9 @@ def _changed(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any
     return {"fields": fields} if fields else {}
 
 
-def _row(entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:
+def _row(columns: dict[str, Any], entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:
     """Return the columns of a new memory but for its ids; `merged_into` is what one says that was merged."""
-    row = mapping.columns_of(entry) | {"created_at": state.created_at or entry.at, "deleted_at": state.deleted_at}
+    row = columns | {"created_at": state.created_at or entry.at, "deleted_at": state.deleted_at}
     row["superseded_by"] = None if state.superseded_by is None else _LINKED_LATER
     row["merged_into"] = None if state.merged_into is None else merged_into
     return row | ({"key": None} if state.merged_into else {})
