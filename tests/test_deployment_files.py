@@ -255,6 +255,9 @@ def test_the_proxy_passes_on_what_the_server_takes() -> None:
     assert "recollect-1:8765 recollect-2:8765" in CADDYFILE
     assert "health_uri /readyz" in CADDYFILE
     assert "max_size 64MiB" in CADDYFILE
+    assert not re.search(
+        r"^\s*fail_duration", CADDYFILE, re.MULTILINE
+    )  # a retry that fails would stop both replicas for as long
     assert not re.search(r"^\s*(encode|buffer)", CADDYFILE, re.MULTILINE)
 
 
