@@ -443,6 +443,6 @@ def test_a_store_that_cannot_be_written_is_read(filled: Path, settings: Settings
         assert [line.action for line in recollect.history(app, recollect.Get(id="4"), ADA)] == ["insert", "delete"]
         with pytest.raises(StoreUnusable, match="readonly"):
             recollect.remember(app, Draft(content="Lunch is at one"), ADA)
-        assert ill(app, deep=True) == {}
+        assert [*ill(app, deep=True)] == ["indexes"]  # what could not be looked at is not called well
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
     home.chmod(0o755)

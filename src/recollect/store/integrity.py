@@ -50,6 +50,7 @@ _RESTORE = (
 )
 _DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
 _ROLES = "Somebody has changed the tables: grant those roles anew, or revoke the tokens that have them."
+_ELSEWHERE = "Run `recollect doctor` as a user who may write the folder, or on a copy of it."
 _EDITED = (
     "Somebody changed the database by hand. Look with `recollect show ID` and `recollect history ID`; "
     "where it is wrong, bring back a backup with `recollect backup restore FILE --force`."
@@ -67,7 +68,7 @@ def examine(
     """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts.
 
     With `embed` some memories are embedded again, all of them where it is `deep`, and compared with their vectors.
-    Indexes cannot be compared in a database that can only be read.
+    Indexes cannot be compared in a database that can only be read: that is a finding, too.
     """
     looks: dict[str, Callable[[Connection], Check]] = {
         "database": lambda connection: _database(connection, database),
@@ -82,7 +83,7 @@ def examine(
         looks["embeddings"] = lambda connection: _embeddings(connection, embed, deep=deep)
     checks = [_looked(database, name, look) for name, look in looks.items()]
     if database.read_only:
-        return [*checks, Check("indexes", True, "cannot be compared, as the data folder cannot be written")]
+        return [*checks, Check("indexes", False, "not compared, as the data folder cannot be written", _ELSEWHERE)]
     return [*checks, *_indexes(database, vectors, index, deep=deep)]
 
 
