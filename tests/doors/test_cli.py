@@ -50,18 +50,35 @@ def test_every_option_of_remember_arrives(typed: Typed) -> None:
 
 
 def test_a_dash_reads_standard_input(typed: Typed) -> None:
-    """With `-` the content comes from standard input, as it is."""
+    """With `-` the content comes from standard input, without the end of its last line."""
     text = "line one\nline two: größe ✓\n"
     assert typed("remember", "-", stdin=text.encode()).code == 0
-    assert typed("show", "1", "--json").json["content"] == text
+    assert typed("show", "1", "--json").json["content"] == text.rstrip("\n")
 
 
 def test_recall_for_people(typed: Typed, settings: Settings) -> None:
-    """A hit is shown with its id, its labels, its score part by part, and how it was found."""
+    """A hit is shown with its id, its labels, how sure it is and how it was found; `--why` adds the score's parts."""
     stock(settings)
     shown = typed("recall", "quokka").out
-    for part in ("The mascot is a quokka", "score 0.", "match 0.", "recency 0.", "found by", "1 memory found."):
+    for part in ("The mascot is a quokka", "%)", "found by", "1 memory found."):
         assert part in shown
+    assert "score" not in shown
+    whole = typed("recall", "quokka", "--why").out
+    for part in ("score 0.", "match 0.", "recency 0."):
+        assert part in whole
+
+
+def test_recall_of_a_long_memory_shows_the_passage(typed: Typed) -> None:
+    """Of a long memory people see the passage that answers, and how to see the rest; `--json` has all of it."""
+    filler = "\n\n".join(f"Paragraph {number} is about curtains, carpets and cushions." for number in range(400))
+    text = f"{filler}\n\nThe mascot is a quokka named Zephyrine.\n\n{filler}"
+    assert typed("remember", "-", stdin=text.encode()).code == 0
+    shown = typed("recall", "which quokka is the mascot?").out
+    assert len(shown) < 3_000
+    for part in ("… ", "quokka named Zephyrine", " …", "`recollect show ID` shows a memory whole."):
+        assert part in shown
+    [hit] = typed("recall", "which quokka is the mascot?", "--json").json["memories"]
+    assert hit["content"] == text
 
 
 def test_recall_for_machines(typed: Typed, settings: Settings) -> None:

@@ -166,7 +166,7 @@ def test_hits_into_a_pipe(typed: Typed) -> None:
     shown = typed("recall", "where is the office?", COLUMNS="40").out
     head, text, why, blank, count = shown.splitlines()[-5:]
     assert (head, text, blank, count) == ("2  general · project", "The office is in Ghent", "", "1 memory found.")
-    assert re.match(r"(strong|likely|weak)   score 0\.", why)
+    assert re.match(r"(strong|likely|weak) \(\d+%\)   found by ", why)
     assert not set("╭│╰─") & set(shown)
     assert "content\tThe mascot\nis a quokka " in typed("show", "1").out
 

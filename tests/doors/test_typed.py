@@ -45,7 +45,7 @@ def test_words_need_no_quotes(typed: Typed) -> None:
 def test_what_is_piped_in_is_read(typed: Typed) -> None:
     """Without words the content is what comes through the pipe; words go before it, and nothing at all is refused."""
     assert typed("remember", "--key", "log", stdin=b"commit 1\nfix it\n").code == 0
-    assert typed("show", "1", "--json").json["content"] == "commit 1\nfix it\n"
+    assert typed("show", "1", "--json").json["content"] == "commit 1\nfix it"
     assert typed("remember", "These", "words", stdin=b"not this").code == 0
     assert typed("show", "2", "--json").json["content"] == "These words"
     empty = typed("remember")

@@ -105,9 +105,9 @@ def test_a_backup_comes_back(typed: Typed, stocked: Settings, tmp_path: Path) ->
     queries = ("which animal stands for us?", "quoka", "when do we ship?")
     before = [found(typed, query) for query in queries]
     file = tmp_path / "saved.zip"
-    told = typed("backup", str(file))
+    told = typed("backup", "create", str(file))
     assert told.out.startswith(f"{file}: 3 memories, 3 vectors, 3 journal lines, ")
-    assert told.out.endswith("It keeps what is forgotten later.\n")
+    assert told.out.endswith("Memories you forget later stay in this backup.\n")
     elsewhere = {"RECOLLECT_HOME": str(tmp_path / "elsewhere")}
     restored = typed("restore", str(file), **elsewhere)
     assert restored.code == 0
@@ -120,7 +120,7 @@ def test_a_backup_comes_back(typed: Typed, stocked: Settings, tmp_path: Path) ->
 def test_backup_answers_as_json(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
     """With `--json` both commands give the manifest, with the file and with what was kept."""
     file = tmp_path / "saved.zip"
-    made = typed("backup", str(file), "--json").json
+    made = typed("backup", "create", str(file), "--json").json
     with zipfile.ZipFile(file) as packed:
         assert json.loads(packed.read("manifest.json")) | {"file": str(file)} == made
     body = typed("restore", str(file), "--force", "--json").json
@@ -132,10 +132,10 @@ def test_backup_answers_as_json(typed: Typed, stocked: Settings, tmp_path: Path)
 def test_nothing_is_overwritten_unasked(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
     """Neither a file nor a store gives way without `--force`, and with it the old database is named."""
     file = tmp_path / "saved.zip"
-    assert typed("backup", str(file)).code == 0
-    again = typed("backup", str(file))
+    assert typed("backup", "create", str(file)).code == 0
+    again = typed("backup", "create", str(file))
     assert (again.code, "--force" in again.err) == (InvalidInput.exit_code, True)
-    assert typed("backup", str(file), "--force").code == 0
+    assert typed("backup", "create", str(file), "--force").code == 0
     refused = typed("restore", str(file))
     assert (refused.code, "not empty" in refused.err) == (InvalidInput.exit_code, True)
     typed("remember", "Written since")
@@ -146,16 +146,25 @@ def test_nothing_is_overwritten_unasked(typed: Typed, stocked: Settings, tmp_pat
     assert found(typed, "quokka")[0][0] == "mascot"
 
 
+def test_a_guessed_command_writes_no_backup(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word that names no command of `backup` is refused, and no file of that name is made."""
+    monkeypatch.chdir(tmp_path)
+    refused = typed("backup", "list")
+    assert refused.code == InvalidInput.exit_code
+    assert "No such command 'list'" in refused.err
+    assert not (tmp_path / "list").exists()
+
+
 def test_a_damaged_backup_is_refused(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
     """A file that was cut short is one sentence and exit code 2, and the store is as it was."""
     file = tmp_path / "saved.zip"
-    assert typed("backup", str(file)).code == 0
+    assert typed("backup", "create", str(file)).code == 0
     file.write_bytes(file.read_bytes()[:-1000])
     ended = typed("restore", str(file), "--force")
     assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
     assert "damaged" in ended.err
     assert found(typed, "quokka")[0][0] == "mascot"
-    assert typed("backup", str(tmp_path / "nothing.zip"), RECOLLECT_HOME=str(tmp_path / "none")).code == (
+    assert typed("backup", "create", str(tmp_path / "nothing.zip"), RECOLLECT_HOME=str(tmp_path / "none")).code == (
         StoreUnusable.exit_code
     )
     assert stocked.folder.is_dir()
@@ -177,7 +186,7 @@ def test_backup_has_commands_and_its_old_forms(typed: Typed, stocked: Settings, 
     assert told.startswith(f"{file} is whole. It was made at 20")
     assert "holds 3 memories, 3 vectors, 3 journal lines." in told
     assert typed("--json", "backup", "verify", str(file)).json["counts"]["memories"] == 3
-    assert typed("backup", "--force", str(file)).code == 0
+    assert typed("backup", "create", "--force", str(file)).code == 0
     assert typed("backup", "restore", str(file), "--force").code == 0
     file.write_bytes(file.read_bytes()[:-1000])
     damaged = typed("backup", "verify", str(file))

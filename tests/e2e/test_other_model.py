@@ -161,7 +161,7 @@ def test_a_backup_is_made_beside_the_daemon_and_restored_in_its_place(place: Pla
     """The daemon goes on while a backup is made; it ends for a restore, and the next one serves what was saved."""
     place.remember("the build server is called Otto")
     pid, file = place.pid(), str(tmp_path / "saved.zip")
-    place.cli("backup", file)
+    place.cli("backup", "create", file)
     assert place.pid() == pid
     place.remember("the build server is called Emil now")
     place.cli("restore", file, code=2)

@@ -33,6 +33,7 @@ def test_hidden_and_back(app: App) -> None:
     assert do(app, "recall", query="Zephyrin").notes == ()
     assert ill(app) == []
     assert do(app, "restore", id=str(one)).message == f"Memory {one} restored."
+    assert do(app, "restore", id=str(one)).status is WriteStatus.UNCHANGED
     assert recalled(app, "quokka mascot") == {one}
     after = shown(app, one)
     for name in ("content", "title", "tags", "category", "confidence", "importance", "created_at", "expires_at"):

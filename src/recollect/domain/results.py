@@ -121,9 +121,8 @@ MemoryPreview = Annotated[
 class Hit(Answer):
     """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
 
-    `certainty` says in a word how sure the match is. `layer` is how deep the answer shows it: all of it, unless a
-    budget was given. `older_than` is a newer hit about the same subject, `passage` the stretch of a long memory that is
-    nearest to the query, where a budget may need it.
+    `certainty` is the match in a word. `layer` is how deep the answer shows it: all of it, unless a budget was given.
+    `older_than` is a newer hit about the same subject, `passage` the part of a long memory nearest to the query.
     """
 
     memory: Memory
@@ -250,6 +249,7 @@ class WriteStatus(StrEnum):
     MERGED = "merged"
     RESTORED = "restored"
     DELETED = "deleted"
+    UNCHANGED = "unchanged"
     NOT_FOUND = "not_found"
 
 
@@ -259,6 +259,7 @@ _MESSAGES: Final = {
     WriteStatus.MERGED: "{what} updated successfully (ID: {id})",
     WriteStatus.RESTORED: "{what} {id} restored.",
     WriteStatus.DELETED: "{what} {id} deleted.",
+    WriteStatus.UNCHANGED: "{what} {id} is not hidden: nothing to undo.",
     WriteStatus.NOT_FOUND: "{what} {id} not found.",
 }
 

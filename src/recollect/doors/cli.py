@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from recollect.domain.enums import OnFound, OnSecret
-from recollect.domain.requests import Draft, Get, Rescan
+from recollect.domain.requests import Draft, Get, Query, Rescan
 from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import (
     cli_accounts,
@@ -50,7 +50,6 @@ _NEED_MODEL: Final = {
 
 
 COMMANDS: Final = {
-    "recall": ("recall", "Search by meaning, by word and by typo. Each hit says why it was found."),
     "list": ("list_memories", "List memories, a page at a time."),
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
@@ -119,6 +118,18 @@ def remember(
     _answer(ctx, "remember", given, as_json)
 
 
+@cli.command()
+@from_fields(Query)
+def recall(
+    ctx: typer.Context,
+    given: Given,
+    as_json: bool = False,
+    why: Annotated[bool, typer.Option("--why", help="Also tell how the score of each hit came about.")] = False,
+) -> None:
+    """Search by meaning, by word and by typo. Each hit says how well it matches and how it was found."""
+    _answer(ctx, "recall", given, as_json, why=why)
+
+
 def _register(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
@@ -159,14 +170,14 @@ def rescan(
         raise typer.Exit(SecretFound.exit_code)
 
 
-def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool) -> Any:
+def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool, *, why: bool = False) -> Any:
     """Run an operation, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
     result = _perform(ctx.obj, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
         result = render.named_here(result)
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
-    exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset), brief=brief)
+    exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset, why=why), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
     return result

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 import recollect
 from recollect.doors import exit_codes
@@ -23,23 +22,8 @@ if TYPE_CHECKING:
 Force = Annotated[bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")]
 Written = Annotated[Path, typer.Argument(help="A file that `recollect backup create` wrote.")]
 
-_HELP: Final = ("--help",)
-
-
-class _Backup(TyperGroup):
-    """The group of commands, which takes `backup FILE` for `backup create FILE`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `create` before what names no command."""
-        if args and args[0] not in (*self.commands, *_HELP, "--json"):
-            args = ["create", *args]
-        return super().parse_args(ctx, args)
-
-
 cli = typer.Typer()
-_group = typer.Typer(
-    cls=_Backup, no_args_is_help=True, help="Save the store to one file, check such a file, or restore it."
-)
+_group = typer.Typer(no_args_is_help=True, help="Save the store to one file, check such a file, or restore it.")
 cli.add_typer(_group, name="backup")
 
 
@@ -53,7 +37,8 @@ def create(
     """Copy the whole store into one file. It is of one instant, and others may write meanwhile."""
     manifest = recollect.backup(file, of_store(ctx), force=force)
     message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
-    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, "It keeps what is forgotten later.")
+    note = "Memories you forget later stay in this backup."
+    exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, note)
 
 
 @_group.command()

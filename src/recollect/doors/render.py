@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.domain import results
+from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
 from recollect.doors.terminal import CurrentConsole, client_pages, stdout
 from recollect.policy.text.neutral import neutral
@@ -135,11 +136,11 @@ def progress(name: str, *, hidden: bool, transient: bool = False) -> Iterator[Re
             bar.stop()
 
 
-def answer(result: Any, offset: int = 0) -> None:
-    """Print what an operation answered; `offset` is where a page of a list begins."""
+def answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
+    """Print what an operation answered; `offset` is where a page of a list begins, `why` adds the parts of scores."""
     match result:
         case results.Recalled():
-            _recalled(result)
+            _recalled(result, why=why)
         case results.Outcome():
             message, *notes = result.sentences("--supersedes")
             print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
@@ -221,37 +222,41 @@ def status(body: dict[str, Any]) -> None:
     )
 
 
-def _recalled(found: results.Recalled) -> None:
-    """Print the index if there is one, then each hit with the parts of its score and how it was found."""
+def _recalled(found: results.Recalled, *, why: bool) -> None:
+    """Print the index if there is one, then each hit, a long one by its passage, and how it was found."""
     if found.index is not None:
         rows = [[str(line.id), f"{line.score:.2f}", line.abstract] for line in found.index.lines]
         print_rows(rows, "id", "score", "memory", title="Index")
-    for hit in found.hits:
-        _hit(hit)
+    long = [found.index is None and bool(hit.passage) for hit in found.hits]
+    for hit, cut in zip(found.hits, long, strict=True):
+        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
     print_line(found.message)
+    if any(long):
+        print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
         print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
     for note in found.notes:
         print_line(note)
 
 
-def _hit(hit: results.Hit) -> None:
-    why = hit.why
-    found = ", ".join(why.pop("found_by"))
-    parts = "  ".join(f"{name} {value:.2f}" for name, value in why.items())
+def _hit(hit: results.Hit, *, why: bool) -> None:
+    parts = hit.why
+    found = ", ".join(parts.pop("found_by"))
     one = hit.memory
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
-    sure = f"{hit.certainty}{older}   score {hit.score:.2f} = {parts}   found by {found or 'meaning'}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){older}   found by {found or 'meaning'}"
+    if why:
+        sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")
     if out.is_terminal:
         head = f"[bold]{one.id}[/bold]  [dim]{escape(label)}[/dim]"
-        body = Text.assemble(sanitized(hit.text), "\n", foot)
+        body = Text.assemble(sanitized(quoted(hit)), "\n", foot)
         out.print(Panel(body, title=head, title_align="left", border_style="blue"))
     else:
-        out.print(Text(f"{one.id}  {label}\n{sanitized(hit.text)}"), foot, "", sep="\n", soft_wrap=True)
+        out.print(Text(f"{one.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
 
 
 def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:

@@ -28,13 +28,13 @@ def text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str
     """
     words = [typed] if isinstance(typed, str) else typed
     if words:
-        return terminal.typed() if list(words) == ["-"] else " ".join(words)
+        return terminal.typed().rstrip("\r\n") if list(words) == ["-"] else " ".join(words)
     if not required:
         return None
     piped = terminal.piped()
     if piped is None:
         raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
-    return piped
+    return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it
 
 
 def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> str:

@@ -32,9 +32,9 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     """
     with reading(app, query, caller) as view:
         ranking = ranking_of(app, query, view)
-        recalled = Recalled(ranking.hits, found_message(len(ranking.hits)), ranking.notes)
+        hits = _with_passages(app, ranking, ranking.hits)
+        recalled = Recalled(hits, found_message(len(hits)), ranking.notes)
         if query.max_tokens is not None:
-            recalled = replace(recalled, hits=_with_passages(app, ranking, ranking.hits))
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled

@@ -6,6 +6,7 @@ from functools import partial
 
 from recollect.domain.requests import Caller, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.domain.search import View
 from recollect.gate import clear
 from recollect.operations import merges
 from recollect.operations.prepare_write import (
@@ -31,9 +32,9 @@ def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: st
     """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
 
     Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
-    gets the same term again, and what faded the importance that it had before. The text passes today's gate first. An
-    id that is unknown, or deleted for good, is an outcome, not an error. A `request_id` seen before gives its first
-    answer again.
+    gets the same term again, and what faded the importance that it had before. The text passes today's gate first. What
+    nothing hides stays as it is. An id that is unknown, or deleted for good, is an outcome, not an error. A
+    `request_id` seen before gives its first answer again.
     """
     memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
@@ -51,6 +52,8 @@ def _restore(
     namespace, memory_id = place
     levels = levels_of(request, caller)
     faded_from = importance_before(app.records.history(memory_id, [namespace], levels))
+    view = View(namespaces=(namespace,), now=app.clock(), sensitivities=levels)
+    untouched = faded_from is None and memory_id in app.records.load([memory_id], view)
     with (
         journal_refusals(app, namespace, caller, allowed_levels(request)[-1]),
         app.records.writing(caller.writable(namespace), caller.user, levels) as transaction,
@@ -60,6 +63,8 @@ def _restore(
         old = transaction.by_id(memory_id)
         if old is None:
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
+        if untouched:
+            return Outcome(WriteStatus.UNCHANGED, str(memory_id))
         draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
         if faded_from is not None:
             draft = draft.model_copy(update={"importance": faded_from})
