@@ -151,6 +151,8 @@ def _near_a_vendor(run: str, before: str) -> bool:
     if vendor is None or heuristics.placeholder(run):
         return False
     between = near[vendor.end() :]
+    if pattern("public_id").search(between):
+        return False
     named = pattern("named_key").search(between) or pattern("direct").fullmatch(between)
     return bool(named) and bool(pattern("identified").fullmatch(run) or heuristics.key(run))
 
