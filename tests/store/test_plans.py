@@ -51,7 +51,7 @@ def test_memories_are_looked_up_by_id(parts: Any, planned: Any, read: str, wish:
 
 
 def test_the_words_of_a_query_lead_to_the_memories(parts: Any, planned: Any) -> None:
-    """A search begins in the text index and looks up what it found there."""
+    """A search begins in the text index and looks up what it found there, and by their type what sums up sessions."""
     steps = planned(lambda: parts.text.search([Term("turn")], parts.view(), 10))
     assert [step for step in steps if step.startswith("SCAN") and step != "SCAN asked"] == [
         "SCAN place VIRTUAL TABLE INDEX 1:",

@@ -50,7 +50,7 @@ _SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE
 _OF_SESSION = select(memory.c.id).where(
     any_of(memory.c.namespace_id, HERE),
     memory.c.type.in_(sorted(OF_SESSION)),
-    any_of(memory.c.sensitivity, LEVELS),
+    any_of(unindexed(memory.c.sensitivity), LEVELS),
     memory.c.deleted_at.is_(None),
     memory.c.merged_into.is_(None),
 )
