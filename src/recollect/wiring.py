@@ -356,7 +356,7 @@ def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event
         if again and embedder.failure:
             embedder.warm()
         if embedder.ready:
-            done = embed_pending(records, embedder, lambda: not stopping.is_set())
+            done = embed_pending(records, embedder, stopping=stopping.is_set)
     except (ModelUnusable, ModelMismatch):
         if not again:
             raise

@@ -9,9 +9,10 @@ from time import monotonic, sleep
 
 import pytest
 
-from operate import do, recalled
+from operate import do, ill, recalled
 from recollect import App
 from recollect.errors import InvalidInput, SecretFound
+from recollect.operations.embed import embed_pending
 
 LONGEST = 200_000
 HOSTILE = {
@@ -83,3 +84,13 @@ def test_a_long_text_waits_for_its_vectors(open_store: Callable[..., App]) -> No
         assert monotonic() < ends
         sleep(0.05)
     assert recalled(app, "machines that lift boxes in a harbor") == {1}
+
+
+def test_a_long_text_keeps_nobody_from_stopping(app: App) -> None:
+    """Embedding it ends in its middle when the process ends, and begins anew when another process has started."""
+    do(app, "remember", content=long("words", 60_000))
+    asked = iter((False, False))
+    assert not embed_pending(app.records, app.embedder, stopping=lambda: next(asked, True))
+    assert app.records.unembedded(1)
+    assert embed_pending(app.records, app.embedder)
+    assert ill(app) == []

@@ -22,17 +22,28 @@ _PATIENCE = 2.0  # seconds: a warm start loads the model in less
 _FEW = 8
 
 
+class Stopped(Exception):
+    """A text was not read to its end, as the process ends."""
+
+
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
     """Cut `content` into stretches that say about one thing each, below the model's token limit, and read each."""
     return chunks_of_each(embedder, [content])[0]
 
 
-def chunks_of_each(embedder: Embedder, contents: Sequence[str]) -> list[tuple[Chunk, ...]]:
-    """Do so for many contents: stretches of one length are read together, since each costs what the longest does."""
+def chunks_of_each(
+    embedder: Embedder, contents: Sequence[str], stopping: Callable[[], bool] = lambda: False
+) -> list[tuple[Chunk, ...]]:
+    """Do so for many contents: stretches of one length are read together, since each costs what the longest does.
+
+    Raises `Stopped` as soon as `stopping` says so.
+    """
     pieces = [(number, *span) for number, content in enumerate(contents) for span in spans_of(embedder, content)]
     pieces.sort(key=lambda piece: piece[2] - piece[1])
     found: list[list[Chunk]] = [[] for _ in contents]
     for first in range(0, len(pieces), _READ):
+        if stopping():
+            raise Stopped
         some = pieces[first : first + _READ]
         readings = embedder.read([contents[number][start:end] for number, start, end in some])
         for (number, start, end), one in zip(some, readings, strict=True):
@@ -51,8 +62,13 @@ def is_long(embedder: Embedder, content: str) -> bool:
     return len(content) > _BRIEF and len(spans_of(embedder, content)) > _AT_ONCE
 
 
-def embed_pending(records: Records, embedder: Embedder, more: Callable[[], bool] = lambda: True) -> bool:
-    """Embed what was written while the model was not ready; `more` is asked after each memory and may end it.
+def embed_pending(
+    records: Records,
+    embedder: Embedder,
+    embedded: Callable[[], None] = lambda: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Embed what waits for its vectors; `embedded` is called after each memory, and `stopping` may end it at any time.
 
     What other replicas are embedding is left to them. Return whether nothing waits any more.
     """
@@ -61,9 +77,12 @@ def embed_pending(records: Records, embedder: Embedder, more: Callable[[], bool]
         with records.claiming_unembedded(_BATCH) as claimed:
             waiting = bool(claimed)
             for one in claimed:
-                records.store_vectors(one, chunks_of(embedder, one.content))
-                if not more():
+                try:
+                    (chunks,) = chunks_of_each(embedder, [one.content], stopping)
+                except Stopped:
                     return False
+                records.store_vectors(one, chunks)
+                embedded()
     return not records.unembedded(1)
 
 

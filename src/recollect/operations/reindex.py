@@ -87,11 +87,10 @@ def _complete(app: App, progress: _Progress) -> int:
     done = total - waiting
     progress(done, total)
 
-    def advance() -> bool:
+    def advance() -> None:
         nonlocal done
         done = min(done + 1, total)
         progress(done, total)
-        return True
 
     while not embed_pending(app.records, app.embedder, advance):
         time.sleep(_PAUSE)  # replicas embed the rest
