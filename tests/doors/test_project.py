@@ -9,6 +9,7 @@ import pytest
 
 from command_line import Ended, call
 from recollect import Draft, Settings, remember
+from recollect.doors.operations import perform
 from stores import open_app
 
 
@@ -48,4 +49,27 @@ def test_memories_under_the_former_name_are_counted(folder: Path, settings: Sett
         remember(app, Draft(content="We deploy on Fridays"), settings.caller.model_copy(update={"project": "api"}))
     shown = " ".join(typed(folder, settings).out.split())
     assert "1 memory is filed under api" in shown
-    assert "`recollect --project api export old.jsonl`" in shown
+    assert "`recollect project move api` moves them here" in shown
+
+
+def test_memories_move_to_the_new_name(folder: Path, settings: Settings) -> None:
+    """A new name tells what stays behind; `move` brings it all here, private ones too, and leaves nothing there."""
+    assert typed(folder, settings, "set", "old").code == 0
+    old, new = (settings.caller.model_copy(update={"project": name}) for name in ("old", "new"))
+    with open_app(settings) as app:
+        remember(app, Draft(content="We deploy on Fridays", key="deploys", tags=["ops"]), old)
+        remember(app, Draft(content="My desk is by the window", sensitivity="private"), old)
+        perform(app, "store_fact", {"subject": "deploys", "predicate": "happen", "object": "on Fridays"}, old)
+    named = typed(folder, settings, "set", "new", "--json")
+    assert named.json["under_former_name"] == 2
+    assert typed(folder, settings, "move", "old").out == "2 memories moved from old to new.\n"
+    levels = {"allow_private": True}
+    with open_app(settings) as app:
+        assert perform(app, "stats", levels, old).memories == 0
+        moved = {one.content: one for one in perform(app, "list_memories", levels, new).memories}
+        assert moved.keys() == {"We deploy on Fridays", "My desk is by the window"}
+        assert (moved["We deploy on Fridays"].key, moved["We deploy on Fridays"].tags) == ("deploys", ("ops",))
+        assert [str(one.object) for one in perform(app, "query_facts", {}, new).facts] == ["on Fridays"]
+        assert perform(app, "query_facts", {}, old).facts == ()
+    assert typed(folder, settings, "move", "old").code == 4
+    assert typed(folder, settings, "move", "new").code == 2

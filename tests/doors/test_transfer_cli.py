@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import InvalidInput, SecretFound
+from recollect.transfer.import_client import Import
 
 Typed = Callable[..., Any]
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -66,6 +68,8 @@ def test_standard_output_gets_lines_and_markdown(typed: Typed, tmp_path: Path) -
     lines = [json.loads(line) for line in typed("export").out.splitlines()]
     assert lines[0]["format"] == "recollect"
     assert [line["memory"]["content"] for line in lines if "memory" in line] == ["A loud place."]
+    assert "1 of your" not in typed("export", "-", "--private").err
+    assert "One of your memories is private and not in it; `--private` includes such." in typed("export").err
     assert "A quiet place." in typed("export", "-", "--private").out
     text = typed("export", "--format", "markdown", "--scope", "project").out
     assert text.startswith("# Memories")
@@ -112,6 +116,49 @@ def test_an_interrupted_import_says_so(typed: Typed, tmp_path: Path, monkeypatch
     monkeypatch.setattr("recollect.transfer.import_client.Import.run", interrupted)
     done = typed("import", "CLAUDE.md", "--json")
     assert (done.code, done.json["complete"], "Interrupted." in done.err) == (130, False, True)
+
+
+def test_an_interruption_waits_for_the_batch_on_its_way(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a batch stored is counted although Control-C came while it was on its way; the rest is not sent."""
+    (tmp_path / "CLAUDE.md").write_text(GUIDE)
+    ask = Import._ask
+
+    def interrupted(self: Import, **parts: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, **parts)
+
+    monkeypatch.setattr(Import, "_ask", interrupted)
+    done = typed("import", "CLAUDE.md", "--json")
+    assert (done.code, done.json["complete"], done.json["total"]["new"]) == (130, False, 2)
+
+
+def test_a_file_is_overwritten_only_when_told_so(typed: Typed, tmp_path: Path) -> None:
+    """An export leaves a file that is there as it is, and says how to overwrite it."""
+    (tmp_path / "all.jsonl").write_text("mine")
+    done = typed("export", "all.jsonl")
+    assert (done.code, "--force" in done.err) == (InvalidInput.exit_code, True)
+    assert (tmp_path / "all.jsonl").read_text() == "mine"
+    assert typed("export", "all.jsonl", "--force").code == 0
+    assert json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["format"] == "recollect"
+
+
+@pytest.mark.parametrize("level", ["private", "secret"])
+def test_an_option_of_a_write_says_at_which_level_it_stores(typed: Typed, tmp_path: Path, level: str) -> None:
+    """`--private` on `remember`, `fact` and `import` stores what only the caller reads back, with the same option."""
+    (tmp_path / "A.md").write_text("A quiet place.\n")
+    assert typed("remember", f"--{level}", "The code is blue heron").code == 0
+    assert typed("import", "A.md", f"--{level}").code == 0
+    assert typed("fact", f"--{level}", "code", "is", "blue").code == 0
+    assert typed("list", "--json").json["memories"] == []
+    kept = typed("list", f"--{level}", "--json").json["memories"]
+    assert {one["sensitivity"] for one in kept} == {level}
+    assert len(kept) == 2
+    assert typed("facts", "--json").json["facts"] == []
+    assert len(typed("facts", f"--{level}", "--json").json["facts"]) == 1
+    refused = typed("remember", f"--{level}", "--sensitivity", "public", "The code is red heron")
+    assert (refused.code, f"`--{level}` stores it as {level}" in refused.err) == (InvalidInput.exit_code, True)
 
 
 def test_a_place_that_cannot_be_written_ends_with_two(typed: Typed, tmp_path: Path) -> None:

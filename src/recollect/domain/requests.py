@@ -95,7 +95,7 @@ class MemoryFields(BaseModel):
     importance: fields.Unit = Field(default=0.5, description="How much it matters, 0–1")
     confidence: fields.Unit = Field(default=0.5, description="How sure it is, 0–1; saying the same again raises it")
     trust: fields.Unit = Field(default=0.5, description="How far its source is trusted, 0–1")
-    sensitivity: fields.Level = Field(default=Sensitivity.PUBLIC, description="Who may read it back")
+    sensitivity: fields.Level = Field(default=Sensitivity.PUBLIC, description="Above public only you read it back")
     title: fields.Heading = Field(default="", description="Heading of one line; made from the content when absent")
     subtitle: fields.Heading = Field(default="", description="Second heading of one line")
     abstract: fields.Heading = Field(
@@ -117,8 +117,8 @@ class MemoryFields(BaseModel):
 class Levels(Request):
     """Which levels of sensitivity beside public a request may see; all else does not exist for it."""
 
-    allow_private: bool = Field(default=False, description="Also private ones")
-    allow_secret: bool = Field(default=False, description="Also secret ones")
+    allow_private: bool = Field(default=False, description="Include your private ones")
+    allow_secret: bool = Field(default=False, description="Include your secret ones")
 
 
 class Draft(MemoryFields, Levels):
@@ -145,7 +145,7 @@ class Update(Levels):
     """New values for fields of one memory; what is absent stays as it is."""
 
     id: fields.Id
-    sensitivity: fields.SomeLevel = Field(default=None, description="Who may read it back")
+    sensitivity: fields.SomeLevel = Field(default=None, description="Above public only you read it back")
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)

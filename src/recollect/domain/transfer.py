@@ -10,7 +10,18 @@ from pydantic.dataclasses import dataclass
 
 from recollect.domain.answer import LAZY, Answer
 from recollect.domain.enums import OnSecret, Scope
-from recollect.domain.fields import Count, Kind, Label, Moment, ReadScope, Request, Text, WriteScope, blank_to_none
+from recollect.domain.fields import (
+    Count,
+    Kind,
+    Label,
+    Moment,
+    ReadScope,
+    Request,
+    SomeLevel,
+    Text,
+    WriteScope,
+    blank_to_none,
+)
 from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
@@ -128,6 +139,7 @@ class ImportBatch(Levels):
     )
     category: Label = Field(default=None, description="The group of what has none")
     fact_type: Kind | None = Field(default=None, description="Kind of knowledge, whatever the file says")
+    sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
     on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final, cast
 
@@ -39,23 +42,40 @@ def _export(
     format: Annotated[
         ExportFormat, typer.Option(help="JSON lines with everything, or Markdown for people.")
     ] = ExportFormat.JSONL,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
 ) -> None:
     """Write memories, facts and journal to a file that `recollect import` reads, or to Markdown."""
     request = ExportPage(**given)
     unreadable: list[str] = []
+    left_out: dict[str, int] = {}
+    if file != _STDOUT and file.exists() and not force:
+        if not sys.stdin.isatty():
+            raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
+        typer.confirm(f"{file} exists already. Overwrite it?", abort=True, err=True)
     with opened(ctx.obj, model=False) as ask:
-        pieces = WRITERS[format](pages(request, lambda page: ask("export_page", **dict(page)), unreadable))
+        lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
+        pieces = WRITERS[format](_noting(left_out, lines))
         if file == _STDOUT:
             sys.stdout.writelines(pieces)
         else:
             save(file, pieces)
             err.print(f"Exported to {file}.", highlight=False)
+    for level, count in left_out.items():
+        what = f"{count} of your memories are" if count > 1 else "One of your memories is"
+        err.print(f"{what} {level} and not in it; `--{level}` includes such.", highlight=False)
     if unreadable:
         named = ", ".join(unreadable[:_LISTED]) + (" and more" if len(unreadable) > _LISTED else "")
         raise StoreUnusable(
             f"The store is damaged: {len(unreadable)} could not be read and are not in the export: {named}. Bring back "
             "a backup with `recollect backup restore FILE --force`."
         )
+
+
+def _noting(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Pass every line on, and note what the header says of memories that stay behind."""
+    for line in lines:
+        left_out |= line.get("left_out", {})
+        yield line
 
 
 @cli.command(name="import")
@@ -113,10 +133,24 @@ def _run(importing: Import, found: FoundPaths) -> None:
     files = len(found.files)
     with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
-        importing.run(
-            found.files,
-            lambda read, items: bar.update(task, completed=read, description=f"{items} memories and facts"),
-        )
+        with _stopping(importing):
+            importing.run(
+                found.files,
+                lambda read, items: bar.update(task, completed=read, description=f"{items} memories and facts"),
+            )
+
+
+@contextmanager
+def _stopping(importing: Import) -> Iterator[None]:
+    """Let Ctrl-C end an import between two batches, where this is the thread that is told of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: importing.stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _body(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
-from recollect.domain.requests import Filters, Levels, Update
+from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
+from recollect.domain.transfer import ImportBatch
 from recollect.doors import typed as words
 from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
@@ -68,6 +70,10 @@ _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
 
+_STORES: Final = (Draft, StoreFact, ImportBatch)
+"""The requests whose `--private` and `--secret` say at which level they store."""
+
+
 def from_fields(
     request: type[Request], positional: str = "", without: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -80,7 +86,7 @@ def from_fields(
     arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option(name, one, "Filters" if name in filters else None)
+        name: _option(name, one, "Filters" if name in filters else None, stores=issubclass(request, _STORES))
         for name, one in fields.items()
         if name not in arguments
     }
@@ -101,6 +107,8 @@ def from_fields(
             values = {name: _value(request, name, typed.pop(name)) for name in fields}
             if until:
                 values["ttl_days"] = words.days_left(until, values["ttl_days"])
+            if issubclass(request, _STORES):
+                values["sensitivity"] = _level(values)
             command(given={name: value for name, value in values.items() if value is not None}, **typed)
 
         known = cast(Any, run)
@@ -110,6 +118,17 @@ def from_fields(
         return run
 
     return widened
+
+
+def _level(values: dict[str, Any]) -> str | None:
+    """Return the level at which a write stores; raise `InvalidInput` where its options name two."""
+    named = values["sensitivity"]
+    flagged = strictest(*(level for level in Sensitivity if level is Sensitivity.PUBLIC or values[f"allow_{level}"]))
+    if flagged is Sensitivity.PUBLIC:
+        return None if named is None else str(named)
+    if named not in (None, flagged):
+        raise InvalidInput("sensitivity", f"`--{flagged}` stores it as {flagged}; leave out `--sensitivity {named}`.")
+    return flagged
 
 
 def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
@@ -129,12 +148,14 @@ def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     return _parameter(name, str | None, about, None)
 
 
-def _option(name: str, field: FieldInfo, panel: str | None) -> inspect.Parameter:
+def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
+    said = f"Store as {name.removeprefix('allow_')}: only you can read it back."
+    text = said if stores and name in Levels.model_fields else _help(field)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
     shown = _METAVARS.get(_member(field.annotation))
-    about = typer.Option(*names, help=_help(field), case_sensitive=False, rich_help_panel=panel, metavar=shown)
+    about = typer.Option(*names, help=text, case_sensitive=False, rich_help_panel=panel, metavar=shown)
     if kind is bool:
         return _parameter(name, bool, about, False)
     if kind is tuple:

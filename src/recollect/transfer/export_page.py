@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain.enums import sensitivity_of
+from recollect.domain.enums import Sensitivity, owned, sensitivity_of
 from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
@@ -35,7 +35,7 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     reads: dict[str, Callable[[View, int, int], Sequence[Any]]]
     reads = {"memory": reader.memories, "fact": reader.facts, "journal": reader.lines}
     with app.records.snapshot():
-        header = [_header(app, request, view)] if request.after == _FIRST else []
+        header = [_header(app, request, view, caller)] if request.after == _FIRST else []
         found = reads[part](view, int(number), _LINES_A_PAGE)
     lines = (jsonl.line_of(part, one) for one in found)
     after = f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part]
@@ -76,7 +76,7 @@ def save(path: Path, pieces: Iterable[str]) -> None:
         raise InvalidInput("file", f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def _header(app: App, request: ExportPage, view: View) -> dict[str, Any]:
+def _header(app: App, request: ExportPage, view: View, caller: Caller) -> dict[str, Any]:
     return {
         "format": jsonl.NAME,
         "version": jsonl.VERSION,
@@ -85,4 +85,17 @@ def _header(app: App, request: ExportPage, view: View) -> dict[str, Any]:
         "scope": request.scope,
         "sensitivities": [sensitivity_of(level) for level in view.sensitivities],
         **app.export_reader.counts(view),
+        "left_out": _left_out(app, view, caller),
     }
+
+
+def _left_out(app: App, view: View, caller: Caller) -> dict[str, int]:
+    """Count the caller's own memories of each level that was not let in."""
+    levels = {level: owned(level, caller.user) for level in Sensitivity}
+    views = {
+        level: view.model_copy(update={"sensitivities": (stored,)})
+        for level, stored in levels.items()
+        if stored not in view.sensitivities
+    }
+    counts = {str(level): app.export_reader.counts(one).get("memories", 0) for level, one in views.items()}
+    return {level: count for level, count in counts.items() if count}

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from recollect.domain.enums import OnSecret, Sensitivity, Source
+from recollect.domain.enums import OnSecret, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
@@ -108,10 +108,10 @@ class Checks:
     def _checked(
         self, record: type[R], fields: dict[str, Any], place: int, where: str
     ) -> tuple[str, Cleared[R], R] | None:
-        chosen = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
+        chosen: dict[str, Any] = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace, level = "", Sensitivity.PUBLIC
         try:
-            found = record(**fields | chosen)
+            found = self._at_level(record(**fields | chosen))
             namespace, level = self.caller.writable(self.caller.namespace(found.scope)), found.sensitivity or level
             return namespace, clear(self._marked(found), self.on_secret), found
         except SecretFound as error:
@@ -124,6 +124,13 @@ class Checks:
         except TypeError:
             self.report.fail(place, where, "It has a field that has no name here.")
         return None
+
+    def _at_level(self, record: R) -> R:
+        """Store nothing at a lower level than the one that was chosen for all."""
+        if self.request.sensitivity is None:
+            return record
+        level = strictest(record.sensitivity or Sensitivity.PUBLIC, self.request.sensitivity)
+        return record.model_copy(update={"sensitivity": level})
 
     def _marked(self, record: R) -> R:
         """Let nobody but the importer be the author; who else a file names stays as a tag, and is trusted no further.

@@ -121,7 +121,11 @@ class FileImport:
 
 
 class Import:
-    """Files on their way: `files` tells at any time what became of those that were begun."""
+    """Files on their way: `files` tells at any time what became of those that were begun.
+
+    Where it is told to stop, it does so with `KeyboardInterrupt` once the batch that is on its way was answered, so
+    that all that was written is counted.
+    """
 
     def __init__(self, send: Send, options: dict[str, Any]) -> None:
         self._send = send
@@ -136,6 +140,13 @@ class Import:
         self._sent: set[bytes] = set()
         self._items = 0
         self.files: list[FileImport] = []
+        self._stopping = False
+
+    def stop(self) -> None:
+        """End after the batch that is on its way; when told twice, at once."""
+        if self._stopping:
+            raise KeyboardInterrupt
+        self._stopping = True
 
     def run(self, sources: Sequence[FoundFile], progress: Progress) -> None:
         """Send every file, then which memory gave way to which.
@@ -222,6 +233,8 @@ class Import:
         done = self._ask(items=tuple(one.item for one in whole), sections=parts, last=last)
         self._count(whole, len(again), done, {one.where: file for file, one in sections})
         self._items += len(waiting)
+        if self._stopping:
+            raise KeyboardInterrupt
 
     def _known(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
         """Return what a dry run would have stored before and these repeat: it stores nothing, so that goes first."""
