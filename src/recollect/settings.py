@@ -128,7 +128,7 @@ class Settings(LifecycleSettings):
     )
     rerank: str = Field(
         default="",
-        description="Cross-encoder that looks again at the best matches: a folder or a hub id. Default: none.",
+        description="Cross-encoder for the best matches: a folder, or `OWNER/NAME@COMMIT` of the hub. Default: none.",
     )
     rerank_top: int = Field(default=30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
     max_body_mib: int = Field(

@@ -79,6 +79,14 @@ def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:
     assert "are not those of the model card: expected sha256 53aa51172d14" in seen
 
 
+@pytest.mark.usefixtures("settings")
+def test_a_language_model_that_nobody_serves_is_noticed(typed: Typed) -> None:
+    """A configured server that takes no connection is a finding, with what to do."""
+    found = ill(typed, RECOLLECT_CHAT_MODEL="tiny", RECOLLECT_CHAT_URL="http://127.0.0.1:9/v1")["language model"]
+    assert "does not answer at 127.0.0.1" in found["seen"]
+    assert "RECOLLECT_CHAT_URL" in found["advice"]
+
+
 @pytest.mark.parametrize("home", ["a file", "read-only"])
 def test_a_bad_home_is_no_traceback(typed: Typed, tmp_path: Path, home: str) -> None:
     """A data folder that cannot be used is one line of the report, with advice."""

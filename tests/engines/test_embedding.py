@@ -14,6 +14,7 @@ import pytest
 
 from embedded import vectors
 from recollect.domain.search import ModelCard
+from recollect.engines import opening
 from recollect.engines.embedding import (
     OnnxEmbedder,
     SentenceTransformersEmbedder,
@@ -264,6 +265,16 @@ def test_missing_folder_is_said_plainly(tmp_path: Path) -> None:
         open_embedder(str(tmp_path / "nowhere"), None, tmp_path).warm()
     with pytest.raises(ModelUnusable, match="holds no model"):
         open_embedder(str(tmp_path), None, tmp_path).warm()
+
+
+def test_a_name_that_can_be_no_model_asks_for_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without sentence-transformers, too, a slip in a model's name is named, and which models there are."""
+    monkeypatch.setattr(opening, "find_spec", lambda _: None)
+    with pytest.raises(ModelUnusable, match="neither a model folder nor") as caught:
+        open_embedder("nonsense", None, tmp_path).warm()
+    assert "`all-MiniLM-L6-v2`" in str(caught.value)
+    with pytest.raises(ModelUnusable, match="pip install"):
+        open_embedder("acme/nothing", None, tmp_path).warm()
 
 
 @pytest.mark.parametrize(

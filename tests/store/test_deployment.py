@@ -26,10 +26,11 @@ from recollect.lifecycle.context import Context
 from recollect.lifecycle.stages import Stage
 from recollect.operations import embed
 from recollect.policy.observations.trail import Trail
+from recollect.store import integrity
 from recollect.store.sql.database import Database, open_server
 from recollect.store.sql.records import SqlRecords
 from recollect.store.vectors import chroma, outbox, vector_search
-from recollect.store.vectors.chroma import IndexAway
+from recollect.store.vectors.chroma import IndexAway, IndexBroken
 from recollect.store.vectors.chroma_server import ChromaServer
 from stores import open_app
 
@@ -288,9 +289,11 @@ def test_deployments_share_a_server_without_meeting(
 
 
 def test_no_answer_is_away_and_nothing_else() -> None:
-    """A server that is not there is told from an index that is broken."""
-    with pytest.raises(IndexAway):
+    """A server that is not there is told from an index that is broken, and the doctor's advice is to start it."""
+    with pytest.raises(IndexAway) as away:
         ChromaServer("http://127.0.0.1:9", "m1", "ab").open()
+    assert "Start Chroma" in integrity.unreadable("vector index", away.value).advice
+    assert "reindex" in integrity.unreadable("vector index", IndexBroken("damaged")).advice
 
 
 def test_a_server_that_takes_connections_and_answers_none_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

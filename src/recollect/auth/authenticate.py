@@ -13,7 +13,10 @@ from recollect.ports.app import App
 
 _USED_EVERY: Final = timedelta(minutes=1)
 """How exactly it is kept when a token was used last."""
-_INVALID: Final = "Invalid token: it is unknown, has expired or was revoked. `recollect token add` makes a new one."
+_INVALID: Final = (
+    "Invalid token: it is unknown, has expired or was revoked. "
+    "An admin can invite you anew with `recollect user invite NAME`."
+)
 
 
 def authenticate(app: App, bearer: str) -> Principal:

@@ -172,7 +172,13 @@ def answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
 def named_here(outcome: results.Outcome) -> results.Outcome:
     """Name in the notes of an outcome the command that does what other doors call `restore`."""
     undo = f"`recollect undo {outcome.id}` brings"
-    return replace(outcome, notes=tuple(note.replace("`restore` brings", undo) for note in outcome.notes))
+    return replace(
+        outcome,
+        notes=tuple(
+            note.replace("`restore` brings", undo).replace("`find_similar`", "`recollect similar`")
+            for note in outcome.notes
+        ),
+    )
 
 
 def memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:

@@ -5,6 +5,7 @@ Nothing heavy is imported before the model is loaded, which happens in the backg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from recollect.engines.opening import CrossEncoder
 
+_REVISION: Final = re.compile(r"[0-9a-f]{40}")
 _BATCH: Final = 8
 _LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
 _LONGEST_WORD: Final = 16  # characters a token, at most: what lies beyond is not even taken apart
@@ -98,11 +100,19 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         if folder := local_folder(self._name):
             return folder
         local = [root / Path(self._name).name for root in roots(self._models_dir)]
-        return next((one for one in local if (one / "config.json").is_file()), None) or hub_folder(self._name)
+        if found := next((one for one in local if (one / "config.json").is_file()), None):
+            return found
+        name, _, revision = self._name.partition("@")
+        if "/" in name and not _REVISION.fullmatch(revision):
+            raise ModelUnusable(
+                f"The reranker `{name}` needs its revision: RECOLLECT_RERANK={name}@COMMIT, the 40 digits that the hub "
+                "shows. So no other weights are ever loaded in its place."
+            )
+        return hub_folder(self._name)
 
 
 def open_rerank(model: str, top: int, models_dir: Path | None = None) -> CrossEncoderRerank | None:
-    """Return the reranker of a local folder, a folder under `models/` or a hub id; None when no model is named."""
+    """Return the reranker of a folder, also one under `models/`, or of `OWNER/NAME@COMMIT` of the hub; None without."""
     return CrossEncoderRerank(model, top, models_dir) if model else None
 
 

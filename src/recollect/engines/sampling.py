@@ -36,6 +36,9 @@ class SampledChat:
         self._asked: dict[str, float] = {}
         self._rests_until = 0.0
 
+    def reach(self) -> None:
+        """Do nothing: the client that calls is there."""
+
     def used(self) -> TokenUse:
         """Return what was used of the budget."""
         return self._ledger.used()

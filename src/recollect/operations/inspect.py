@@ -7,9 +7,10 @@ from dataclasses import asdict, replace
 from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
-from recollect.errors import RecollectError
+from recollect.errors import ModelUnusable, RecollectError
 from recollect.operations.visibility import levels_of, parse_id
 from recollect.ports.app import App
+from recollect.ports.chat import Chat
 from recollect.ports.models import Loadable
 
 
@@ -42,8 +43,17 @@ def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
     if (chat := app.capabilities.chat) is not None:
         use = chat.used()
         hour, day = f"{use.hour} of {use.most_hour} tokens this hour", f"{use.day} of {use.most_day} this day"
-        found.append(Check("language model", True, f"{chat.model}, {hour}, {day}"))
+        found.append(_answers(chat, f"{chat.model}, {hour}, {day}"))
     return found
+
+
+def _answers(chat: Chat, seen: str) -> Check:
+    try:
+        chat.reach()
+    except ModelUnusable as error:
+        advice = "Start it, or correct RECOLLECT_CHAT_URL; until then Recollect works without it."
+        return Check("language model", False, str(error), advice)
+    return Check("language model", True, seen)
 
 
 def _loads(name: str, model: Loadable, seen: str, advice: str) -> Check:

@@ -28,6 +28,9 @@ class Chat(Protocol):
         says does not have the form of `answer`.
         """
 
+    def reach(self) -> None:
+        """Raise `ModelUnusable` where its server takes no connection; nothing is asked."""
+
     def used(self) -> TokenUse:
         """Return what was used of the budget."""
 

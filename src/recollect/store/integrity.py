@@ -28,7 +28,7 @@ from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
-from recollect.store.vectors.chroma import ChromaCollections, IndexBroken
+from recollect.store.vectors.chroma import ChromaCollections, IndexAway, IndexBroken
 from recollect.store.vectors.outbox import as_vector, chunks_after, different, expected_ids
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
@@ -43,6 +43,7 @@ _NAMED = 5
 _AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
 
 _REBUILDING = "is built again; SQL answers meanwhile"
+_CHROMA = "Start Chroma, or correct RECOLLECT_CHROMA_URL; recall and writes go on without it."
 _REINDEX = "Run `recollect reindex`."
 _RESTORE = (
     "Bring back a backup with `recollect backup restore FILE --force`; "
@@ -196,10 +197,16 @@ def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaCol
         differing = (one for name, ids in expected.items() for one in index.ids(name) ^ ids)
         wrong = sum(int(one.partition(".")[0]) not in waiting for one in differing)
     except IndexBroken as error:
-        return Check("vector index", False, f"cannot be read: {error}", _REINDEX)
+        return unreadable("vector index", error)
     if wrong and vectors.state == "rebuilding":
         return Check("vector index", True, _REBUILDING)
     return Check("vector index", wrong == 0, f"{wrong} vectors in doubt" if wrong else "agrees with SQL", _REINDEX)
+
+
+def unreadable(name: str, error: IndexBroken) -> Check:
+    """Return the finding that the vector index cannot be read: it is broken, or its server is away."""
+    away = isinstance(error, IndexAway)
+    return Check(name, False, f"cannot be read: {error}", _CHROMA if away else _REINDEX)
 
 
 def _values(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Check:
@@ -220,7 +227,7 @@ def _values(database: Database, vectors: SqlChromaVectors, index: ChromaCollecti
                     break
                 last = (page[-1].memory_id, page[-1].ordinal)
     except IndexBroken as error:
-        return Check("vector values", False, f"cannot be read: {error}", _REINDEX)
+        return unreadable("vector values", error)
     if wrong and vectors.state == "rebuilding":
         return Check("vector values", True, _REBUILDING)
     seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else "the index holds the vectors of SQL"

@@ -17,6 +17,7 @@ from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
 from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.embedding.weights import (
     WEIGHTS,
+    check_hub_id,
     check_weights,
     file_hash,
     find_weights,
@@ -93,6 +94,8 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         return self._model().tokens.count if self.ready else None
 
     def _load(self) -> _Loaded:
+        if self._card is None and local_folder(self._name) is None:
+            check_hub_id(self._name)
         need_library(self._name)
         folder = self._folder()
         model = open_embedding(folder)

