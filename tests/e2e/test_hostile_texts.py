@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic, sleep
 
 import pytest
 
-from operate import do, ill, recalled
+from callers import ADA
+from operate import add, do, ill, recalled
 from recollect import App
+from recollect.domain.lifecycle import SubmitPrompt
 from recollect.errors import InvalidInput, SecretFound
+from recollect.lifecycle.pipeline import answer_prompt
 from recollect.operations.embed import embed_pending
 
 LONGEST = 200_000
@@ -71,6 +75,21 @@ def test_every_verb_ends_in_time(app: App, name: str) -> None:
     assert unanswered < 2
     asked, unanswered = most_at_rest(lambda: do(app, "recall", query=long(name, 20_000)))
     assert asked < 4
+    assert unanswered < 2
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_session_ends_in_time(app: App, name: str) -> None:
+    """A prompt is answered within its second, in a store that holds such texts too; its events are read in seconds."""
+    with suppress(SecretFound):
+        add(app, f"what about {long(name, 3_000)}")
+    prompt = SubmitPrompt(session_id="s1", prompt=f"How do we deploy? {long(name, 60_000)}")
+    answer_prompt(app, prompt, ADA)  # the first one loads what all share
+    answered, _ = most_at_rest(lambda: answer_prompt(app, prompt, ADA))
+    assert answered < 1
+    shown = {"session_id": "s1", "tool": "Bash", "input": {"command": f"make {long(name, 4_000)}"}}
+    read, unanswered = most_at_rest(lambda: do(app, "tool_post", output=long(name), **shown))
+    assert read < 8
     assert unanswered < 2
 
 
