@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,6 +24,8 @@ class Reply:
     finish: str = "stop"
     hangs: bool = False
     raw: str = ""
+    location: str = ""
+    endless: bool = False
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class ChatServer:
     script: Script
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    sent: int = 0
     let_go: threading.Event = field(default_factory=threading.Event)
 
     def says(self, *replies: Reply | dict[str, Any]) -> None:
@@ -69,9 +72,19 @@ def chat_server() -> Iterator[ChatServer]:
                 known.let_go.wait()
                 self.close_connection = True
                 return
+            if reply.endless:
+                self.send_response(200)
+                self.end_headers()
+                with suppress(OSError):
+                    while not known.let_go.is_set():
+                        known.sent += self.wfile.write(reply.raw.encode() * 100_000)
+                self.close_connection = True
+                return
             sent = (reply.raw or json.dumps(_completion(body, reply))).encode()
             self.send_response(reply.status)
             self.send_header("Content-Type", "application/json")
+            if reply.location:
+                self.send_header("Location", reply.location)
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
             self.wfile.write(sent)

@@ -182,6 +182,34 @@ def test_nothing_is_asked_beyond_the_budget(server: ChatServer, file: Database, 
     assert chat.used().hour == 1_200
 
 
+def test_a_server_cannot_tell_of_fewer_tokens_than_it_was_sent(
+    server: ChatServer, file: Database, clock: Clock
+) -> None:
+    """A fifth of the bytes is the least that counts, so that a budget for few questions lets few pass."""
+    chat = a_chat(server, SqlTokenLedger(file, clock, 100_000, 100_000))
+    server.says(Reply('{"name": "red"}', tokens=(1, 0)))
+    ask(chat, "The sky. " * 1_000)
+    assert chat.used().tokens >= 1_800
+
+
+def test_no_redirect_is_followed(server: ChatServer, file: Database, clock: Clock) -> None:
+    """What was asked reaches no other host than the one that is configured."""
+    with chat_server() as other:
+        other.says({"name": "blue"})
+        server.says(Reply(status=307, location=f"{other.url}/chat/completions"))
+        with pytest.raises(ModelUnusable):
+            ask(a_chat(server, SqlTokenLedger(file, clock, 10_000, 20_000)))
+        assert other.asked == []
+
+
+def test_an_answer_that_does_not_end_is_ended(server: ChatServer, file: Database, clock: Clock) -> None:
+    """At two million bytes nothing more is read, long before the time is up."""
+    server.says(Reply(raw="x", endless=True))
+    with pytest.raises(ModelUnusable, match="cannot be asked"):
+        ask(a_chat(server, SqlTokenLedger(file, clock, 10_000, 20_000), seconds=60.0))
+    assert server.sent < 100_000_000
+
+
 def test_a_model_needs_a_server(file: Database, clock: Clock) -> None:
     """Without a model nothing is opened; a bare name without an address is refused."""
     ledger = SqlTokenLedger(file, clock, 1, 1)
