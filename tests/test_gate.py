@@ -55,6 +55,33 @@ def all_text(noun: BaseModel) -> str:
     return "\n".join(text for _, text in texts(noun))
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        *("AKIA" + "IOSFODNN7EXAMPLE", "ghp" + "_16C7e42F292c6912E7710c838347Ae178B4a"),
+        *(
+            "sk_te" + "st_4eC39HqLyjWDarjtT1zdp7dc",
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG" + "/bPxRfiCYEXAMPLEKEY",
+        ),
+    ],
+)
+def test_what_documentation_shows_is_refused(sample: str) -> None:
+    """A credential that a manual prints has the format of a real one; a placeholder has not."""
+    assert scan(f"use {sample}")
+    assert scan("use ghp_<your-token> or AKIA" + "X" * 16 + " with password: <your-password>") == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_quoted_printable_hides_no_second_line(end: str) -> None:
+    """A password that mail has broken at `=` is one, and no half of it stays."""
+    first, second = "Vq7#kP2xmZ9!", "rT4wLb8sQ2"
+    for mail in (f"password: {first}={end}{second}{end}bye", f"password =3D {first}={end}{second}=20{end}bye"):
+        kept = redaction.masked(mail)
+        assert first not in kept
+        assert second not in kept
+        assert kept.endswith("bye")
+
+
 def test_there_are_many_forms_and_each_is_another() -> None:
     """At least sixty forms are tried, under different names."""
     assert len({form.name for form in FORMS}) == len(FORMS) >= 60

@@ -63,15 +63,17 @@ def random_piece(piece: str) -> bool:
     return any(c.isdigit() for c in piece) or sum(c.isupper() for c in piece) > len(piece) / 4
 
 
-def unescaped(text: str) -> tuple[str, list[int]]:
+def unescaped(text: str, spelling: str = "escape") -> tuple[str, list[int]]:
     """Return the text with escapes decoded and continued lines joined, and the offset that each character had.
+
+    The spelling is `escape`, of code and of addresses, or `quoted_printable`, of mail.
 
     The offsets are empty where nothing is escaped.
     """
     pieces: list[str] = []
     origin: list[int] = []
     at = 0
-    for match in pattern("escape").finditer(text):
+    for match in pattern(spelling).finditer(text):
         char = _character(match)
         if char is None:
             continue
@@ -96,9 +98,10 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _character(match: re.Match[str]) -> str | None:
     """Return what an escape stands for: an empty text for a continued line, None for anything but plain text."""
-    if match["quote"]:
+    found = match.groupdict()
+    if found.get("quote"):
         return match["quote"]
-    if match[0].startswith("\\") and match["hex"] is None:
+    if match[0][0] in "\\=" and match["hex"] is None:
         return ""
     digits = match["hex"] or match["entity"]
     code = int(digits, 16) if digits else int(match["number"])

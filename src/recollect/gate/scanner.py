@@ -47,9 +47,9 @@ def scan(text: str) -> list[Finding]:
     plain, origin = normalized(text)
     if origin:
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
-    spelt, origin = unescaped(text)
-    if origin:
-        found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
+    for spelling in ("escape", *(("quoted_printable",) if "=\n" in text or "=\r\n" in text else ())):
+        spelt, origin = unescaped(text, spelling)
+        found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt if origin else "")]
     for first, last, inside in encoded_texts(text):
         found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
     return _merge([one for one in found if not heuristics.example(text[one.start : one.end])])
