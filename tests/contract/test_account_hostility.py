@@ -14,6 +14,7 @@ from recollect.auth.principal import Principal
 from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized
 from recollect.store.journal import walk
+from recollect.store.sql.accounts import never_granted
 from recollect.store.sql.tables import journal
 
 ODD = ("a/b c", "Ärger 北京 🚢", "-rf", "%_\\'\"; DROP TABLE token;--", "../..", "user:ada", "accounts", "x" * 200)
@@ -141,3 +142,36 @@ def test_an_admin_of_a_team_takes_over_no_personal_memories(office: Office, root
     with pytest.raises(Forbidden, match="an admin of the deployment adds them"):
         office.do("add_user", admin, user="grace", team="crew")
     assert office.do("add_user", root, user="grace", team="crew").prefix
+
+
+FORGED = {
+    "user eve": "UPDATE account SET admin = true WHERE name = 'eve'",
+    "user mallory": "INSERT INTO account (name, admin, created_at) SELECT 'mallory', true, created_at FROM account "
+    "WHERE name = 'eve'",
+    "role crew eve": "INSERT INTO membership (team_id, account_id, role) SELECT team.id, account.id, 'admin' "
+    "FROM team, account WHERE team.name = 'crew' AND account.name = 'eve'",
+    "role crew ada": "UPDATE membership SET role = 'admin' WHERE account_id = "
+    "(SELECT id FROM account WHERE name = 'ada')",
+    "project crew vault": "UPDATE team_project SET private = false",
+    "user bob": "UPDATE account SET disabled_at = NULL WHERE name = 'bob'",
+    "token": "UPDATE token SET revoked_at = NULL WHERE label = 'invitation' AND account_id = "
+    "(SELECT id FROM account WHERE name = 'eve')",
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_right_that_nobody_granted_is_named(office: Office, root: Principal, what: str) -> None:
+    """Rights that follow from the journal are well, however often they changed; one written into the tables is told."""
+    for name, fields in (("eve", {}), ("ada", {"team": "crew"}), ("bob", {"team": "crew"})):
+        office.join(root, name, **fields)
+    office.do("add_project", root, team="crew", project="vault", private=True)
+    office.do("grant_project", root, team="crew", project="vault", user="ada", role="reader")
+    office.do("grant_team", root, team="crew", user="bob", role="admin")
+    office.do("grant_project", root, team="crew", project="vault", user="bob", role="reader")
+    office.do("revoke_team", root, team="crew", user="bob")
+    office.do("disable_user", root, user="bob")
+    with office.store.database.writing() as connection:
+        assert never_granted(connection) == []
+        connection.exec_driver_sql(FORGED[what])
+        [told] = never_granted(connection)
+    assert told.startswith(what)

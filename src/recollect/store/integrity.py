@@ -21,7 +21,7 @@ from recollect.ports.storage import Chunk
 from recollect.store import journal
 from recollect.store.journal_state import altered
 from recollect.store.sql import tables
-from recollect.store.sql.accounts import unknown_roles
+from recollect.store.sql.accounts import never_granted, unknown_roles
 from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import schema_faults
@@ -52,6 +52,10 @@ _RESTORE = (
 _DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
 _ROLES = "Somebody has changed the tables: grant those roles anew, or revoke the tokens that have them."
 _ELSEWHERE = "Run `recollect doctor` as a user who may write the folder, or on a copy of it."
+_FORGED = (
+    "Somebody has changed the tables: disable those users, take away those roles and revoke those tokens "
+    "(`recollect user disable`, `recollect team revoke`, `recollect token revoke`)."
+)
 _EDITED = (
     "Somebody changed the database by hand. Look with `recollect show ID` and `recollect history ID`; "
     "where it is wrong, bring back a backup with `recollect backup restore FILE --force`."
@@ -174,8 +178,12 @@ def _counts(connection: Connection) -> Check:
 
 def _accounts(connection: Connection) -> Check:
     foreign = unknown_roles(connection)
-    seen = f"{foreign} roles are none that Recollect knows" if foreign else "every role is one that Recollect knows"
-    return Check("accounts", not foreign, seen, _ROLES)
+    if foreign:
+        return Check("accounts", False, f"{foreign} roles are none that Recollect knows", _ROLES)
+    forged = never_granted(connection)
+    named = ", ".join(forged[:_NAMED])
+    seen = f"{len(forged)} rights were granted by nobody: {named}" if forged else "every right was granted by somebody"
+    return Check("accounts", not forged, seen, _FORGED)
 
 
 def _text(connection: Connection, database: Database) -> Check:
