@@ -1,8 +1,8 @@
 """`recollect hook EVENT`: hands an event of a coding agent's session to the daemon, and a prompt's memories back.
 
 The agent waits for it, so it imports little, takes about a second at most, and ends well whatever happens: a hook that
-fails may stop the agent's work. It says nothing rather than something wrong, sends nothing anywhere but to the daemon
-or the server of `RECOLLECT_URL`, and writes nothing to disk.
+fails may stop the agent's work. It says nothing rather than something wrong, and sends nothing anywhere but to the
+daemon or the server of `RECOLLECT_URL`. An event that finds no daemon waits for it in a file, and nobody for the event.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import time
 from importlib import import_module
 
 from recollect import process
-from recollect.doors import hook_contracts, hook_texts
+from recollect.doors import hook_contracts, hook_spool, hook_texts
 from recollect.doors.daemon.private_file import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
 
 PATH = "/hook"
@@ -32,6 +32,7 @@ _END = 1.3  # seconds until the process ends whatever it does
 _LARGEST = 2**25  # bytes of a payload; one that is larger is read to its end and dropped
 _LARGEST_ANSWER = 2**22  # bytes
 _PAUSE = 0.05
+_START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
 _PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
 """Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
@@ -159,19 +160,47 @@ def _folder(payload: Mapping[str, Any]) -> str:
 
 
 def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
-    """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one."""
-    content, started = json.dumps(body).encode(), False
+    """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one.
+
+    An event that the daemon cannot take in time is delivered later, after those that came before it.
+    """
+    content, missed = json.dumps(body).encode(), False
     while time.monotonic() < deadline:
         try:
-            return _posted(_address(home), content, deadline)
+            if not hook_spool.waits(home):
+                return _posted(_address(home), content, deadline)
         except Absent as absent:
-            if not started:
-                if isinstance(absent, Outdated) or not _busy(home):
-                    _start(given)
-                started = True
-                deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
+            if not missed and (isinstance(absent, Outdated) or not _busy(home)):
+                _start(given)
+        if not missed:
+            missed = True
+            deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
         time.sleep(_PAUSE)
+    at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
+    hook_spool.deliver_later(home, _delivering(home, given))
     return {}
+
+
+def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float], bool]:
+    """Return what hands one kept event over, and starts a daemon where none comes up."""
+    started = time.monotonic()
+
+    def deliver(content: bytes, deadline: float) -> bool:
+        nonlocal started
+        try:
+            if "taken" not in _posted(_address(home), content, deadline):
+                raise ValueError("the event was refused")
+        except TimeoutError:  # it has the event
+            return True
+        except Absent:
+            if time.monotonic() - started > _START_AGAIN and not _busy(home):
+                started = time.monotonic()
+                _start(given)
+            return False
+        return True
+
+    return deliver
 
 
 def _address(home: str) -> dict[str, Any]:
@@ -223,10 +252,10 @@ def _posted(found: dict[str, Any], content: bytes, deadline: float) -> dict[str,
     unix = bool(found["socket"])
     link = _socket.socket(_socket.AF_UNIX if unix else _socket.AF_INET, _socket.SOCK_STREAM)
     try:
-        link.settimeout(_left(deadline))
         try:
+            link.settimeout(_left(deadline))
             link.connect(found["socket"] if unix else ("127.0.0.1", found["port"]))
-        except (ConnectionRefusedError, FileNotFoundError):
+        except OSError:
             raise Absent from None
         head = (
             f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from recollect import project_files
-from recollect.doors import hook_contracts
+from recollect.doors import hook_contracts, hook_spool
 from recollect.doors.server_here import client_here
 
 _PATIENCE: Final = 20.0  # seconds that an event is tried for which nobody waits
@@ -33,7 +32,7 @@ def tell(
     if os.fork() == 0:
         try:
             os.close(reading)
-            _leave(max(0.1, deadline - time.monotonic()) if waits else _PATIENCE)
+            hook_spool.leave(max(0.1, deadline - time.monotonic()) if waits else _PATIENCE)
             answer = _sent(given, told, event, fields)
             with os.fdopen(writing, "wb") as stream:
                 stream.write(json.dumps(answer).encode())
@@ -43,16 +42,6 @@ def tell(
     said = _received(reading, deadline) if waits else b""
     found = json.loads(said) if said else None
     return found if isinstance(found, dict) else {}
-
-
-def _leave(seconds: float) -> None:
-    """Hold nothing that the agent may wait for, survive its end, and end after so many seconds whatever happens."""
-    os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(nothing, number)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:

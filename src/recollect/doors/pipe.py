@@ -35,6 +35,7 @@ _REPLY: Final = "/mcp/reply"
 """Where it takes what a client answers to a request in the middle of a call."""
 _ATTEMPTS: Final = 6
 _PAUSE: Final = 0.1
+_HERE: Final = 20.0  # seconds between two signs that the session is open
 _GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
 _NOT_JSON, _INVALID, _INTERNAL = -32700, -32600, -32603
 
@@ -94,6 +95,14 @@ class DaemonLink:
         message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
         tuple(client.stream(PATH, {"message": message, "toolsets": []} | self.who, lambda _: None))
 
+    def keep_alive(self) -> None:
+        """Let the daemon know now and then that somebody is here, as long as this process lives."""
+        while True:
+            time.sleep(_HERE)
+            if (client := self._client) is not None:
+                with suppress(RecollectError):
+                    client.ping()
+
     def drop(self, client: Link | None) -> None:
         """Forget a daemon that has gone."""
         with self._lock:
@@ -144,6 +153,9 @@ class ServerLink:
         client = self.connected(lambda _: None)
         message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
         tuple(client.stream(self.path, {"message": message, "toolsets": []}, lambda _: None))
+
+    def keep_alive(self) -> None:
+        """Leave the server alone: it does not end by itself."""
 
     def drop(self, _: Link | None) -> None:
         """Keep what is known: the next request has a connection of its own anyway."""
@@ -333,6 +345,7 @@ def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: boo
     programs = OwnPrograms()
     link = ServerLink(dict(given)) if remote else DaemonLink(dict(given), programs)
     pipe = Pipe(link, programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
+    threading.Thread(target=link.keep_alive, daemon=True).start()
     pipe.serve(sys.stdin.buffer)
 
 

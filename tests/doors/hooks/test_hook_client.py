@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -19,9 +20,10 @@ from stand_in import TOKEN, http, publish, standing_in
 
 from command_line import EXECUTABLE
 from recollect import process
-from recollect.doors import hook
+from recollect.doors import hook, hook_spool
 
 Run = Callable[..., str]
+KEEP = hook_spool.keep
 PROMPT = payload("claude-code", "UserPromptSubmit", {"prompt": "When do we ship?"})
 USED = payload(
     "claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "x"}, "tool_response": "y"}
@@ -41,6 +43,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Return the starts of a daemon that were asked for; none happens."""
     asked: list[dict[str, str]] = []
     monkeypatch.setattr(hook, "_start", lambda given: asked.append(dict(given)))
+    for name in ("keep", "deliver_later"):
+        monkeypatch.setattr(hook_spool, name, lambda *_: None)
+    return asked
+
+
+@pytest.fixture
+def delivering(started: object, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[bytes, float], bool]]:
+    """Return what would deliver kept events in a process of its own; none is made."""
+    asked: list[Callable[[bytes, float], bool]] = []
+    monkeypatch.setattr(hook_spool, "keep", KEEP)
+    monkeypatch.setattr(hook_spool, "deliver_later", lambda _, deliver: asked.append(deliver))
     return asked
 
 
@@ -373,3 +386,46 @@ def test_its_help_says_what_it_is(typed: Callable[..., Any]) -> None:
     code, out, _ = typed(b"", "hook", "--help")
     assert code == 0
     assert b"session:checkpoint" in out
+
+
+def test_events_without_a_daemon_are_delivered_in_their_order(
+    run: Run, home: Path, delivering: list[Callable[[bytes, float], bool]]
+) -> None:
+    """What finds no daemon is kept for its user alone, and once one is up it gets all, each once and marked as late."""
+    said = [f"We deploy on day {number}" for number in range(3)]
+    for prompt in said:
+        assert run(PROMPT | {"prompt": prompt}, "UserPromptSubmit", seconds=0.1) == ""
+    kept = sorted((home / "hook-events").glob("*.json"))
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (home / "hook-events", *kept)] == [0o700, *[0o600] * 3]
+    with standing_in(home, lambda _: http({"taken": True})) as taken:
+        assert run(PROMPT | {"prompt": "What now?"}, "UserPromptSubmit", seconds=0.1) == ""
+        hook_spool._deliver(str(home), delivering[0])
+    assert [one["fields"]["prompt"] for one in taken] == [*said, "What now?"]
+    assert all(one["late"] and one["fields"]["at"] for one in taken)
+    assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 0)
+
+
+def test_events_that_nobody_takes_are_counted_and_deleted(
+    run: Run, home: Path, delivering: list[Callable[[bytes, float], bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no daemon comes up in time, and where it refuses an event, nothing stays behind but how many were lost."""
+    run(PROMPT, "UserPromptSubmit", seconds=0.1)
+    monkeypatch.setattr(hook_spool, "PATIENCE", 0.3)
+    hook_spool._deliver(str(home), delivering[0])
+    assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 1)
+    run(PROMPT, "UserPromptSubmit", seconds=0.1)
+    with standing_in(home, lambda _: http({}, "500 Internal Server Error")):
+        hook_spool._deliver(str(home), delivering[0])
+    assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 2)
+
+
+@pytest.mark.usefixtures("delivering")
+def test_one_process_delivers_a_burst(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one process delivers, another leaves at once; what comes to more than is kept is counted."""
+    monkeypatch.setattr(hook_spool, "_MOST", 2)
+    for _ in range(3):
+        run(PROMPT, "UserPromptSubmit", seconds=0.1)
+    assert hook_spool.lost(str(home)) == 1
+    with FileLock(home / "hook-events" / "lock", is_singleton=False):
+        hook_spool._deliver(str(home), lambda *_: pytest.fail("two deliver at once"))
+    assert len(list((home / "hook-events").glob("*.json"))) == 2

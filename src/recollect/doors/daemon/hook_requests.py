@@ -38,4 +38,5 @@ def take(
     transcript = fields.pop("transcript", None)
     if isinstance(transcript, str) and read_later and settings_in(folder, settings.lifecycle).capture:
         read_later(partial(extract_from, Path(transcript), perform))
-    return hook_events.take(body["event"], {"folder": folder} | fields, perform, now, queue)
+    late = bool(body.get("late"))
+    return hook_events.take(body["event"], {"folder": folder} | fields, perform, now, queue, late=late)

@@ -62,7 +62,7 @@ def serve(
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
             raise to_recollect_error(error) from None
-        daemon = Daemon(app, published, settings.model, lambda: setattr(server, "should_exit", True))
+        daemon = Daemon(app, published, settings.model, settings.folder, lambda: setattr(server, "should_exit", True))
         server = _server(daemon.application())
         log.info("serving as process %d", published.pid)
         cleanup.callback(daemon.close)

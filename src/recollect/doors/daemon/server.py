@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller
-from recollect.doors import memory_tool, toolsets
+from recollect.doors import hook_spool, memory_tool, toolsets
 from recollect.doors.daemon import commands, hook_requests
 from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.reindex_job import ReindexJob
@@ -49,11 +49,12 @@ _IN_THREAD = ("tool", "operation", "command", "hook", "reindex")
 class Daemon:
     """The routes over one open store."""
 
-    def __init__(self, app: App, runtime: Runtime, model: str, stop: Callable[[], None]) -> None:
+    def __init__(self, app: App, runtime: Runtime, model: str, folder: Path, stop: Callable[[], None]) -> None:
         self.activity = Activity()
         self.runtime = runtime
         self._app = app
         self._model = model
+        self._folder = folder
         self._stop = stop
         self._mcp = McpOverHttp(self._run_of)
         self._messages = McpMessages(
@@ -141,7 +142,7 @@ class Daemon:
             "model": "ready" if self._app.embedder.ready else self._app.embedder.failure or "loading",
             "vector_index": self._app.vectors.state,
             "events_waiting": self._hooks.waiting,
-            "events_lost": self._hooks.lost,
+            "events_lost": self._hooks.lost + hook_spool.lost(str(self._folder)),
         }
 
     def stop(self, _: dict[str, Any]) -> dict[str, Any]:

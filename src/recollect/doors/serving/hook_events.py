@@ -25,14 +25,16 @@ _ANSWERS: Final = {"prompt:submit": "answer_prompt"}
 """What is run at once for an event that somebody waits for."""
 
 
-def take(event: str, fields: dict[str, Any], perform: Perform, now: str, queue: HookQueue) -> dict[str, Any]:
+def take(
+    event: str, fields: dict[str, Any], perform: Perform, now: str, queue: HookQueue, *, late: bool = False
+) -> dict[str, Any]:
     """Answer a prompt with the `text` to put before it, and put what is left to do of each event into the queue.
 
-    Says whether it was `taken` there. `perform` runs operations for the client; `now` is the time of an event that says
-    none, or one that is still to come.
+    One that comes `late` is only put there, as nobody waits for an answer. Says whether it was `taken` there. `perform`
+    runs operations for the client; `now` is the time of an event that says none, or one that is still to come.
     """
     fields = fields | {"at": _time(fields.get("at"), now)}
-    answer = {"text": perform(_ANSWERS[event], **fields).text} if event in _ANSWERS else {}
+    answer = {"text": perform(_ANSWERS[event], **fields).text} if event in _ANSWERS and not late else {}
     size = sum(len(str(one)) for one in fields.values())
     return answer | {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
 

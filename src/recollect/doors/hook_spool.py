@@ -1,0 +1,129 @@
+"""Events of coding agents' sessions that found no daemon: kept for seconds in files of the user's own, in their order.
+
+A process that nobody waits for, one for all events of a burst, hands them to the daemon once that has started. What it
+cannot hand over in time is deleted, counted, and told by `recollect status`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from importlib import import_module
+
+from recollect.doors.daemon.private_file import read_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+PATIENCE = 20.0
+"""Seconds without any progress after which the events that are left are lost."""
+_FOLDER, _LOCK, _LOST, _EVENT = "hook-events", "lock", "lost", ".json"
+_MOST, _LARGEST = 1_000, 2**26  # events, and bytes in all
+_PAUSE = 0.1
+
+
+def waits(home: str) -> bool:
+    """Say whether events wait here: one that comes now must not overtake them."""
+    return bool(_events(home))
+
+
+def lost(home: str) -> int:
+    """Return how many events were lost since the store was made."""
+    try:
+        return int(read_private(f"{home}/{_FOLDER}/{_LOST}") or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def keep(home: str, body: dict[str, Any]) -> None:
+    """Keep an event, which nobody waits for any more, until it is delivered."""
+    folder = f"{home}/{_FOLDER}"
+    os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes long to import
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+    content = json.dumps(body | {"late": True}).encode()
+    held = _events(home)
+    if len(held) >= _MOST or sum(map(os.path.getsize, held)) + len(content) > _LARGEST:
+        _lose(folder, 1)
+        return
+    name = f"{folder}/{time.time_ns():020}-{os.getpid()}"
+    handle = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.rename(f"{name}.new", f"{name}{_EVENT}")  # noqa: PTH104
+
+
+def deliver_later(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+    """Let a process of its own deliver what is kept, unless one does so already.
+
+    `deliver` hands one event over before a deadline and returns False where nobody takes it yet.
+    """
+    if os.fork() == 0:
+        try:
+            leave()
+            _deliver(home, deliver)
+        finally:
+            os._exit(0)
+
+
+def leave(seconds: float = 0.0) -> None:
+    """Hold nothing that the agent may wait for, and survive its end; with `seconds` end after them in any case."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _deliver(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+    fcntl = import_module("fcntl")
+    folder = f"{home}/{_FOLDER}"
+    while _events(home):
+        handle = os.open(f"{folder}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _empty(home, deliver)
+        except BlockingIOError:  # another process delivers them
+            return
+        finally:
+            os.close(handle)
+
+
+def _empty(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while events := _events(home):
+        if time.monotonic() > end:
+            _lose(f"{home}/{_FOLDER}", len(events))
+            for event in events:
+                os.unlink(event)  # noqa: PTH108
+            return
+        try:
+            taken = deliver(read_private(events[0]) or b"{}", end)
+        except (OSError, ValueError):  # it was refused, or the daemon went while it had it
+            taken = True
+            _lose(f"{home}/{_FOLDER}", 1)
+        if taken:
+            os.unlink(events[0])  # noqa: PTH108
+            end = time.monotonic() + PATIENCE
+        else:
+            time.sleep(_PAUSE)
+
+
+def _events(home: str) -> list[str]:
+    try:
+        names = os.listdir(f"{home}/{_FOLDER}")  # noqa: PTH208
+    except OSError:
+        return []
+    return sorted(f"{home}/{_FOLDER}/{name}" for name in names if name.endswith(_EVENT))
+
+
+def _lose(folder: str, number: int) -> None:
+    """Count events that are lost; two processes that count at once may count one for two."""
+    count = lost(os.path.dirname(folder)) + number  # noqa: PTH120
+    handle = os.open(f"{folder}/{_LOST}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(str(count))
