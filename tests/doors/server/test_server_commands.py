@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "project set": ("engine",),
     "project add": ("dock", "hull"),
     "project list": (),
+    "project move": ("mast",),
     "project grant": ("dock", "hull", "eve", "--role", "reader"),
     "project revoke": ("dock", "hull", "eve"),
     "team revoke": ("dock", "eve"),
@@ -116,10 +117,10 @@ class Client:
         ours |= {"PROJECT": "engine", "TEAM": "crew"}
         return kept | {f"RECOLLECT_{name}": text for name, text in ours.items()} | {"HOME": str(self.folder)}
 
-    def connected(self) -> Any:
-        """Return a connection of a program."""
+    def connected(self, project: str = "engine") -> Any:
+        """Return a connection of a program that works in a project."""
         token = self.team.tokens["root"]
-        return recollect.connect(Settings(url=self.url, token=token, home=self.folder, project="engine"))
+        return recollect.connect(Settings(url=self.url, token=token, home=self.folder, project=project))
 
     def types(self, command: str, *words: str) -> Ended:
         """Type a command."""
@@ -158,6 +159,8 @@ def test_every_command_answers_a_client_of_the_server(client: Client) -> None:
     (client.folder / "talk.jsonl").write_text(json.dumps(TALK))
     with client.connected() as link:
         link.perform("session_start", session_id="s1", agent="claude-code", source="startup")
+    with client.connected("mast") as link:
+        link.perform("remember", content="The mast is pine.")
     prefix = client.team.tokens["bob"].split("_")[1]
     odd = {}
     for command, words in COMMANDS.items():
