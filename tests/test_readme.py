@@ -143,7 +143,7 @@ def test_type_checkers_see_every_default() -> None:
 def test_readme_names_every_command() -> None:
     """Each command of the command line stands in README."""
     listed = subprocess.run([COMMAND, "--help"], capture_output=True, text=True, check=True, env={"COLUMNS": "200"})
-    names = re.findall(r"^  ([a-z-]+)  ", listed.stdout.partition("Commands:")[2], re.MULTILINE)
+    names = re.findall(r"^  ([a-z-]+)  ", listed.stdout.partition("Every day:")[2], re.MULTILINE)
     assert "recall" in names
     for name in names:
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`", README), name

@@ -152,6 +152,27 @@ def test_update(typed: Typed) -> None:
 
 
 @pytest.mark.usefixtures("stocked")
+def test_several_are_forgotten_at_once(typed: Typed) -> None:
+    """Each id is answered for itself; one that is unknown makes the exit code, and keeps none of the others."""
+    ended = typed("forget", "1", "77", "2")
+    assert ended.code == NotFound.exit_code
+    for sentence in ("Memory 1 deleted.", "Memory 77 not found.", "Memory 2 deleted."):
+        assert sentence in ended.out
+    again = typed("forget", "1", "2", "--json")
+    assert [one["outcome"] for one in again.json] == ["not_found", "not_found"]
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_list_may_be_whole(typed: Typed) -> None:
+    """With `--all` a list has every memory that passes its filters, in its order, and no page."""
+    for number in range(25):
+        assert typed("remember", f"The tile number {number} is of clay", "--tag", "clay").code == 0
+    listed = ids(typed("list", "--all", "--tag", "clay", "--order", "oldest", "--json").json)
+    assert (len(listed), listed == sorted(listed, key=int)) == (25, True)
+    assert typed("list", "--all", "--limit", "3").code == InvalidInput.exit_code
+
+
+@pytest.mark.usefixtures("stocked")
 def test_forgetting_softly_can_be_undone(typed: Typed) -> None:
     """A memory that is only hidden leaves every list and comes back; one forgotten for good does not."""
     hidden = typed("forget", "2", "--soft", "--json").json

@@ -56,7 +56,7 @@ def stocked(settings: Settings) -> None:
             "InvalidInput",
             "Missing query: Type the text, or pipe it in",
         ),
-        (["recal", "x", "--json"], InvalidInput.exit_code, "InvalidInput", "No such command 'recal'"),
+        (["recal", "x", "--json"], InvalidInput.exit_code, "InvalidInput", "No such command `recal`"),
     ],
 )
 def test_errors_are_json_too(typed: Typed, arguments: list[str], code: int, kind: str, said: str) -> None:
@@ -146,6 +146,31 @@ def test_a_reader_that_goes_is_no_error(alone: dict[str, str], command: str) -> 
     """Nothing is said when whoever read the answer has seen enough, and nothing when nobody listens at all."""
     assert shell(f'"$R" {command} | true', alone).stderr == ""
     assert shell(f'"$R" {command} >&-', alone).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["search", "x"], "No such command `search`. Did you mean `recall`? Try `recollect --help`."),
+        (["add", "x"], "Did you mean `remember`? Try"),
+        (["delete", "5"], "Did you mean `forget`? Try"),
+        (["recal", "x"], "Did you mean `recall`, `rescan`? Try"),
+    ],
+)
+def test_a_guessed_command_leads_to_the_right_one(typed: Typed, words: list[str], said: str) -> None:
+    """What newcomers type is answered with the command that they mean."""
+    ended = typed(*words)
+    assert ended.code == InvalidInput.exit_code
+    assert said in ended.err
+
+
+def test_help_may_be_asked_for_in_any_way(typed: Typed) -> None:
+    """`-h`, `help` and `help COMMAND` are as good as `--help`, and no line of the list of commands is cut off."""
+    whole = typed("--help", COLUMNS="80").out
+    assert typed("-h", COLUMNS="80").out == typed("help", COLUMNS="80").out == whole
+    assert typed("recall", "-h").out == typed("help", "recall").out == typed("recall", "--help").out
+    assert typed("version").out == typed("--version").out
+    assert "..." not in whole.partition("Every day:")[2]
 
 
 @pytest.mark.usefixtures("stocked")

@@ -46,11 +46,11 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands that are handed to the daemon are those that only run operations; some of them start it."""
-    operations_of = {"forget", "remember", "rescan", "session", "show"} | set(cli.COMMANDS)
+    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(cli.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
     assert set(get_command(cli.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
     started = {name for name, (operation, _) in cli.COMMANDS.items() if operation in cli._NEED_MODEL}
-    assert started | {"remember"} == dispatch.NEED_MODEL
+    assert started | {"recall", "remember"} == dispatch.NEED_MODEL
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:

@@ -151,7 +151,7 @@ def test_a_guessed_command_writes_no_backup(typed: Typed, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     refused = typed("backup", "list")
     assert refused.code == InvalidInput.exit_code
-    assert "No such command 'list'" in refused.err
+    assert "No such command `list`" in refused.err
     assert not (tmp_path / "list").exists()
 
 

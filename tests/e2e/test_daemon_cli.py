@@ -27,6 +27,18 @@ def test_the_first_call_starts_it_and_the_second_finds_it(place: Place) -> None:
     assert [one.pid for one in place.daemons()] == [first["pid"]]
 
 
+def test_one_command_forgets_several(shared: Place) -> None:
+    """Each operation of a command counts for itself: none is taken for a repetition of the one before."""
+    said = [shared.cli("remember", f"the tile from {town} is blue", "--tag", "tile") for town in ("Porto", "Delft")]
+    first, second = (one.partition("ID: ")[2].split()[0] for one in said)
+    told = shared.cli("forget", first, second)
+    assert f"Memory {first} deleted." in told
+    assert f"Memory {second} deleted." in told
+    for town in ("Porto", "Delft", "Faro"):
+        shared.cli("remember", f"the jug from {town} is green", "--tag", "jug")
+    assert "3 memories deleted." in shared.cli("forget", "--where", "--tag", "jug", "--yes")
+
+
 def test_status_says_who_since_when_and_with_how_much(place: Place) -> None:
     """The status names process, version, time, memory, model and index, and never the token."""
     before = datetime.now(UTC).replace(microsecond=0)

@@ -58,13 +58,13 @@ class LifecycleSettings(BaseModel):
         description="What fades and is compressed: `captured` by the pipeline, or `all`; a project cannot change this.",
     )
     default_ttl_days: float = Field(
-        90.0,
+        default=90.0,
         ge=0,
         le=fields.MAX_DAYS,
         description="Days that a captured memory is kept after its last use, 0 for ever; a project cannot change this.",
     )
     max_captured: int = Field(
-        1_000,
+        default=1_000,
         ge=0,
         description="Captured memories of one project at most, 0 for any number; a project cannot change this.",
     )

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from recollect.domain.enums import OnFound, OnSecret
-from recollect.domain.requests import Draft, Get, Query, Rescan
-from recollect.domain.results import JournalEntry, Memory, Outcome, Recalled, Rescanned, WriteStatus
+from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
+from recollect.domain.results import JournalEntry, Listed, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.doors import (
     cli_accounts,
     cli_backup,
@@ -34,6 +35,7 @@ from recollect.doors import (
 )
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields
+from recollect.doors.paging import every
 from recollect.doors.render import err, out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, NotFound, SecretFound
@@ -41,7 +43,63 @@ from recollect.settings import Settings
 
 __all__ = ["err", "out"]
 
-cli = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+GROUPS: Final = {
+    "Every day": "remember recall list show edit update forget undo",
+    "Other ways to look": "timeline by-file by-concept similar tags prompt fact facts stats session",
+    "Set up": "init install uninstall project model",
+    "Look after the store": "doctor status stop reindex rescan purge summarize backup migrate-store",
+    "In and out": "import export extract",
+    "For programs": "mcp serve hook",
+    "Teams": "user team token audit",
+}
+"""The commands in the order of the help."""
+
+_MEANT: Final = {
+    **dict.fromkeys(("add", "save", "store", "put", "new"), "remember"),
+    **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
+    **dict.fromkeys(("delete", "remove", "rm", "del"), "forget"),
+    **{"ls": "list", "check": "doctor", "setup": "init", "log": "timeline"},
+}
+"""What newcomers type for a command."""
+
+
+class _Commands(TyperGroup):
+    """The commands in groups, with their whole first sentence, and `help COMMAND` for `COMMAND --help`."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the same help into a terminal and into a pipe."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        """Write a section for each group."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in names.split()]
+                formatter.write_dl(rows, col_max=15)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `help` and `version` for the options of these names."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, or name the one that is meant."""
+        if args[0] not in self.commands and args[0] in _MEANT:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{_MEANT[args[0]]}'?")
+        return super().resolve_command(ctx, args)
+
+
+cli = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_WHOLE: Final = 200
 
 _NEED_MODEL: Final = {
     *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
@@ -50,7 +108,6 @@ _NEED_MODEL: Final = {
 
 
 COMMANDS: Final = {
-    "list": ("list_memories", "List memories, a page at a time."),
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
     "by-concept": ("search_by_concept", "List memories about a concept."),
@@ -84,10 +141,14 @@ def _print_version(wanted: bool) -> None:
 @cli.callback()
 def options(
     ctx: typer.Context,
-    home: Annotated[Path | None, typer.Option(help="Data folder. Default: RECOLLECT_HOME, else ~/.recollect.")] = None,
-    user: Annotated[str | None, typer.Option(help="User who asks. Default: the system's user.")] = None,
-    team: Annotated[str | None, typer.Option(help="Team of the user.")] = None,
-    project: Annotated[str | None, typer.Option(help="Project of the user. Default: the git checkout here.")] = None,
+    home: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Data folder. Default: RECOLLECT_HOME, else ~/.recollect.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="User who asks. Default: the system's user.")] = None,
+    team: Annotated[str | None, typer.Option(metavar="NAME", help="Team of the user.")] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Project of the user. Default: the git checkout here.")
+    ] = None,
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,
     _json: Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines; may stand anywhere.")] = False,
     _: Annotated[
@@ -139,6 +200,27 @@ def _register(name: str, operation: str, about: str) -> None:
 
 for _name, (_operation, _about) in COMMANDS.items():
     _register(_name, _operation, _about)
+
+
+@cli.command("list")
+@from_fields(Listing)
+def list_(
+    ctx: typer.Context,
+    given: Given,
+    as_json: bool = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them, not a page.")] = False,
+) -> None:
+    """List memories, a page at a time."""
+    if not everything:
+        _answer(ctx, "list_memories", given, as_json)
+        return
+    if given.keys() & {"limit", "offset"}:
+        raise InvalidInput("all", "Invalid all: Must not be given together with `--limit` or `--offset`")
+    Listing(**given)
+    with opened(ctx.obj, model=False) as run:
+        found = every(run, given)
+    listed = Listed(tuple(found), len(found))
+    exit_codes.show(agent_json(Listed, listed), as_json, print_answer=lambda: render.answer(listed))
 
 
 @cli.command()

@@ -79,18 +79,31 @@ def _users(found: Users) -> None:
         [one.user, "admin" if one.admin else "", _roles(one.teams), _day(one.created_at), _day(one.disabled_at)]
         for one in found.users
     ]
-    render.print_rows(rows, "user", "deployment", "teams", "since", "disabled")
+    render.print_rows(
+        rows,
+        "user",
+        "deployment",
+        "teams",
+        "since",
+        "disabled",
+        empty="No users yet: `recollect user add NAME` adds one.",
+    )
 
 
 def _teams(found: Teams) -> None:
-    render.print_rows([[one.team, _roles(one.members)] for one in found.teams], "team", "members")
+    render.print_rows(
+        [[one.team, _roles(one.members)] for one in found.teams],
+        "team",
+        "members",
+        empty="No teams yet: `recollect team add NAME` adds one.",
+    )
 
 
 def _projects(found: Projects) -> None:
     rows = [
         [one.team, one.project, "private" if one.private else "open", _roles(one.members)] for one in found.projects
     ]
-    render.print_rows(rows, "team", "project", "kind", "roles of its own")
+    render.print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
 
 
 def _tokens(found: Tokens) -> None:
@@ -99,7 +112,7 @@ def _tokens(found: Tokens) -> None:
         + [_day(at) for at in (one.created_at, one.expires_at, one.last_used_at, one.revoked_at)]
         for one in found.tokens
     ]
-    render.print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked")
+    render.print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
 
 
 def _audit(found: AuditPage) -> None:
@@ -107,7 +120,7 @@ def _audit(found: AuditPage) -> None:
         [f"{one.number}", _second(one.at), one.actor, one.namespace, one.action, f"{one.memory_id or ''}", _what(one)]
         for one in found.lines
     ]
-    render.print_rows(rows, "no", "time", "who", "where", "did", "memory", "what")
+    render.print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
     if found.before is not None:
         render.print_line(f"More: `recollect audit --before {found.before}`.")
 

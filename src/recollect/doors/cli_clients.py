@@ -27,7 +27,9 @@ cli = typer.Typer()
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
-Name = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of: {', '.join(agents())}.")]
+Name = Annotated[
+    str, typer.Argument(metavar="AGENT", help=f"One of: {', '.join(agents())}.", autocompletion=lambda: [*agents()])
+]
 AtLevel = Annotated[Level, typer.Option("--level", help="For all your projects, or for this one, where others see it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the files without asking.")]
 NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave out the hooks that report the agent's sessions.")]

@@ -44,8 +44,9 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="With `--where`: do not ask.")] = False,
     soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
     fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
+    more: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Further ids.")] = None,
 ) -> None:
-    """Delete a memory and every copy of its text, or a fact. Exit code 4 when there is none.
+    """Delete memories and every copy of their text, or facts. Exit code 4 when there is none of an id.
 
     With `--where` it deletes all memories that pass the filters, as `list` takes them, once you have agreed.
     """
@@ -53,7 +54,7 @@ def forget(
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
     operation = "memory_forget" if soft else "forget_fact" if fact else "forget"
     if not where:
-        _forget_one(ctx, operation, given, as_json)
+        _forget_named(ctx, operation, given, more or (), as_json)
         return
     if fact or "id" in given:
         raise InvalidInput("where", "Invalid where: Must not be given together with an id or `--fact`")
@@ -74,18 +75,26 @@ def forget(
     _show(found, gone, as_json, dry_run=dry_run, soft=soft)
 
 
-def _forget_one(ctx: typer.Context, operation: str, given: Given, as_json: bool) -> None:
+def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequence[str], as_json: bool) -> None:
     if "id" not in given:
         raise InvalidInput("id", "Missing id: Type the id of a memory, or `--where` and filters")
     others = given.keys() - Forget.model_fields.keys()
     if others:
         raise InvalidInput("where", "Missing where: Filters choose memories only with `--where`, in place of an id")
-    Forget(**given)
+    requests = [given | {"id": id} for id in (given["id"], *more)]
+    for one in requests:
+        Forget(**one)
     with opened(ctx.obj, model=False) as ask:
-        outcome: Outcome = render.named_here(ask(operation, **given))
-    exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: render.answer(outcome))
-    if outcome.status is WriteStatus.NOT_FOUND:
+        outcomes: list[Outcome] = [render.named_here(ask(operation, **one)) for one in requests]
+    bodies = [agent_json(Outcome, one) for one in outcomes]
+    exit_codes.show(bodies if more else bodies[0], as_json, print_answer=lambda: _print(outcomes))
+    if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
         raise typer.Exit(NotFound.exit_code)
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    for one in outcomes:
+        render.answer(one)
 
 
 def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:

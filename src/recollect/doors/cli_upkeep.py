@@ -91,7 +91,8 @@ def doctor(
 def mcp(
     ctx: typer.Context,
     toolset: Annotated[
-        list[str] | None, typer.Option(help="Tools to offer: memory (default), store, dual or more; repeat it.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Tools to offer: memory (default), store, dual or more; repeat it."),
     ] = None,
 ) -> None:
     """Serve the `memory` tool, or others, to an MCP client. It speaks over stdin and stdout."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from recollect import __version__, environment
 
 _WITH_VALUE: Final = ("home", "user", "team", "project")
+_HELP_WANTED: Final = {"-h", "--help"}
 HELP: Final = Path(__file__).with_name("help.txt")
 """What `recollect --in-process --help` prints into a pipe; a test holds it to that."""
 NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
@@ -48,15 +49,15 @@ class _Typed(NamedTuple):
 
 def run(words: list[str]) -> int | None:
     """Run what was typed, here or in the daemon, and return its exit code."""
-    if words == ["--version"]:
+    if words in (["--version"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
-    if words == ["--help"]:
+    if words in (["--help"], ["-h"], ["help"]):
         stdout.write(HELP.read_text(encoding="utf-8"))
         return 0
     typed = _split(words)
     code: int | None = None
-    if typed is not None and typed.command == "hook" and "--help" not in typed.rest:
+    if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
         import_module("recollect.doors.hook").main(typed.rest, typed.given)
     if typed is not None and environment.server():
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
@@ -69,7 +70,7 @@ def run(words: list[str]) -> int | None:
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
             import_module("recollect.doors.pipe").serve(typed.given, home, sets)
             return 0
-        if typed.command in IN_DAEMON and "--help" not in typed.rest:
+        if typed.command in IN_DAEMON and not _HELP_WANTED & set(typed.rest):
             thin = import_module("recollect.doors.thin")
             code = thin.run(words, typed.given, home, start=typed.command in NEED_MODEL)
     return import_module("recollect.doors.cli").main() if code is None else code

@@ -9,6 +9,6 @@ from sys import argv, exit
 def main() -> None:
     """Run what was typed."""
     words = argv[1:]
-    if words[:1] == ["hook"] and "--help" not in words:
+    if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         import_module("recollect.doors.hook").main(words[1:], {})
     exit(import_module("recollect.doors.dispatch").run(words))

@@ -22,6 +22,7 @@ from recollect.policy.budget import printed
 
 _JSON: Final = "--json"
 _NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")
+_QUOTED: Final = re.compile(r"'([\w-]+)'")
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
 
 
@@ -104,11 +105,14 @@ def _usage_error(error: Any) -> str:
     """Return what is wrong in the arguments, and the command that prints their help."""
     message = _NUMBER.sub(_number, _JARGON.sub("", error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
+    if message.startswith("No such command"):
+        message = _QUOTED.sub(r"`\1`", message)
     if context is None:
         return f"{message}."
+    end = "" if message.endswith("?") else "."
     if type(error).__name__ == "NoSuchOption" and any(one.nargs == -1 for one in context.command.params):
         message += ". Put `--` before words that begin with a dash"
-    return f"{message}. Try `{context.command_path} --help`."
+    return f"{message}{end} Try `{context.command_path} --help`."
 
 
 def _number(found: re.Match[str]) -> str:

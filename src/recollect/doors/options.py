@@ -139,7 +139,7 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     if name in _TEXTS:
         about = typer.Argument(
-            metavar=f"{name.upper()}...", help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}."
+            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}."
         )
         return _parameter(name, list[str] | None, about, None)
     about = typer.Argument(metavar=name.upper(), help=_help(field))
@@ -155,14 +155,27 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
     shown = _METAVARS.get(_member(field.annotation))
-    about = typer.Option(*names, help=text, case_sensitive=False, rich_help_panel=panel, metavar=shown)
+    complete = None
+    if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
+        shown, complete = "NAME", _completion(kind)
+        kind = str
+    about = typer.Option(
+        *names, help=text, case_sensitive=False, rich_help_panel=panel, metavar=shown, autocompletion=complete
+    )
     if kind is bool:
         return _parameter(name, bool, about, False)
     if kind is tuple:
         kind = list[str]
-    elif kind not in (int, float) and not (issubclass(kind, StrEnum) and len(kind) <= _MOST_CHOICES):
+    elif kind not in (int, float) and not issubclass(kind, StrEnum):
         kind = str
     return _parameter(name, kind | None, about, None)
+
+
+def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:
+    def complete(incomplete: str) -> list[str]:
+        return [one for one in kind if one.startswith(incomplete)]
+
+    return complete
 
 
 def _help(field: FieldInfo) -> str:

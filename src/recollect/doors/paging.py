@@ -16,10 +16,10 @@ _NEWEST: Final = "newest"
 
 
 def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
-    """Return all memories that meet the filters, the newest first."""
+    """Return all memories that meet the filters, the newest first unless they name an order."""
     found: dict[int, Memory] = {}
     while True:
-        page: Listed = ask("list_memories", **filters, order=_NEWEST, limit=MAX_LIMIT, offset=len(found))
+        page: Listed = ask("list_memories", **({"order": _NEWEST} | dict(filters)), limit=MAX_LIMIT, offset=len(found))
         before = len(found)
         found |= {one.id: one for one in page.memories}
         if len(found) in (before, page.total):

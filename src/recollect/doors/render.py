@@ -52,13 +52,15 @@ def visible(text: str) -> str:
     return text.translate(_SIGNS)
 
 
-def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str = "") -> None:
+def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str = "", empty: str = "") -> None:
     """Print a table as wide as the terminal; into a pipe print each row in full, with tabs between its cells.
 
     A row under columns is one line, which on a terminal is cut where it is too long; a row without columns is a name
-    and a value, which keeps its lines.
+    and a value, which keeps its lines. `empty` is said where there is no row.
     """
     if not rows:
+        if empty:
+            print_line(empty)
         return
     cells = [[Text(sanitized(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     if out.is_terminal:

@@ -114,11 +114,19 @@ class Daemon:
         return hook_requests.take(body, self._serving(""), app.clock().isoformat(), self._hooks, later)
 
     def _serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
-        """Return what makes, of a client's settings, what runs operations for that client."""
+        """Return what makes, of a client's settings, what runs operations for that client.
+
+        One command may run several: each has an id of its own, which a retry of the command finds again.
+        """
 
         def serving(settings: Settings) -> Callable[..., Any]:
             app = self._app_for({"model": settings.model, "on_secret": settings.on_secret})
-            return lambda name, **fields: perform(app, name, fields, settings.caller, request_id)
+
+            def run(name: str, **fields: Any) -> Any:
+                own = request_id and f"{request_id} {name} {sorted(fields.items())}"
+                return perform(app, name, fields, settings.caller, own)
+
+            return run
 
         return serving
 
