@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings, strategies
 from pydantic import BaseModel, ConfigDict
 
 from corpus import LETTERS, Form, chars, forms, human, ordinary
+from recollect import gate
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
-from recollect.errors import SecretFound
+from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, Finding, clear, redaction, scan
 from recollect.gate.walk import texts
 
@@ -69,6 +70,17 @@ def test_what_documentation_shows_is_refused(sample: str) -> None:
     """A credential that a manual prints has the format of a real one; a placeholder has not."""
     assert scan(f"use {sample}")
     assert scan("use ghp_<your-token> or AKIA" + "X" * 16 + " with password: <your-password>") == []
+
+
+def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that the gate has not read to its end is not stored, nor shown to a model; the error says which one."""
+    monkeypatch.setattr(gate, "_SECONDS", 0.0)
+    monkeypatch.setattr(redaction, "_SECONDS", 0.0)
+    long = "the password of the harbour is told by nobody\n" * 2_000
+    for choice in OnSecret:
+        with pytest.raises(InvalidInput, match=r"Invalid content: looking for secrets in it takes too long.*split it"):
+            clear(Draft(content=long, title="ordinary"), choice)
+    assert redaction.masked(long) == "[redacted: text that takes too long to read]"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

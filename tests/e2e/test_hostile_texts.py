@@ -32,7 +32,7 @@ HOSTILE = {
     "words": "The quick harbour crane lifts nine amber boxes. ",
     "tokens": "password: AQaQAQaQ",
 }
-OFTEN = ("one letter", "underscores", "mixed scripts", "words", "tokens")
+OFTEN = ("underscores", "mixed scripts", "tokens")
 SHAPES = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.full) for name in HOSTILE]
 
 
