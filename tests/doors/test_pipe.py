@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from recollect.doors import mcp_listing, mcp_record, pipe
-from recollect.doors.daemon.client import DaemonGone
+from recollect.doors.daemon.client import DaemonGone, DaemonSilent
 from recollect.errors import StoreUnusable
 
 ABOUT = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -177,6 +177,19 @@ def test_a_daemon_that_cannot_start_is_told_in_the_answer(said: Callable[..., li
     assert result["structuredContent"] == {"message": "The disk is full.", "error": "StoreUnusable"}
     assert ("resultType" in result) == bool(meta)
     assert answers[2]["error"]["message"] == "The disk is full."
+
+
+def test_a_daemon_that_hangs_is_not_asked_again(said: Callable[..., list[Any]]) -> None:
+    """A call that heard nothing for longer than a daemon works in silence ends at once, and names the process."""
+
+    def silent(_: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        raise DaemonSilent("The memory daemon (process 7) did not answer (TimeoutError: timed out).")
+        yield {}
+
+    daemon = Daemon(silent)
+    (answer,) = said([calling(1)], daemon)
+    assert "process 7" in answer["result"]["content"][0]["text"]
+    assert len([one for one in daemon.sent if one["message"]["id"] == 1]) == 1
 
 
 def test_calls_do_not_wait_for_each_other_and_can_be_cancelled(said: Callable[..., list[Any]]) -> None:

@@ -160,6 +160,9 @@ def test_no_path_opens_without_the_token(served: Place, way: str) -> None:
     wrong = ("", "wrong", token + "x", token[:-1], "é")
     asked = {(path, one): status_of(served, way, path, one) for path in PATHS for one in wrong if one.isascii()}
     assert set(asked.values()) == {401}
+    with httpx2.Client(base_url=f"http://127.0.0.1:{served.published()['port']}") as client:
+        said = client.post("/mcp", headers={"Authorization": "Bearer wrong"}).json()
+    assert (said["error"], "`recollect status --token`" in said["message"]) == ("Unauthorized", True)
     assert status_of(served, way, "/ping") == 200
     assert status_of(served, way, "/nowhere") == 404
 

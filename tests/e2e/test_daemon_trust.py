@@ -41,7 +41,8 @@ def test_what_it_publishes_is_its_owners_alone(place: Place) -> None:
         place.pid()
     finally:
         os.umask(before)
-    for one in (place.runtime_file, place.home / "daemon.sock", place.home / "logs", place.home):
+    owned = [place.home / name for name in ("daemon.token", "owner.lock", "starting.lock")]
+    for one in (*owned, place.runtime_file, place.home / "daemon.sock", place.home / "logs", place.home):
         assert one.stat().st_mode & 0o077 == 0, one
 
 
@@ -57,12 +58,14 @@ def test_a_wrong_token(shared: Place) -> None:
     assert shared.pid() == pid
 
 
-def test_a_link_outlives_the_token(place: Place) -> None:
-    """A client whose daemon was replaced meanwhile learns the new token by itself."""
+def test_the_token_lives_as_long_as_the_store(place: Place) -> None:
+    """A daemon that replaces another takes the same token, so that whoever was told it goes on; a file keeps it."""
     link = place.link()
     link.operation("remember", {"content": "one"})
+    before = place.published()["token"]
     place.kill()
     place.cli("remember", "two")
+    assert place.published()["token"] == before == (place.home / "daemon.token").read_text()
     assert link.operation("remember", {"content": "three"})["id"] == "3"
 
 

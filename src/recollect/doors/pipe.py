@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.doors import mcp_record
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone, running_at
+from recollect.doors.daemon.client import Client, DaemonGone, DaemonSilent, running_at
 from recollect.doors.link import Link, Lost
 from recollect.errors import DaemonUnreachable, RecollectError, ServerUnreachable, relayed
 
@@ -312,6 +312,8 @@ class Pipe:
                 lost = gone
             if call.cancelled:
                 return
+            if isinstance(lost, DaemonSilent) and running_at(self._file.parent) is None:
+                raise DaemonUnreachable(f"{lost} End that process, or see its log.")
             self._link.drop(client)
             time.sleep(_PAUSE * attempt)
         if isinstance(lost, ServerUnreachable):

@@ -43,7 +43,7 @@ def own(folder: Path, role: str = "") -> Owner:
     A short wait lets a process that is just ending go first. `role` is what this one calls itself. Raises
     `StoreUnusable` when the folder cannot be written.
     """
-    lock = FileLock(folder / _LOCK, timeout=_PATIENCE, is_singleton=False)
+    lock = FileLock(folder / _LOCK, timeout=_PATIENCE, is_singleton=False, mode=0o600)
     verb = [word for word in sys.argv[1:2] if word.isidentifier()]
     command = role or " ".join([Path(sys.argv[0]).name, *verb]).strip() or Path(sys.executable).name
     since = datetime.now(UTC).isoformat(timespec="seconds")
@@ -67,7 +67,7 @@ def held(folder: Path) -> bool:
         return False
     secure(folder)
     try:
-        with FileLock(folder / _LOCK, timeout=0, is_singleton=False):
+        with FileLock(folder / _LOCK, timeout=0, is_singleton=False, mode=0o600):
             return False
     except OSError as error:
         return isinstance(error, Timeout)

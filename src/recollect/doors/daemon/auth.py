@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.errors import InvalidInput
+from recollect.errors import Forbidden, InvalidInput, TooLarge, Unauthorized
 
 MOST = 2**26  # bytes of one request
 _LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -63,7 +63,9 @@ class TokenAuth:
         elif b"origin" in headers and _hostname(headers[b"origin"]) not in _LOCAL_HOSTS:
             await _reject(403, "Cross-origin request rejected.")(scope, receive, send)
         elif not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            await _reject(401, "Invalid token: it stands in `daemon.json` in the data folder.")(scope, receive, send)
+            await _reject(401, "Invalid token: `recollect status --token` prints that of this store.")(
+                scope, receive, send
+            )
         elif _length(headers) > MOST:
             await _reject(413, f"Request too large: at most {MOST} bytes.")(scope, receive, send)
         else:
@@ -106,4 +108,5 @@ def _bounded(receive: Receive) -> Receive:
 
 def _reject(status: int, message: str) -> JSONResponse:
     headers = {"Connection": "close"} | ({"WWW-Authenticate": "Bearer"} if status == 401 else {})
-    return JSONResponse({"error": "DaemonUnreachable", "message": message}, status, headers)
+    kind = {401: Unauthorized, 403: Forbidden, 413: TooLarge}.get(status, InvalidInput)
+    return JSONResponse({"error": kind.__name__, "message": message}, status, headers)

@@ -23,6 +23,10 @@ class DaemonGone(DaemonUnreachable, Lost):
     """The daemon did not answer: it has ended, ended during the request, or is blocked."""
 
 
+class DaemonSilent(DaemonGone):
+    """The daemon said nothing for longer than one that works."""
+
+
 class TokenRejected(DaemonGone):
     """The process that listens there rejects the token: another daemon has replaced this one."""
 
@@ -47,8 +51,14 @@ class Client(Link):
         self.runtime = runtime
 
     def ping(self) -> dict[str, Any]:
-        """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds."""
-        return dict(self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False)))
+        """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds.
+
+        Another daemon of the same store knows the token too, and may not have told of itself yet.
+        """
+        said = dict(self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False)))
+        if said.get("pid", self.runtime.pid) != self.runtime.pid:
+            raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
+        return said
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
@@ -64,8 +74,9 @@ class Client(Link):
         except RecollectError:
             raise
         except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
+            kind = DaemonSilent if isinstance(error, TimeoutError) else DaemonGone
             reason = f"{type(error).__name__}: {error}"
-            raise DaemonGone(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
+            raise kind(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
 
     def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
         if response.status == http.client.UNAUTHORIZED:

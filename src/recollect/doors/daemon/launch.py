@@ -164,7 +164,7 @@ def _start_once(settings: Settings, end: float) -> Client | None:
     secure(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(folder / "starting.lock", timeout=0, is_singleton=False):
+        with FileLock(folder / "starting.lock", timeout=0, is_singleton=False, mode=0o600):
             seen = _probe(folder)
             if isinstance(seen, _Obstacle):
                 return None

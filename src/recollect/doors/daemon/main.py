@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -181,7 +180,7 @@ def _runtime(folder: Path, listeners: list[socket.socket]) -> Runtime:
         pid=os.getpid(),
         version=version("recollect"),
         protocol=runtime.PROTOCOL,
-        token=secrets.token_urlsafe(32),
+        token=runtime.token_of(folder),
         socket=str(folder / _SOCKET) if unix else "",
         port=ports[0] if ports else 0,
         since=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,6 +14,7 @@ from recollect.doors.daemon.private_file import read_private
 from recollect.errors import DaemonUnreachable
 
 NAME = "daemon.json"
+_OF_STORE = "daemon.token"
 ROLE = "recollect serve"
 """The role under which a daemon owns a store."""
 PROTOCOL = 1
@@ -61,6 +63,20 @@ def read(folder: Path) -> Runtime | None:
     except OSError as error:
         raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
     return None if content is None else _parsed(content)
+
+
+def token_of(folder: Path) -> str:
+    """Return the token of a store, which is made once: what clients were told holds after every start.
+
+    Who deletes the file, or lets others touch it, gets another one at the next start.
+    """
+    path = folder / _OF_STORE
+    with suppress(OSError, ValueError):
+        if token := (read_private(str(path)) or b"").decode("ascii").strip():
+            return token
+    token = secrets.token_urlsafe(32)
+    write_private(path, token)
+    return token
 
 
 def write_private(path: Path, text: str) -> None:
