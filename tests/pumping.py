@@ -14,7 +14,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from random import Random
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import recollect
@@ -33,6 +33,7 @@ LONG = 5_000
 MOST = 0.25  # seconds of processor time for 5,000 characters
 WORST = 8.0  # times as long may a text of four times the length take
 NOTICED = 0.05  # seconds below which no growth is measured
+_TELLING = 0.2  # seconds of processor time
 
 
 @dataclass(frozen=True)
@@ -173,21 +174,21 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def taken(run: Callable[[str], object], text: str, most: float, runs: int = 1) -> float:
-    """Return the seconds that a pattern takes for a text, of several runs the fewest; `most` where that is too long.
+def taken(run: Callable[[str], object], text: str, most: float, *, surely: bool = False) -> float:
+    """Return the seconds that a pattern takes for a text; `most` where that much processor time is too little.
 
-    What counts towards `most` is processor time, whose clock is too coarse for the seconds themselves.
+    `surely` is processor time, of so many runs that its coarse clock tells them; else other processes count too.
     """
-    found = []
-    for _ in range(runs):
-        start = perf_counter()
+    clock, runs = process_time if surely else perf_counter, 0
+    start = clock()
+    while runs == 0 or (surely and clock() - start < _TELLING):
         try:
             with at_most(most):
                 run(text)
         except TooLong:
             return most
-        found.append(perf_counter() - start)
-    return min(found)
+        runs += 1
+    return (clock() - start) / runs
 
 
 def slowest(one: Used, tries: int, picked: int) -> Slow | None:
@@ -210,17 +211,17 @@ def slowest(one: Used, tries: int, picked: int) -> Slow | None:
 
 
 def _grown(one: Used, way: tuple[str, str, str]) -> Slow | None:
-    if one.longest:
-        last = taken(one.run, attack(*way, one.longest), MOST)
-        return Slow(*way, one.longest, last) if last >= MOST * one.longest / LONG else None
-    for runs in (1, 3):
-        first = taken(one.run, attack(*way, LONG), MOST, runs)
-        last = taken(one.run, attack(*way, 4 * LONG), 4 * MOST, runs) if first < MOST else 4 * MOST
-        if last >= 4 * MOST:
-            break
-        if last < min(4 * MOST, max(NOTICED, WORST * first)):
+    length = one.longest or 4 * LONG
+    for surely in (False, True):
+        if one.longest:
+            bound, last = MOST * length / LONG, taken(one.run, attack(*way, length), MOST, surely=surely)
+        else:
+            first = taken(one.run, attack(*way, LONG), MOST, surely=surely)
+            last = taken(one.run, attack(*way, length), 4 * MOST, surely=surely) if first < MOST else 4 * MOST
+            bound = min(4 * MOST, max(NOTICED, WORST * first))
+        if last < bound:
             return None
-    return Slow(*way, 4 * LONG, last)
+    return Slow(*way, length, last)
 
 
 def attack(head: str, pump: str, end: str, length: int) -> str:
