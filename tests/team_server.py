@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.testclient import TestClient
 
@@ -72,17 +72,24 @@ class Talk:
         return self.client.request(method, path, params=params, headers=headers, **options)
 
 
+class Listening(NamedTuple):
+    """Where a server listens, and what may be told to end."""
+
+    url: str
+    process: main._Process
+
+
 @contextmanager
-def listening(team: TeamServer) -> Iterator[str]:
-    """Give the address at which a server listens on this machine until the block ends."""
+def listening(team: TeamServer, leaving: float = 0.0) -> Iterator[Listening]:
+    """Give a server that listens on this machine until the block ends, and answers for so many seconds after it."""
     begun = threading.Event()
     configuration = main._configuration(team.server, main.Listening(host="127.0.0.1", port=0))
-    process = main._Process(configuration, team.server.end_streams, begun.set)
+    process = main._Process(configuration, team.server, begun.set, leaving)
     serving = threading.Thread(target=process.run)
     serving.start()
     try:
         assert begun.wait(60)
-        yield f"http://127.0.0.1:{process.servers[0].sockets[0].getsockname()[1]}"
+        yield Listening(f"http://127.0.0.1:{process.servers[0].sockets[0].getsockname()[1]}", process)
     finally:
         process.should_exit = True
         serving.join()

@@ -7,6 +7,7 @@ import signal
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from recollect.doors.server import main
 from recollect.doors.server.application import Server
 from recollect.doors.server.main import Listening
 from recollect.errors import StoreUnusable
+from team_server import TeamServer, listening
 
 
 @pytest.fixture
@@ -43,9 +45,9 @@ def signals() -> Iterator[None]:
 
 def test_tls_is_spoken_with_the_files_that_are_given(app: App, settings: Settings, pair: tuple[Path, Path]) -> None:
     """A client that trusts the certificate is answered, one that does not refuses, and plain HTTP gets nothing."""
-    begun = threading.Event()
+    begun, server = threading.Event(), Server(app, settings)
     listening = Listening(host="127.0.0.1", port=0, tls_cert=pair[0], tls_key=pair[1])
-    process = main._Process(main._configuration(Server(app, settings), listening), lambda: None, begun.set)
+    process = main._Process(main._configuration(server, listening), server, begun.set)
     serving = threading.Thread(target=process.run)
     serving.start()
     assert begun.wait(60)
@@ -89,3 +91,16 @@ def test_one_that_is_told_to_end_while_it_starts_closes_in_order(
     with pytest.raises(SystemExit) as ended:
         main.serve(settings, Listening(host="127.0.0.1", port=0))
     assert (ended.value.code, closed) == (0, [True])
+
+
+def test_one_behind_a_proxy_says_that_it_leaves_and_still_answers(team: TeamServer) -> None:
+    """Told to end it is not ready any more, so that the proxy asks another, and takes what comes until then."""
+    assert main.Listening(host="0.0.0.0", port=0, behind_proxy=True).leaving > 1
+    with listening(team, leaving=60.0) as served:
+        assert httpx.get(f"{served.url}/readyz").status_code == 200
+        served.process.should_exit = True
+        while httpx.get(f"{served.url}/readyz").status_code == 200:
+            time.sleep(0.01)
+        asked = httpx.post(f"{served.url}/v1/stats", headers={"Authorization": f"Bearer {team.tokens['ada']}"}, json={})
+        assert asked.status_code == 200
+        served.process.force_exit = True

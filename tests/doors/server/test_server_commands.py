@@ -131,8 +131,8 @@ class Client:
 def client(team: TeamServer, tmp_path: Path) -> Iterator[Client]:
     """Return a client of a server that listens."""
     team.administer("grant_team", team="crew", user="root", role="admin")
-    with listening(team) as url:
-        yield Client(url, team, tmp_path)
+    with listening(team) as served:
+        yield Client(served.url, team, tmp_path)
 
 
 def every(command: Any, words: tuple[str, ...] = ()) -> Iterator[str]:

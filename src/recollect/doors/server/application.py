@@ -61,6 +61,8 @@ class Server:
     def __init__(self, app: App, settings: Settings, began: float | None = None) -> None:
         self.metrics = Metrics()
         self.events = Events()
+        self.leaving = False
+        """Whether it was told to end, so that nobody shall send it more."""
         self._app = stages.timed(replace(app, reads_folders=False), self.metrics.spent)
         self._settings = settings
         self._mcp = McpOverHttp(self._run_of, stateless=True, max_request_body_size=settings.max_body_mib * _MIB)
@@ -234,6 +236,7 @@ class Server:
     async def _ready(self) -> Response:
         """Say whether the database and the model can be used; without the vector index texts answer."""
         body = await run_sync(probes.readiness, self._app)
+        body["ready"] = body["ready"] and not self.leaving
         return JSONResponse(body, 200 if body["ready"] else 503)
 
     async def _metrics(self) -> Response:

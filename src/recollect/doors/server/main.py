@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import ssl
@@ -32,6 +33,7 @@ ROLE: Final = "recollect serve --host"
 """The role under which a server owns a store in a folder."""
 _FINISH: Final = 60  # seconds for the requests that run when the server is told to end
 _EVENTS: Final = 60.0  # seconds for the events that wait then
+_LEAVING: Final = 2.0  # seconds in which a proxy learns by /readyz that this one goes, before it stops listening
 _KEEP_ALIVE: Final = 75
 _BACKLOG: Final = 1_024
 _CONNECTIONS: Final = 4_096
@@ -64,6 +66,11 @@ class Listening:
                 f"Refused to listen on {self.host} without encryption: give --tls-cert and --tls-key, or "
                 "--behind-proxy where a proxy in front ends TLS, or --insecure to send tokens in the clear.",
             )
+
+    @property
+    def leaving(self) -> float:
+        """Return for how many seconds it answers after it was told to end: a proxy sends nothing more meanwhile."""
+        return _LEAVING if self.behind_proxy else 0.0
 
     @property
     def url(self) -> str:
@@ -102,7 +109,7 @@ def serve(
             opened(app)
             logs.begin()
             server = Server(app, settings, began)
-            process = _Process(_configuration(server, listening), server.end_streams, ready)
+            process = _Process(_configuration(server, listening), server, ready, listening.leaving)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
             process.run()
             log.info("stopping")
@@ -125,12 +132,15 @@ def _leave() -> None:
 
 
 class _Process(uvicorn.Server):
-    """A server that ends open streams when it is told to end, and says when it has begun."""
+    """A server that says when it has begun, and that it is `leaving` for so many seconds before it takes no more."""
 
-    def __init__(self, config: uvicorn.Config, ending: Callable[[], None], ready: Callable[[], object]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, server: Server, ready: Callable[[], object], leaving: float = 0.0
+    ) -> None:
         super().__init__(config)
-        self._ending = ending
+        self._server = server
         self._ready = ready
+        self._leaving = leaving
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
@@ -138,7 +148,11 @@ class _Process(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: Any = None) -> None:
-        self._ending()
+        self._server.leaving = True
+        until = self._leaving + asyncio.get_running_loop().time()
+        while asyncio.get_running_loop().time() < until and not self.force_exit:
+            await asyncio.sleep(0.1)
+        self._server.end_streams()
         await super().shutdown(sockets)
 
 
