@@ -92,14 +92,49 @@ def test_the_file_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout / "src")
     monkeypatch.delenv("RECOLLECT_PROJECT", raising=False)
     assert Settings(home=tmp_path).project == "github.com/acme/api"
-    file = set_project(Path.cwd(), 'the "engine" \\ ours')
+    file = set_project(Path.cwd(), 'the "engine" \\ ours', tmp_path)
     assert file == checkout / ".recollect.toml"
     assert Settings(home=tmp_path).project == 'the "engine" \\ ours'
     monkeypatch.setenv("RECOLLECT_PROJECT", "mine")
     assert Settings(home=tmp_path).project == "mine"
 
 
-@pytest.mark.parametrize(("text", "said"), [("project = 3", "names no project"), ("project = [", "cannot be read")])
+@pytest.mark.parametrize("remote", [[], [("origin", "git@github.com:mallory/api.git")]])
+def test_a_repository_speaks_for_no_other_project(tmp_path: Path, remote: list[tuple[str, str]]) -> None:
+    """A file that came with a repository names none but its own; what its user said holds until the file changes."""
+    checkout, home = make_checkout(tmp_path / "api", *remote), tmp_path / "home"
+    file = checkout / ".recollect.toml"
+    file.write_text('project = "github.com/acme/payments"\n', encoding="utf-8")
+    found = find_project(checkout, home)
+    assert found.claimed == "github.com/acme/payments" != found.name
+    set_project(checkout, "github.com/acme/payments", home)
+    assert find_project(checkout, home)[:2] == ("github.com/acme/payments", str(file))
+    assert find_project(checkout, tmp_path / "other").claimed == "github.com/acme/payments"
+    file.write_text('project = "github.com/acme/salaries"\n', encoding="utf-8")
+    assert find_project(checkout, home).claimed == "github.com/acme/salaries"
+    assert (home / "projects.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_repository_may_name_a_part_of_itself(tmp_path: Path) -> None:
+    """Without a word of its user a repository's file names its own remote, or something below that."""
+    checkout = make_checkout(tmp_path / "api", ("origin", "git@github.com:acme/api.git"))
+    for name, believed in (
+        ("github.com/acme/api/web", True),
+        ("github.com/acme/api", True),
+        ("github.com/acme/apis", False),
+    ):
+        (checkout / ".recollect.toml").write_text(f'project = "{name}"\n', encoding="utf-8")
+        assert (find_project(checkout).name == name) == believed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("project = 3", "names no project"),
+        ("project = [", "cannot be read"),
+        ("project = " + "[" * 100_000, "cannot be read"),
+    ],
+)
 def test_a_file_that_says_nothing_is_an_error(tmp_path: Path, text: str, said: str) -> None:
     """A file that cannot be read does not file memories under another name in silence."""
     (tmp_path / ".recollect.toml").write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ Nothing of git is run: its files are read.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from urllib.parse import urlsplit
 from recollect.errors import InvalidInput
 
 FILE: Final = ".recollect.toml"
+_CONFIRMED: Final = "projects.json"
 _SHORT_REMOTE = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):(?P<path>[^\s]+)")
 _MOST_CLONES: Final = 5  # of a clone, of a clone
 _LONGEST: Final = 120  # characters of a name
@@ -24,15 +26,19 @@ _DIGITS: Final = 8
 
 
 class Project(NamedTuple):
-    """A project: its name, what told it, and the name that its folder alone would give."""
+    """A project: its name, what told it, the name that its folder alone would give, and a name that is not believed."""
 
     name: str
     source: str
     folder_name: str
+    claimed: str = ""
 
 
-def find_project(folder: Path) -> Project:
+def find_project(folder: Path, home: Path | None = None) -> Project:
     """Return the project of a folder: named by `.recollect.toml`, else by its repository, else by the folder itself.
+
+    A repository speaks for no other project: its file counts where it names the repository's own remote or something
+    below that, or where the user of the data folder `home` has named the project so (`set_project`).
 
     A repository is known by its remote (`host/owner/name`), so that clones and worktrees share. One without a remote,
     and a folder outside of any, has the folder's name and a digest of its path: two of one name do not share. Raises
@@ -40,24 +46,54 @@ def find_project(folder: Path) -> Project:
     """
     root = checkout_of(folder)
     plain = (root or folder).name or "default"
+    git = common_directory(root) if root else None
+    remote = _remote(git) if git else None
+    claimed = ""
     for one in (folder, *folder.parents):
         if (one / FILE).is_file():
-            return Project(_named(one / FILE), str(one / FILE), plain)
-        if one == root:
+            name = _named(one / FILE)
+            if f"{name}/".startswith(f"{remote}/") or _is_confirmed(one / FILE, home):
+                return Project(name, str(one / FILE), plain)
+            claimed = name
+        if claimed or one == root:
             break
-    git = common_directory(root) if root else None
-    if git is None:
-        return Project(_local(root or folder), "the folder", plain)
-    if remote := _remote(git):
-        return Project(remote, "the repository's remote", plain)
-    return Project(_local(git), "the repository", plain)
+    if remote:
+        return Project(remote, "the repository's remote", plain, claimed)
+    source = "the repository" if git else "the folder"
+    return Project(_local(git or root or folder), source, plain, claimed)
 
 
-def set_project(folder: Path, name: str) -> Path:
-    """Name the project of a folder in the `.recollect.toml` of its checkout, and return that file."""
+def set_project(folder: Path, name: str, home: Path) -> Path:
+    """Name the project of a folder in the `.recollect.toml` of its checkout, and return that file.
+
+    The data folder `home` keeps that its user did so: another text in that file does not count until it is named again.
+    """
     file = (checkout_of(folder) or folder) / FILE
     file.write_text(f"# The project that Recollect files memories under.\nproject = {_toml(name)}\n", encoding="utf-8")
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    known = _confirmations(home) | {str(file.resolve()): _digest(file)}
+    new = home / f"{_CONFIRMED}.new"
+    new.touch(mode=0o600)
+    new.write_text(json.dumps(known, indent=1), encoding="utf-8")
+    new.replace(home / _CONFIRMED)
     return file
+
+
+def _is_confirmed(file: Path, home: Path | None) -> bool:
+    return home is not None and _confirmations(home).get(str(file.resolve())) == _digest(file)
+
+
+def _confirmations(home: Path) -> dict[str, str]:
+    """Return the digest of each file that the user of a data folder wrote, by its path."""
+    try:
+        known = json.loads((home / _CONFIRMED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def checkout_of(folder: Path) -> Path | None:
@@ -140,7 +176,7 @@ def _with_digest(name: str, whole: str) -> str:
 def _named(file: Path) -> str:
     try:
         name = tomllib.loads(file.read_text(encoding="utf-8")).get("project")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput("project", f"{file} cannot be read: {error}.") from None
     if not isinstance(name, str) or not name.strip():
         raise InvalidInput("project", f'{file} names no project: it holds a line such as `project = "engine"`.')

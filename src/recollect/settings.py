@@ -22,9 +22,9 @@ from recollect.projects import find_project
 from recollect.server_url import check_token, parse
 
 
-def _project_here() -> str:
+def _project_here(told: dict[str, Any]) -> str:
     try:
-        return find_project(working_folder()).name
+        return find_project(working_folder(), told.get("home")).name
     except OSError:  # the working folder is gone, or may not be looked at
         return "default"
 
@@ -64,7 +64,7 @@ class Settings(LifecycleSettings):
     team: str = Field(default="local", description="Team of the caller.")
     project: str = Field(
         default_factory=_project_here,
-        description="Project of the caller. Default: the one that `.recollect.toml` names, else the repository around "
+        description="Project of the caller. Default: the one named by `project set`, else the repository around "
         "the working folder, by its remote, else that folder.",
     )
     model: str = Field(

@@ -15,6 +15,7 @@ from recollect import App, Settings
 from recollect.doors import cli, dispatch, entry, operations
 from recollect.doors.daemon import commands
 from recollect.errors import StoreUnusable
+from recollect.projects import set_project
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 Run = Callable[..., dict[str, Any]]
@@ -87,7 +88,7 @@ def test_commands_print_what_they_print_alone(
 
 def test_a_client_has_its_own_surroundings(run: Run, tmp_path: Path) -> None:
     """Caller, project and rule for secrets are those of the client's words, variables and working folder."""
-    (tmp_path / ".recollect.toml").write_text('project = "named here"\n', encoding="utf-8")
+    set_project(tmp_path, "named here", tmp_path / "below")
     seen: list[Settings] = []
 
     def serve(settings: Settings) -> Callable[..., Any]:

@@ -87,7 +87,7 @@ def _fetch_model(settings: Settings, *, as_json: bool) -> tuple[RecollectError |
 
 
 def _project(settings: Settings) -> dict[str, str]:
-    found = find_project(Path.cwd())
+    found = find_project(Path.cwd(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
     return {"name": settings.project, "source": source}
 

@@ -47,7 +47,7 @@ def set_(
     """Name the project of the working folder."""
     settings: Settings = ctx.obj
     named = Caller(user=settings.user, team=settings.team, project=name).project
-    file = set_project(Path.cwd(), named)
+    file = set_project(Path.cwd(), named, settings.home)
     count = 0 if named == settings.project else _memories_of(settings, settings.project)
     body = {"project": named, "source": str(file), "under_former_name": count}
     exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *_filed_under(settings.project, count))
@@ -96,12 +96,18 @@ def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imp
 
 
 def _show(settings: Settings, as_json: bool) -> None:
-    found = find_project(Path.cwd())
+    found = find_project(Path.cwd(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
     sentences = [f"{settings.project} (told by {source})"]
+    if found.claimed:
+        sentences.append(
+            f"A file of this folder names the project {found.claimed}, which only you may say: "
+            f"`recollect project set {shlex.quote(found.claimed)}`."
+        )
     if count := _under_folder_name(settings, found):
         sentences += _filed_under(found.folder_name, count)
     body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
+    body |= {"claimed": found.claimed} if found.claimed else {}
     exit_codes.show(body, as_json, *sentences)
 
 

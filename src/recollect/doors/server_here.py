@@ -34,11 +34,12 @@ def client_here(given: Mapping[str, str], folder: str = "") -> ServerClient:
         token = check_token(setting("token"))
     except ValueError as error:
         raise InvalidInput("token", f"Invalid setting RECOLLECT_TOKEN: {error}") from None
-    return ServerClient(url, token, setting("team"), setting("project") or _project(folder))
+    home = Path(process.home(given.get("home", ""), told))
+    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home))
 
 
-def _project(folder: str) -> str:
+def _project(folder: str, home: Path) -> str:
     try:
-        return find_project(Path(folder) if folder else Path.cwd()).name
+        return find_project(Path(folder) if folder else Path.cwd(), home).name
     except OSError:  # the working folder is gone, or may not be looked at
         return "default"

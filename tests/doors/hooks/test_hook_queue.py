@@ -15,6 +15,7 @@ from recollect.domain.lifecycle import Injection
 from recollect.doors.daemon import hook_requests
 from recollect.doors.serving.hook_queue import HookQueue
 from recollect.errors import InvalidInput, StoreUnusable
+from recollect.projects import set_project
 
 
 def test_events_are_worked_off_in_order() -> None:
@@ -73,7 +74,7 @@ def test_a_failing_event_stops_no_other(caplog: pytest.LogCaptureFixture) -> Non
 @pytest.fixture
 def take(app: App, tmp_path: Path) -> Callable[..., tuple[Any, list[Any], HookQueue]]:
     """Return a function that takes an event as the daemon does, and gives the answer, what ran, and the queue."""
-    (tmp_path / ".recollect.toml").write_text('project = "named here"\n', encoding="utf-8")
+    set_project(tmp_path, "named here", tmp_path / "home")
 
     def taking(event: str, **changes: Any) -> tuple[Any, list[Any], HookQueue]:
         ran, queue = list[Any](), HookQueue()
@@ -89,7 +90,7 @@ def take(app: App, tmp_path: Path) -> Callable[..., tuple[Any, list[Any], HookQu
             "event": event,
             "fields": {"session_id": "s"},
             "given": {"user": "ada"},
-            "variables": {"RECOLLECT_TEAM": "crew"},
+            "variables": {"RECOLLECT_TEAM": "crew", "RECOLLECT_HOME": str(tmp_path / "home")},
             "folder": str(tmp_path),
             "user": "ada",
         }
