@@ -239,8 +239,8 @@ def test_each_of_the_listed_matches(zoo: App, profile: Profile) -> None:
 def test_only_details_count_as_recalled(settings: Settings) -> None:
     """A memory that was only listed has not been recalled; one that was shown has."""
     with open_app(settings, background=False) as app:
-        short = remember(app, Draft(content="The quokka is our mascot."), ADA).id
         long = remember(app, Draft(content="The quokka is our mascot. " * 200, overview="quokka " * 500), ADA).id
+        short = remember(app, Draft(content="The quokka is our mascot."), ADA).id
         recalled = recall(app, Query(query="quokka mascot", max_tokens=200), ADA)
         assert recalled.index is not None
         assert {str(line.id) for line in recalled.index.lines} == {short, long}

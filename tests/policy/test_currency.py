@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from memories import NOW
 
-from recollect.domain.enums import FactType
+from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import RankingRow
-from recollect.policy.currency import asks_past, lifted, newer_by_older, of_one_subject
+from recollect.policy.currency import Asked, asks_past, in_order, newer_by_older, of_one_subject
+from recollect.policy.text.terms import STOP_WORDS, stem, vocabulary
+
+JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."
+STAGING = "The staging database runs on host db-stage-2 in Frankfurt."
+PRODUCTION = "The production database runs on host db-prod-1 in Dublin."
 
 
-def row(number: int, days: float, **changes: Any) -> RankingRow:
+def row(number: int, days: float, content: str = JENKINS, **changes: Any) -> RankingRow:
     """Return a memory observed so many days ago."""
     fields: dict[str, Any] = {
         "fact_type": FactType.GENERAL,
@@ -26,20 +31,63 @@ def row(number: int, days: float, **changes: Any) -> RankingRow:
         "session_id": None,
         "position": None,
         "observed_at": NOW - timedelta(days=days),
+        "content": content,
+        "words": " ".join(sorted(vocabulary([content]))),
     }
     return RankingRow(number, **(fields | changes))
 
 
-def newer(*rows: RankingRow, matches: tuple[float, ...] = (0.6, 0.6, 0.6)) -> dict[int, int]:
-    """Return what is newer, where all rows are about one subject."""
+def newer(
+    *rows: RankingRow,
+    asked: str = "what do we deploy with",
+    matches: tuple[float, ...] = (0.6, 0.6, 0.6),
+    near: frozenset[tuple[int, int]] = frozenset(),
+) -> dict[int, int]:
+    """Return what is newer, for a question and the matches of the rows."""
     ids = [one.id for one in rows]
-    pairs = {(one, two) for one in ids for two in ids if one < two}
-    return newer_by_older({one.id: one for one in rows}, dict(zip(ids, matches, strict=False)), pairs)
+    question = Asked.of(asked, {stem(word) for word in asked.split() if word not in STOP_WORDS})
+    return newer_by_older(question, {one.id: one for one in rows}, dict(zip(ids, matches, strict=False)), near)
 
 
-def test_the_newest_of_one_subject_is_named() -> None:
+def test_the_newest_version_is_named() -> None:
     """Each older one names the newest, whatever their order in the store; the newest names none."""
     assert newer(row(1, 5), row(2, 90), row(3, 30)) == {2: 1, 3: 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "older", "later", "version"),
+    [
+        ("on which host does the staging database run", STAGING, PRODUCTION, False),
+        ("on which host does the database run", STAGING, PRODUCTION, True),
+        ("until when is release 4.2 supported", "Release 4.2 ends in May.", "Release 5.0 ends in June.", False),
+        ("when does release 4.2 end", "Release 4.2 ends in May.", "Release 4.2 ends in June.", True),
+        ("what do we deploy with", JENKINS, ACTIONS, True),
+        (
+            "which package manager does the web app use",
+            "We use Yarn as the package manager of the web app.",
+            "The web app switched from Yarn to pnpm.",
+            True,
+        ),
+        (
+            "which package manager does the web app use",
+            "We use Yarn as the package manager of the web app.",
+            "The web app and Yarn are slow.",
+            False,
+        ),
+        ("what do we deploy with", JENKINS, "Tests run in parallel.", False),
+    ],
+)
+def test_a_version_names_what_the_question_names(asked: str, older: str, later: str, version: bool) -> None:
+    """Or it says that something changed, and repeats a name of the older one that the question does not name."""
+    assert newer(row(1, 60, older), row(2, 0, later), asked=asked) == ({1: 2} if version else {})
+
+
+def test_what_says_little_again_must_be_near_and_repeat_two_names() -> None:
+    """A long memory is out of date where one of its names has gone; vectors far apart say nothing."""
+    long = "Training wants partition Volta with QoS research, eight cards a node, checkpoints and scratch space."
+    gone = "Volta was switched off, QoS is gone."
+    assert newer(row(1, 9, long), row(2, 0, gone), asked="start a job", near=frozenset({(2, 1)})) == {1: 2}
+    assert newer(row(1, 9, long), row(2, 0, gone), asked="start a job") == {}
 
 
 def test_one_subject_stands_out() -> None:
@@ -51,9 +99,10 @@ def test_one_subject_stands_out() -> None:
     assert of_one_subject({}, 0.48) == []
 
 
-def test_what_lies_close_in_time_belongs_together() -> None:
-    """Notes of one day replace nothing; a note without a date of its own counts from when it was written."""
-    assert newer(row(1, 10), row(2, 10.9)) == {}
+def test_what_was_written_at_the_same_time_replaces_nothing() -> None:
+    """The later one is newer, however close; a note without a date of its own counts from when it was written."""
+    assert newer(row(1, 10), row(2, 10)) == {}
+    assert newer(row(1, 10), row(2, 9.99)) == {1: 2}
     assert newer(row(1, 10), row(2, 0, observed_at=None)) == {1: 2}
 
 
@@ -65,28 +114,29 @@ def test_both_must_answer_about_as_well() -> None:
 
 
 def test_turns_of_a_talk_replace_nothing() -> None:
-    """What was said stays said."""
+    """What was said stays said, what one session wrote belongs together, and a summary replaces no fact."""
     assert newer(row(1, 90), row(2, 5, position=3)) == {}
     assert newer(row(1, 90, position=3), row(2, 5)) == {}
+    assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="a")) == {}
+    assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="b")) == {1: 2}
+    assert newer(row(1, 90), row(2, 5, type=Observation.SESSION_SUMMARY)) == {}
 
 
-def test_the_newer_one_is_lifted_to_the_older() -> None:
-    """It takes the best score of what it comes before, and none where it is ahead already."""
-    scores = {1: 0.5, 2: 0.7, 3: 0.6}
-    assert lifted(scores, {2: 1, 3: 1}, past=False, fits={}) == {1: 0.7}
-    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=False, fits={}) == {}
-    assert lifted({1: 0.7, 2: 0.7}, {2: 1}, past=False, fits={}) == {1: 0.7}
+def test_the_newer_one_comes_before_the_older() -> None:
+    """It takes the place before the first of what it replaces, and none where it is ahead already."""
+    assert in_order([2, 3, 4, 1], {2: 1, 3: 1}) == [1, 2, 3, 4]
+    assert in_order([1, 2], {2: 1}) == [1, 2]
 
 
-def test_asked_for_the_past_the_older_one_is_lifted() -> None:
+def test_asked_for_the_past_the_older_one_comes_first() -> None:
     """The older comes before the newer then."""
-    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=True, fits={}) == {2: 0.8}
+    assert in_order([1, 2], {2: 1}, past=True) == [2, 1]
 
 
-def test_what_fits_the_named_period_better_is_lifted() -> None:
+def test_what_fits_the_named_period_better_comes_first() -> None:
     """The older one comes first where the query names its time, the newer one where it names that."""
-    assert lifted({1: 0.8, 2: 0.7}, {2: 1}, past=False, fits={1: 0.0, 2: 1.0}) == {2: 0.8}
-    assert lifted({1: 0.7, 2: 0.8}, {2: 1}, past=True, fits={1: 1.0, 2: 0.0}) == {1: 0.8}
+    assert in_order([1, 2], {2: 1}, fits={1: 0.0, 2: 1.0}) == [2, 1]
+    assert in_order([2, 1], {2: 1}, past=True, fits={1: 1.0, 2: 0.0}) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from memories import NOW
 
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import QuerySignals, RankingRow, Signals
-from recollect.policy.injection import Candidate, chosen, question_of, replaces
+from recollect.policy.injection import Candidate, chosen, question_of
 
 DAY = timedelta(days=1)
 QUERY = QuerySignals(words=6, rarest=3.0, unknown=0.4, semantic=True, weight=10.0, size=40)
@@ -102,36 +102,17 @@ def test_without_the_model_words_must_be_sure() -> None:
     assert chosen("wo liegt der Schlüssel?", found, by_words, {}) == [1]
 
 
-OLD = "Tests need the compose service db-test on port 5433."
-NEW = "The database comes from testcontainers; db-test on port 5433 is no longer used."
-
-
 def test_what_is_replaced_gives_its_place_to_the_newer() -> None:
     """The newer one stands for both, even where it is not near enough itself."""
-    found = [candidate(1, content=OLD, days=9), candidate(2, FAR, content=NEW)]
-    assert chosen("tests cannot reach port 5433", found, QUERY, {(1, 2): 0.55}) == [2]
-    assert chosen("tests cannot reach port 5433", found, QUERY, {(1, 2): 0.3}) == [1]
+    found = [candidate(1, days=9), candidate(2, FAR)]
+    assert chosen("tests cannot reach port 5433", found, QUERY, {1: 2}) == [2]
+    assert chosen("tests cannot reach port 5433", found, QUERY, {}) == [1]
 
 
-@pytest.mark.parametrize(
-    ("newer", "cosine", "days", "gone"),
-    [
-        (NEW, 0.55, 9, True),
-        ("Staging listens on port 8443 now.", 0.5, 9, False),
-        ("Port 5433 of db-test is slow.", 0.55, 9, False),
-        (NEW, 0.4, 9, False),
-        (NEW, 0.55, 0.05, False),
-        ("Tests want the compose service db-test at 5433.", 0.8, 9, True),
-    ],
-)
-def test_what_replaces(newer: str, cosine: float, days: float, gone: bool) -> None:
-    """It is about the same on another day, and says what has changed of that, or says the same anew."""
-    assert replaces(row(2, newer), row(1, OLD, days), cosine) is gone
-
-
-def test_turns_of_a_talk_replace_nothing() -> None:
-    """What was said stays said."""
-    assert not replaces(row(2, NEW, position=4), row(1, OLD, 9), 0.9)
+def test_the_best_match_has_the_first_place() -> None:
+    """Worth says what has a place, the match which comes first."""
+    found = [candidate(1, match=0.5), candidate(2, match=0.8)]
+    assert chosen("how does API v1 authenticate?", found, QUERY, {}) == [2, 1]
 
 
 def test_summaries_do_not_crowd_out_facts() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
 from recollect.operations.query.features import gather
+from recollect.operations.query.ranking import versions
 from recollect.operations.query.search import reading
 from recollect.policy import injection
 from recollect.policy.governor import permitted
@@ -22,7 +23,7 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ())
     question = injection.question_of(prompt)
     if not question:
         return []
-    query = Query(query=question, limit=CONSIDERED)
+    query = Query(query=question)
     with reading(app, query, caller) as seen:
         view = seen.model_copy(update={"condensed": False})
         found = gather(app, query, view)
@@ -31,8 +32,8 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ())
         best = sorted(likely, key=lambda one: -likely[one])[:CONSIDERED]
         rows = {one.id: one for one in found.ranking_rows}
         candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best if one in rows]
-        cosines = app.vectors.similarities(best) if len(best) > 1 and found.query.semantic else {}
-        chosen = injection.chosen(prompt, candidates, found.query, cosines)
+        newer = versions(app, question, found, matches, best)
+        chosen = injection.chosen(prompt, candidates, found.query, newer)
         wanted = [one for one in chosen if one not in known]
         memories = app.records.load(wanted, view)
     return [memories[one] for one in wanted if one in memories and permitted(memories[one])]

@@ -26,8 +26,8 @@ ESTIMATED = "The answer's size is estimated on the safe side: the embedding mode
 def recall(app: App, query: Query, caller: Caller) -> Recalled:
     """Return the memories that answer `query`, best first, each with its score explained part by part.
 
-    Below the model card's floor the answer is "Nothing relevant found." A query with filters and a `min_score` of
-    0 has no floor: it asks for everything that passes, the best first. What could not be searched stands in the
+    Below the model card's floor the answer is "Nothing relevant found." A query with a `min_score` of 0 has no floor:
+    it asks for the best there is. What could not be searched stands in the
     notes; it is never an error.
     """
     with reading(app, query, caller) as view:

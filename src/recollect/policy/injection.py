@@ -10,13 +10,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final
 
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.policy import rank
-from recollect.policy.currency import dated
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import STOP_WORDS, stem
 
@@ -37,12 +35,6 @@ _UNKNOWN: Final = 0.7
 _FACT: Final = -1.0
 _FACT_UNKNOWN: Final = -1.1
 _BEHIND: Final = -4.4
-
-_SAME: Final = 0.65  # cosine of two memories that say the same, so that the newer is enough
-_APART: Final = timedelta(hours=4)
-_SUBJECT: Final = 0.48  # cosine of two memories about one subject
-_SHARED: Final = 2  # words that name something, in what the newer says has changed and in the older
-_READ: Final = 4_000  # characters of a memory
 
 _GENERIC: Final = frozenset(
     map(
@@ -95,13 +87,6 @@ _SECRET: Final = re.compile(
     r"(?:\W+(?:of|for|to|on|in)\b.{0,60})?\W*$",
     re.IGNORECASE,
 )  # what such a question wants is never stored
-_CHANGED: Final = re.compile(
-    r"\b(?:no longer|any ?more|gone|retired|deprecated|obsolete|outdated|superseded|replac\w+|remov\w+|dropped|forget|"
-    r"instead of|rather than|moved|migrated|switch(?:ed|ing|es)?|renamed|changed|used to|from now on|as of|now|"
-    r"was wrong|correction|until (?:now|then))\b",
-    re.IGNORECASE,
-)
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,31 +113,26 @@ def question_of(prompt: str) -> str:
     return "" if _only_directs(bare) or _SECRET.match(bare) else bare
 
 
-def chosen(
-    prompt: str, candidates: Sequence[Candidate], query: QuerySignals, cosines: Mapping[tuple[int, int], float]
-) -> list[int]:
+def chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
     """Return the ids of memories that are worth a place before the prompt, the best first.
 
-    `cosines` are those of pairs of candidates. What a newer one among them has replaced gives its place to that. Of
+    What has a newer version among them, by `newer`, gives its place to that. Of
     what sums up a session one is chosen at most, and only where nothing else is: it quotes what speaks for itself.
     """
     facts = [one for one in candidates if one.row.type not in OF_SESSION]
     summaries = [one for one in candidates if one.row.type in OF_SESSION]
-    return _chosen(prompt, facts, query, cosines) or _chosen(prompt, summaries, query, cosines)[:1]
+    return _chosen(prompt, facts, query, newer) or _chosen(prompt, summaries, query, newer)[:1]
 
 
-def _chosen(
-    prompt: str, candidates: Sequence[Candidate], query: QuerySignals, cosines: Mapping[tuple[int, int], float]
-) -> list[int]:
+def _chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
     worths = worth(prompt, candidates, query)
-    rows = {one.id: one.row for one in candidates}
-    newer = replaced(rows, {pair: cosine for pair, cosine in cosines.items() if rows.keys() >= set(pair)})
     least = max(_WORTH if query.semantic else _WORDED, _BESIDE * max(worths.values(), default=0.0))
+    matches = {one.id: one.match for one in candidates}
     found: dict[int, float] = {}
     for one, value in worths.items():
         if value >= least:
             current = _newest(one, newer)
-            found[current] = max(found.get(current, 0.0), value)
+            found[current] = max(found.get(current, 0.0), matches[one])
     return sorted(found, key=lambda one: (-found[one], -one))
 
 
@@ -166,41 +146,6 @@ def worth(prompt: str, candidates: Sequence[Candidate], query: QuerySignals) -> 
     if _RECALLS.search(prompt):
         found = {one.id: max(found[one.id], one.match) for one in candidates}
     return found
-
-
-def replaced(rows: Mapping[int, RankingRow], cosines: Mapping[tuple[int, int], float]) -> dict[int, int]:
-    """Return for each memory that a newer one of these has replaced the newest such."""
-    found: dict[int, int] = {}
-    for pair, cosine in cosines.items():
-        older, newer = sorted(pair, key=lambda one: (dated(rows[one]), one))
-        if replaces(rows[newer], rows[older], cosine):
-            now = found.get(older, newer)
-            found[older] = max(now, newer, key=lambda one: (dated(rows[one]), one))
-    return found
-
-
-def replaces(newer: RankingRow, older: RankingRow, cosine: float) -> bool:
-    """Say whether a memory makes an older one obsolete.
-
-    It is about the same, of another day, and says that something changed, naming what the older one names.
-    """
-    if dated(newer) - dated(older) < _APART or newer.position is not None:
-        return False
-    if cosine >= _SAME:
-        return True
-    return cosine >= _SUBJECT and len(_changed(newer.content) & _named(older.content)) >= _SHARED
-
-
-def _changed(text: str) -> frozenset[str]:
-    """Return what the sentences name that say that something changed."""
-    said = (one for one in _SENTENCE.split(text[:_READ]) if _CHANGED.search(one))
-    return frozenset().union(*map(_named, said))
-
-
-def _named(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that may name its subject."""
-    words = (word for word in _WORD.findall(fold(text[:_READ])) if len(word) > 2 and word not in STOP_WORDS)
-    return frozenset(map(stem, words)) - _GENERIC
 
 
 def _newest(one: int, newer: Mapping[int, int]) -> int:

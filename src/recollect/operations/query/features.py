@@ -35,12 +35,13 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 class Candidates:
     """The signals of each candidate, in no order; `vector` is the query's, None where vectors were not searched.
 
-    `weights` are those of the query's stems.
+    `weights` are those of the query's stems. The candidates in `core` are the same for any limit.
     """
 
     signals: dict[int, Signals]
     query: QuerySignals
     ranking_rows: tuple[RankingRow, ...]
+    core: frozenset[int]
     vector: Vector | None
     weights: Mapping[str, float]
     notes: tuple[str, ...]
@@ -50,7 +51,7 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     """Parse the query, search for it, and measure each candidate beside its neighbours."""
     parsed = parse(query.query)
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
-    found = search(app, parsed, view, limit, newest=view.filtered and query.min_score == 0.0)
+    found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
     rows = found.rows
     words = {one: frozenset(row.words.split()) for one, row in rows.items()}
     late = _late_interaction(app, found, list(rows))
@@ -69,16 +70,27 @@ def gather(app: App, query: Query, view: View) -> Candidates:
         signals=signals,
         query=_query_signals(found),
         ranking_rows=tuple(rows[one] for one in signals),
+        core=found.core,
         vector=found.embedding.vector if found.embedding else None,
         weights=found.terms.weights,
         notes=found.notes,
     )
 
 
+def least_score(query: Query, view: View) -> float:
+    """Return the score from which on a hit is shown; 0 asks for the best there is, however little it answers.
+
+    A `min_score` of 0 that nobody gave asks for that only together with a filter.
+    """
+    asked = view.filtered or "min_score" in query.model_fields_set
+    return query.min_score if asked else max(query.min_score, rank.PASSING)
+
+
 def _promising(found: Found, late: Mapping[int, LateInteraction]) -> frozenset[int]:
     """Return the candidates that may be among the best, by what is already known of them."""
     nearness = {one: max(compared.cosine, compared.late or 0.0) for one, compared in late.items()}
-    scores = {one: rank.saturated(found.bm25.get(one, 0.0)) + nearness.get(one, 0.0) for one in found.neighbours}
+    core = [one for one in found.neighbours if one in found.core]
+    scores = {one: rank.saturated(found.bm25.get(one, 0.0)) + nearness.get(one, 0.0) for one in core}
     return frozenset(sorted(scores, key=lambda one: -scores[one])[:_PROMISING])
 
 

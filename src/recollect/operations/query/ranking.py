@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from recollect.domain.enums import Profile
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import View
-from recollect.operations.query.features import Candidates, gather
+from recollect.operations.query.features import Candidates, gather, least_score
 from recollect.operations.query.rerank import passages, reranked
+from recollect.operations.query.search import FIRST
 from recollect.policy import currency, periods, rank
 from recollect.ports.app import App
 
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
 _FEW_WORDS = 3
-_COMPARED = 10  # of the best: which of them are about one subject
+_ERROR = 0.01  # of a match: what is closer is ordered by how much of the query it holds, then by its score
 _OF_PERIOD = 0.1  # of a score: as much as full trust
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
 class Ranked(NamedTuple):
-    """A candidate: its id, its match (0–1), its score, the parts that add up to it, and what has replaced it."""
+    """A candidate: its id, its match (0–1), its score, the parts that add up to it, and a newer version of it."""
 
     id: int
     match: float
@@ -51,11 +53,12 @@ class Ranking(NamedTuple):
 def ranking_of(app: App, query: Query, view: View) -> Ranking:
     """Search, fuse and rank; the hits are the best memories that the view shows, as many as the query's limit."""
     candidates = gather(app, query, view)
-    matches = app.fusion.matches(candidates.signals, candidates.query)
+    core = {one: signals for one, signals in candidates.signals.items() if one in candidates.core}
+    matches = app.fusion.matches(core, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
-    ranked = _by_time(app, query.query, view, candidates, _ranked(app, query, view, candidates, matches))
-    if not view.superseded:
-        ranked = _summaries_first(candidates, ranked)
+    ranked = _ranked(app, query, view, candidates, matches)
+    least = least_score(query, view) - _ROUNDING
+    ranked = [one for one in ranked if one.score >= least]
     best = ranked[: query.limit]
     memories = app.records.load([one.id for one in best], view)
     hits = tuple(
@@ -74,79 +77,103 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector, candidates.weights)
 
 
+def versions(
+    app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
+) -> dict[int, int]:
+    """Return for each memory of `ids` that has a newer version among them the newest of those."""
+    cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
+    near = set(currency.of_one_subject(cosines, app.embedder.card.subject))
+    rows = {one.id: one for one in candidates.ranking_rows}
+    asked = currency.Asked.of(question, candidates.weights)
+    return currency.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
+
+
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
-    """Rank the candidates; where even the best match is below the model's floor, there is none.
+    """Rank the candidates, the best first, with scores that fall from one to the next.
 
-    Each must be above the floor itself, and not far below the best, at whatever age, unless the query has no
-    `min_score`. Whoever sets that to 0 gets all that passes the filters, or without filters all that has a word of
-    the query.
+    Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
     """
-    floor = app.embedder.card.floor
-    unfloored = view.filtered and query.min_score == 0.0
-    asked = query.min_score == 0.0 and "min_score" in query.model_fields_set
-    best = max(matches.values(), default=0.0)
-    if not unfloored and best < floor:
-        matches = {one: match for one, match in matches.items() if asked and candidates.signals[one].bm25 > 0.0}
-        best = 0.0
-    strict = query.min_score > 0.0 or (query.max_tokens is not None and not (unfloored or asked))
+    period = periods.named_period(query.query, view.now)
+    fits = {one.id: periods.fit(period, currency.dated(one)) for one in candidates.ranking_rows} if period else {}
+    answers = _least_match(app, candidates, matches)
+    scored = partial(_scored, app, query, view, candidates, fits, answers)
+    ranked = _by_match(query, candidates, scored(matches), fits)
+    order = [one.id for one in ranked]
+    newer = versions(app, query.query, candidates, matches, order[:FIRST])
+    order = currency.in_order(order, newer, past=currency.asks_past(query.query), fits=fits)
+    if not view.superseded:
+        links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
+        summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
+        order, newer = currency.in_order(order, summaries), newer | summaries
+    known = {one.id: one._replace(older_than=newer.get(one.id)) for one in ranked}
+    ranked = _falling([known[one] for one in order])
+    if len(matches) == len(candidates.signals):
+        return ranked
+    first = [one for one in ranked[:FIRST] if one.score >= least_score(query, view) - _ROUNDING]
+    further = app.fusion.matches(candidates.signals, candidates.query) | matches
+    for one in first:
+        del further[one.id]
+    return _falling(first + _by_match(query, candidates, scored(further), fits), down=True)
+
+
+def _least_match(app: App, candidates: Candidates, matches: Mapping[int, float]) -> float:
+    """Return the match from which on a memory answers: the model's floor, and not far below the best."""
     beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
-    least = max(floor, best * beside) if strict else 0.0
-    weights = rank.PROFILES[query.profile]
-    ranked = [
-        Ranked(one.id, match, *rank.weigh(one, rank.grade(match, floor, weights.match), weights, view.now))
-        for one in candidates.ranking_rows
-        if (match := matches.get(one.id, -1.0)) >= least
-    ]
-    passing = [one for one in ranked if one.score >= query.min_score - _ROUNDING]
-    return sorted(passing, key=lambda one: (-one.score, -one.match, one.id))
+    return max(app.embedder.card.floor, max(matches.values(), default=0.0) * beside)
 
 
-def _by_time(app: App, text: str, view: View, candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
-    """Lift what is of the period that the query names, and the newer of two good answers about one subject."""
-    period = periods.named_period(text, view.now)
-    if period is None:
-        return _newest_first(app, text, candidates, ranked, {})
-    fits = {one.id: periods.fit(period, currency.dated(one)) for one in candidates.ranking_rows}
-    lifted = [
-        one._replace(score=one.score + gain, parts=one.parts | {"period": gain})
-        if (gain := min(_OF_PERIOD * fits[one.id], 1.0 - one.score)) > 0
-        else one
-        for one in ranked
-    ]
-    lifted.sort(key=lambda one: (-one.score, -one.match, one.id))
-    return _newest_first(app, text, candidates, lifted, fits)
-
-
-def _newest_first(
-    app: App, text: str, candidates: Candidates, ranked: list[Ranked], fits: Mapping[int, float]
+def _scored(
+    app: App,
+    query: Query,
+    view: View,
+    candidates: Candidates,
+    fits: Mapping[int, float],
+    answers: float,
+    matches: Mapping[int, float],
 ) -> list[Ranked]:
-    """Put the newer of two good answers about one subject before the older one, or after it where the past is asked."""
-    best = {one.id: one for one in ranked[:_COMPARED]}
-    cosines = app.vectors.similarities(list(best)) if len(best) > 1 else {}
-    pairs = currency.of_one_subject(cosines, app.embedder.card.subject)
-    if not pairs:
-        return ranked
-    rows = {one.id: one for one in candidates.ranking_rows if one.id in best}
-    newer = currency.newer_by_older(rows, {one.id: one.match for one in best.values()}, pairs)
-    return _lifted(ranked, newer, past=currency.asks_past(text), fits=fits)
-
-
-def _summaries_first(candidates: Candidates, ranked: list[Ranked]) -> list[Ranked]:
-    """Put a summary before the memories that it is of."""
-    found = {one.id for one in ranked}
-    links = {row.id: row.superseded_by for row in candidates.ranking_rows if row.id in found}
-    return _lifted(ranked, {old: new for old, new in links.items() if new in found}, past=False, fits={})
-
-
-def _lifted(ranked: list[Ranked], newer: dict[int, int], *, past: bool, fits: Mapping[int, float]) -> list[Ranked]:
-    """Let what comes before others have the score of the best of them; `newer` is what replaces which."""
-    if not newer:
-        return ranked
-    lifted = currency.lifted({one.id: one.score for one in ranked}, newer, past=past, fits=fits)
+    """Score the candidates of these matches; what does not answer has a score below `rank.PASSING`, by its match."""
+    weights, floor = rank.PROFILES[query.profile], app.embedder.card.floor
     found = []
-    for one in ranked:
-        gain = lifted.get(one.id, one.score) - one.score
-        parts = one.parts | {"currency": one.parts.get("currency", 0.0) + gain} if gain else one.parts
-        older_than = newer.get(one.id, one.older_than)
-        found.append(one._replace(score=one.score + gain, parts=parts, older_than=older_than))
-    return sorted(found, key=lambda one: (-one.score, one.id not in lifted, -one.match, one.id))
+    for row in candidates.ranking_rows:
+        if (match := matches.get(row.id)) is None:
+            continue
+        score, parts = rank.weigh(row, rank.grade(match, floor, weights.match), weights, view.now)
+        if match < answers:
+            share = rank.PASSING * match / answers / score if score else 0.0
+            score, parts = share * score, {name: share * part for name, part in parts.items()}
+        elif (gain := min(_OF_PERIOD * fits.get(row.id, 0.0), 1.0 - score)) > 0:
+            score, parts = score + gain, parts | {"period": gain}
+        found.append(Ranked(row.id, match, score, parts))
+    return found
+
+
+def _by_match(query: Query, candidates: Candidates, scored: list[Ranked], fits: Mapping[int, float]) -> list[Ranked]:
+    """Order by match, and what that cannot tell apart by what it holds of the query, then by score.
+
+    The profile of habits is ordered by its scores.
+    """
+    signals = candidates.signals
+
+    def held(one: Ranked) -> float:
+        return max(signals[one.id].coverage, signals[one.id].fuzzy)
+
+    if query.profile is Profile.HABIT:
+        return sorted(scored, key=lambda one: (-one.score, -one.match, one.id))
+    found: list[Ranked] = []
+    ahead = sorted(((one.match + _OF_PERIOD * fits.get(one.id, 0.0), one) for one in scored), key=lambda one: -one[0])
+    while ahead:
+        least = ahead[0][0] - _ERROR
+        alike = [one for fit, one in ahead if fit >= least]
+        ahead = ahead[len(alike) :]
+        found += sorted(alike, key=lambda one: (-held(one), -one.score, -one.match, one.id))
+    return found
+
+
+def _falling(order: list[Ranked], *, down: bool = False) -> list[Ranked]:
+    """Return hits in their order with no score above one before it: raised to the next, or taken `down` to the last."""
+    found: list[Ranked] = []
+    for one in order if down else reversed(order):
+        gain = (min if down else max)(one.score, found[-1].score) - one.score if found else 0.0
+        parts = one.parts | {"order": one.parts.get("order", 0.0) + gain} if gain else one.parts
+        found.append(one._replace(score=one.score + gain, parts=parts))
+    return found if down else found[::-1]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from recollect.domain.enums import Observation
@@ -29,9 +29,11 @@ from recollect.ports.search import SCANNED_AWAY, Term
 if TYPE_CHECKING:
     from recollect.ports.models import TokenEmbeddings
 
+FIRST = 10
+"""The best so many are chosen from the same candidates, whatever the limit."""
+_CORE = 50  # of each index: the candidates for the first
 _OVERFETCH = 5
-_AT_LEAST = 50
-_DEEP = 300  # bm25 is wanted of the neighbours of the best too
+_DEEP = 500  # bm25 is wanted of the neighbours of the best too
 _EXPANDED = 20
 _TRANSCRIPTS = 10
 _NO_VECTORS = {
@@ -81,7 +83,7 @@ class Found:
 
     `text` is the query as the model read it, `embedding` None where the vectors were not searched. `speakers` are
     those whom the query names. `neighbours` holds each candidate, what was found and what stands beside the best of
-    it, with its own neighbours in its session; `rows` has all of these.
+    it, with its own neighbours in its session; `rows` has all of these. Those in `core` are the same for any limit.
     """
 
     terms: SearchTerms
@@ -92,6 +94,7 @@ class Found:
     embedding: TokenEmbeddings | None
     rows: dict[int, RankingRow]
     neighbours: dict[int, tuple[int, ...]]
+    core: frozenset[int]
     notes: tuple[str, ...]
 
 
@@ -115,21 +118,25 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
 
     What could not be searched is said in the notes; it is never an error.
     """
-    fetch = max(_AT_LEAST, limit * _OVERFETCH)
+    fetch = limit * _OVERFETCH if limit > FIRST else _CORE
     terms = search_terms(app, query, view)
-    bm25 = app.text.search(terms.terms, view, max(_DEEP, fetch)) if terms.terms else {}
-    substrings = _substrings(app, terms, view, fetch)
+    bm25 = app.text.search(terms.terms, view, _DEEP) if terms.terms else {}
+    substrings = _substrings(app, terms, view, _CORE)
     speakers = named_speakers(query.name_words, app.records.speakers(view, query.name_words))
     text, embedding, note = _embedded(app, query, terms, speakers, bm25, view)
     cosines = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
-    farthest = min(cosines.values(), default=0.0)
+    near = dict(islice(cosines.items(), _CORE))
+    farthest = min(near.values(), default=0.0)
     scores = {
-        one: rank.saturated(bm25.get(one, 0.0)) + max(cosines.get(one, farthest), 0.0)
-        for one in dict.fromkeys([*_best(bm25, fetch), *cosines, *substrings])
+        one: rank.saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0)
+        for one in dict.fromkeys([*_best(bm25, _CORE), *near, *substrings])
     }
-    if newest and len(scores) < limit:
-        scores = dict.fromkeys(app.records.newest(view, limit * _OVERFETCH), 0.0) | scores
-    rows, neighbours = _with_neighbours(app, scores, view)
+    if newest and len(scores) < FIRST:
+        scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
+    further = [one for one in dict.fromkeys([*_best(bm25, fetch), *cosines]) if one not in scores]
+    if newest and len(scores) + len(further) < limit:
+        further = list(dict.fromkeys([*further, *app.records.newest(view, fetch)]))
+    rows, neighbours, core = _with_neighbours(app, scores, further, view)
     return Found(
         terms=terms,
         bm25=bm25,
@@ -139,23 +146,28 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
         embedding=embedding,
         rows=rows,
         neighbours=neighbours,
+        core=core,
         notes=tuple(filter(None, (_corrected(terms), note))),
     )
 
 
 def _with_neighbours(
-    app: App, scores: Mapping[int, float], view: View
-) -> tuple[dict[int, RankingRow], dict[int, tuple[int, ...]]]:
-    """Read the neighbours of what was found and of what stands beside the best of it, and the rows of all these."""
-    neighbours = app.records.neighbours(scores, view)
+    app: App, scores: Mapping[int, float], further: Sequence[int], view: View
+) -> tuple[dict[int, RankingRow], dict[int, tuple[int, ...]], frozenset[int]]:
+    """Read the neighbours of what was found and of what stands beside the best of `scores`, and the rows of all these.
+
+    Return also which of these depend on `scores` alone.
+    """
+    neighbours = app.records.neighbours([*scores, *further], view)
     best = (neighbours.get(one, ()) for one in _best(scores, _EXPANDED))
     if beside := dict.fromkeys(two for pair in best for two in pair if two not in scores):
         neighbours |= app.records.neighbours(beside, view)
-    ids = dict.fromkeys([*scores, *beside, *(two for pair in neighbours.values() for two in pair)])
+    found = dict.fromkeys([*scores, *beside, *further])
+    ids = dict.fromkeys([*found, *(two for pair in neighbours.values() for two in pair)])
     every = app.records.ranking_rows(ids, view)
     # What a checkpoint says, the memories that it quotes say themselves.
     rows = {one.id: one for one in every if one.type is not Observation.CHECKPOINT or one.type is view.type}
-    return rows, {one: neighbours.get(one, ()) for one in (*scores, *beside) if one in rows}
+    return rows, {one: neighbours.get(one, ()) for one in found if one in rows}, frozenset(scores) | frozenset(beside)
 
 
 def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
