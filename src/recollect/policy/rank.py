@@ -76,8 +76,11 @@ def coverage(weights: Mapping[str, float], held: Collection[str]) -> float:
 
 
 def recency(memory: RankingRow | Memory, now: datetime) -> float:
-    """Return 1 for a memory written now, falling by half with each half-life of its kind (21 days mostly)."""
-    age = max((now - memory.updated_at).total_seconds(), 0.0) / _DAY
+    """Return 1 for a memory of now, falling by half with each half-life of its kind (21 days mostly).
+
+    It is of the time when it was observed, as an imported note is, else when it was written.
+    """
+    age = max((now - (memory.observed_at or memory.updated_at)).total_seconds(), 0.0) / _DAY
     return float(0.5 ** (age / POLICIES[memory.fact_type].half_life))
 
 
