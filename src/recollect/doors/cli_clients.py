@@ -16,7 +16,7 @@ from recollect.doors.clients.agents import Agent, Level, agent_named, agents
 from recollect.doors.clients.entry import new_entry, token_file
 from recollect.doors.clients.files import backup_of
 from recollect.doors.clients.hooks import Commands, hook_commands, with_hooks
-from recollect.doors.clients.installation import Change, apply, plan_install, plan_uninstall, snippet
+from recollect.doors.clients.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
 from recollect.doors.clients.registrations import found_agents, project_folder
 from recollect.doors.options import Json
 from recollect.doors.render import out, visible
@@ -33,6 +33,10 @@ Name = Annotated[
 AtLevel = Annotated[Level, typer.Option("--level", help="For all your projects, or for this one, where others see it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change the files without asking.")]
 NoHooks = Annotated[bool, typer.Option("--no-hooks", help="Leave out the hooks that report the agent's sessions.")]
+AllowTool = Annotated[
+    bool | None,
+    typer.Option("--allow-tool/--ask-tool", help="Let the agent use `memory` without asking you each time."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 
@@ -44,6 +48,7 @@ def install(
     yes: Yes = False,
     dry_run: DryRun = False,
     no_hooks: NoHooks = False,
+    allow_tool: AllowTool = None,
     print_only: Annotated[
         bool, typer.Option("--print", help="Only print entry, passage and hooks, for any agent; change nothing.")
     ] = False,
@@ -53,18 +58,21 @@ def install(
 
     Shows the changes first, keeps a backup beside each file, and does nothing the second time.
     """
-    root = project_folder()
+    root, shared = project_folder(), level is Level.PROJECT
     if print_only:
         known = agent_named(agent) if agent in agents() else None
-        commands = hook_commands(known, ctx.obj) if known and not no_hooks else {}
-        _print(known, level, root, new_entry(ctx.obj, known.entry if known else {}), commands, as_json)
+        commands = hook_commands(known, ctx.obj, shared=shared) if known and not no_hooks else {}
+        entry = new_entry(ctx.obj, known.entry if known else {}, shared=shared)
+        _print(known, level, root, entry, commands, as_json)
         return
     if not agent:
         here = ", ".join(one.name for one in found_agents(root)) or "none"
         raise InvalidInput("agent", f"Missing agent: Name one of {', '.join(agents())}. Found here: {here}.")
     known = agent_named(agent)
-    commands = {} if no_hooks else hook_commands(known, ctx.obj)
-    changes = plan_install(known, level, root, new_entry(ctx.obj, known.entry), commands)
+    commands = {} if no_hooks else hook_commands(known, ctx.obj, shared=shared)
+    entry = new_entry(ctx.obj, known.entry, shared=shared)
+    allowed = may_call(known, allow_tool, yes=yes, ask=not (as_json or dry_run))
+    changes = plan_install(known, level, root, entry, commands, allowed=allowed)
     written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
     if ctx.obj.url:
@@ -131,6 +139,15 @@ def carry_out(
     return True
 
 
+def may_call(agent: Agent, said: bool | None, *, yes: bool, ask: bool = True) -> bool:
+    """Return whether an agent may call the tool without asking each time: as was said, else as the person answers."""
+    if said is not None or not agent.asks:
+        return bool(said)
+    if yes or not (ask and interactive()):
+        return yes
+    return typer.confirm(f"Let {agent.title} use the tool `memory` without asking you each time?", err=True)
+
+
 def interactive() -> bool:
     """Say whether there is somebody to ask."""
     return sys.stdin is not None and sys.stdin.isatty()
@@ -145,6 +162,8 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     sentences = [f"{before}{agent.title} is registered for {place} in {_short(entry.file)}{read}."]
     if advice := agent.places[level].advice:
         sentences.append(advice)
+    if any("permission" in one.what for one in changes) or (agent.allow and agent.allow.keys() <= _entry(agent, entry)):
+        sentences.append("It may use the tool `memory` without asking each time; `--ask-tool` leaves that out.")
     if reporting := [one for one in changes if "hooks" in one.what]:
         sentences.append(f"Its hooks in {_short(reporting[0].file)} report its sessions; `--no-hooks` leaves them out.")
         sentences.extend([agent.hooks.advice] if agent.hooks and agent.hooks.advice else [])
@@ -155,6 +174,12 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
             sentences.append(f"Backups: {', '.join(backups)}.")
         sentences.append(f"Restart {agent.title}, then ask: what do you remember about this project?")
     return sentences
+
+
+def _entry(agent: Agent, change: Change) -> set[str]:
+    """Return the names in the entry that a change leaves behind."""
+    entry = found_entry(agent, (change.after or b"").decode("utf-8-sig"))[1]
+    return set(entry) if isinstance(entry, dict) else set()
 
 
 def told(changes: Sequence[Change]) -> list[dict[str, str]]:

@@ -119,7 +119,10 @@ def _install(
 def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
     """Install for one agent once somebody has agreed; files that cannot be edited keep no other from its turn."""
     try:
-        changes = plan_install(agent, level, root, new_entry(settings, agent.entry), hook_commands(agent, settings))
+        shared = level is Level.PROJECT
+        entry, commands = new_entry(settings, agent.entry, shared=shared), hook_commands(agent, settings, shared=shared)
+        allowed = cli_clients.may_call(agent, None, yes=yes, ask=not as_json)
+        changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
         _tell(as_json, f"{agent.title}:")
         carry_out(changes, root, level, yes=yes, as_json=as_json)
     except typer.Abort:

@@ -37,6 +37,7 @@ _PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
 """Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
 _RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
+_FIRST_FOLDER = "CLAUDE_PROJECT_DIR"  # where the session began; what its payloads name follows each `cd`
 _OWN_TOOL = "recollect"
 _TIME, _LONGEST_TIME = "timestamp", 64
 _LONGEST_PATH = 4096
@@ -150,7 +151,7 @@ def _time(payload: Mapping[str, Any]) -> dict[str, str]:
 
 def _folder(payload: Mapping[str, Any]) -> str:
     """Return the session's folder, else that of this process."""
-    folder = hook_contracts.folder_of(payload)
+    folder = process.named(_FIRST_FOLDER) or hook_contracts.folder_of(payload)
     if folder.startswith("/"):
         return hook_texts.cut(folder, 2_000)
     try:

@@ -70,7 +70,7 @@ def test_a_terminal_is_asked_for_each(starting: Typed, home: Path, monkeypatch: 
     monkeypatch.setattr(cli_clients, "interactive", lambda: True)
     (home / ".gemini").mkdir()
     (home / ".gemini" / "settings.json").write_text("{")
-    ended = starting("--agent", "codex", "--agent", "gemini-cli", "--agent", "zed", stdin=b"n\ny\n")
+    ended = starting("--agent", "codex", "--agent", "gemini-cli", "--agent", "zed", stdin=b"n\nn\nn\ny\n")
     assert ended.code == 0
     assert "Codex was left alone" in ended.out
     assert f"{home / '.gemini' / 'settings.json'} cannot be edited" in ended.out

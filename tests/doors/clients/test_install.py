@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from files import contents
 from recollect.doors import cli_clients
 from recollect.doors.clients import files, passage
 from recollect.doors.clients.agents import Agent, Level, agents
+from recollect.doors.clients.hooks import found_hooks
 from recollect.doors.clients.installation import FORMATS, Change, apply, plan_install, plan_uninstall
 from recollect.errors import RecollectError
 
@@ -114,13 +116,13 @@ def test_only_ours_goes_when_others_have_written_since(typing: Typed, checkout: 
     assert (checkout / "CLAUDE.md").read_text().strip() == "New."
 
 
-def test_an_entry_of_before_is_brought_up_to_date(typing: Typed, checkout: Path) -> None:
+def test_an_entry_of_before_is_brought_up_to_date(typing: Typed, home: Path) -> None:
     """An entry under another name, of another program, is not doubled: it names this one and keeps what else it has."""
-    (checkout / ".cursor").mkdir()
-    config = checkout / ".cursor" / "mcp.json"
+    config = home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
     old = {"command": "/old/bin/recollect", "args": ["mcp", "--toolset", "store"], "disabled": False, "env": {"A": "1"}}
     config.write_text(json.dumps({"mcpServers": {"notes": old}}), encoding="utf-8")
-    assert typing("install", "cursor", "--level", "project", "--yes", RECOLLECT_TEAM="crew").code == 0
+    assert typing("install", "cursor", "--yes", RECOLLECT_TEAM="crew").code == 0
     new = old | {"command": PROGRAM, "env": {"A": "1", "RECOLLECT_TEAM": "crew"}}
     assert json.loads(config.read_text()) == {"mcpServers": {"notes": new}}
 
@@ -141,7 +143,44 @@ def test_the_settings_that_were_given_go_along(typing: Typed, home: Path) -> Non
     text = (home / ".codex" / "config.toml").read_text()
     assert 'RECOLLECT_HOME = "/data/memories"' in text
     assert 'RECOLLECT_DAEMON = "0"' in text
-    assert "PROJECT" not in text
+    assert "RECOLLECT_PROJECT =" not in text
+    assert '"RECOLLECT_PROJECT"' in text.partition("env_vars")[2]  # else what is set for Codex reaches hooks alone
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini-cli", "cursor", "vscode", "zed"])
+def test_files_that_others_share_name_nothing_of_this_machine(
+    typing: Typed, home: Path, checkout: Path, agent: str
+) -> None:
+    """In a project's files stand no path and no setting of whoever installed it, and hooks are quiet without us."""
+    typing("--home", "/data/memories", "install", agent, "--level", "project", "--yes", RECOLLECT_TEAM="crew")
+    text = b"".join(contents(checkout).values()).decode()
+    assert '"recollect"' in text
+    assert not [own for own in (PROGRAM, str(home), str(checkout), "/data/memories", "crew") if own in text]
+    hooked = [found_hooks(one.decode()) for name, one in contents(checkout).items() if b"hook Ses" in one]
+    for command in {one for found in hooked for commands in found.values() for one in commands}:
+        ended = subprocess.run(["/bin/sh", "-c", command], env={"PATH": "/bin"}, capture_output=True, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    assert bool(hooked) == (agent in ("claude-code", "codex", "gemini-cli"))
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "shown"),
+    [
+        ("claude-code", ".claude/settings.json", "mcp__recollect__memory"),
+        ("codex", ".codex/config.toml", 'approval_mode = "approve"'),
+        ("gemini-cli", ".gemini/settings.json", '"trust": true'),
+    ],
+)
+def test_the_tool_may_be_called_without_asking(typing: Typed, home: Path, agent: str, file: str, shown: str) -> None:
+    """With the person's yes the agent's own rule lets it call the tool; `--ask-tool` leaves that out; it goes again."""
+    typing("install", agent, "--yes", "--ask-tool")
+    assert shown not in (home / file).read_text()
+    typing("uninstall", agent, "--yes")
+    told = typing("install", agent, "--yes")
+    assert "without asking each time" in told.out
+    assert shown in (home / file).read_text()
+    typing("uninstall", agent, "--yes")
+    assert contents(home) == {}
 
 
 def test_nothing_changes_without_a_yes(typing: Typed, home: Path) -> None:

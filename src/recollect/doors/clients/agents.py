@@ -63,11 +63,18 @@ class Agent:
     plugin: str = ""
     format: str = "json"
     entry: dict[str, Any] = field(default_factory=dict)
+    allow: dict[str, Any] = field(default_factory=dict)
+    permission: str = ""
     folder: str = ""
 
     def config(self, level: Level, root: Path) -> Path:
         """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
         return self._path(self.places[level].config, root)
+
+    @property
+    def asks(self) -> bool:
+        """Say whether it asks before each call of the tool, unless it is told not to."""
+        return bool(self.allow or self.permission)
 
     @property
     def plugin_folder(self) -> Path | None:

@@ -16,6 +16,13 @@ from recollect.settings import Settings, variables_of
 NAME: Final = "recollect"
 _ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
 
+_PASSFILE: Final = "`~/.pgpass` or PGPASSFILE"
+_INSTEAD: Final = {
+    "embedding_url": "RECOLLECT_EMBEDDING_KEY",
+    "chat_url": "RECOLLECT_CHAT_KEY",
+    "chroma_url": "a proxy of yours",
+}
+
 _TOKEN_FILE: Final = f"{PREFIX}TOKEN{IN_FILE}"
 
 Entry = dict[str, Any]
@@ -31,20 +38,23 @@ def this_program() -> Path:
     raise InvalidInput("command", f"No program `{NAME}` is to be found beside {sys.executable}; install the package.")
 
 
-def new_entry(settings: Settings, extra: Mapping[str, Any]) -> Entry:
+def new_entry(settings: Settings, extra: Mapping[str, Any], *, shared: bool = False) -> Entry:
     """Return the entry that starts this program with the settings that were given, but for the project's name.
 
-    A client that is started from a desktop knows nothing of the shell's variables, so they stand in the entry. Raises
+    One in a file that others share names what everybody has: the program on the search path, and no settings. A client
+    that is started from a desktop knows nothing of the shell's variables, so they stand in the entry otherwise. Raises
     `InvalidInput` for an address with a password, which would stand in files and commands of other programs.
     """
-    if any(urlsplit(one).password for one in (settings.database_url, settings.chroma_url)):
-        raise InvalidInput(
-            "database_url",
-            "An address of a server holds a password, which would be written into the agent's files: take it out of "
-            "RECOLLECT_DATABASE_URL and let `~/.pgpass` or PGPASSFILE have it.",
-        )
-    variables = variables_of(settings) | token_file(settings)
-    entry = {**extra, "command": str(this_program()), "args": ["mcp"]}
+    for name in ("database_url", "chroma_url", "embedding_url", "chat_url"):
+        address = urlsplit(getattr(settings, name))
+        if address.password or (address.query and name in ("embedding_url", "chat_url")):
+            raise InvalidInput(
+                name,
+                f"An address of a server holds a password or a key, which would be written into the agent's files: "
+                f"take it out of RECOLLECT_{name.upper()} and let {_INSTEAD.get(name, _PASSFILE)} have it.",
+            )
+    variables = {} if shared else variables_of(settings) | token_file(settings)
+    entry = {**extra, "command": NAME if shared else str(this_program()), "args": ["mcp"]}
     return entry | {"env": variables} if variables else entry
 
 
@@ -63,7 +73,7 @@ def merged(old: object, new: Entry) -> Entry:
         return new
     if by_address(old):
         return old
-    known = {"command": new["command"]}
+    known = {name: one for name, one in new.items() if name not in ("args", "env")}
     if not (isinstance(old.get("args"), list) and "mcp" in old["args"]):
         known["args"] = new["args"]
     if "env" in new:

@@ -18,15 +18,22 @@ _TABLE: Final = "hooks"
 _COMMAND: Final = "command"
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
+_GUARD: Final = (f"command -v {NAME} >/dev/null 2>&1 && ", " || true")
+_GUARDED: Final = shlex.split(_GUARD[0])
+
 Commands = Mapping[str, str]
 """The command of each event."""
 
 
-def hook_commands(agent: Agent, settings: Settings) -> dict[str, str]:
+def hook_commands(agent: Agent, settings: Settings, *, shared: bool = False) -> dict[str, str]:
     """Return the command of each event that an agent reports, none for an agent without hooks.
 
-    It names this program and the settings that were given, as the agent may know nothing of the shell's variables.
+    It names this program and the settings that were given, as the agent may know nothing of the shell's variables. In a
+    file that others share it is what their search path has, and does nothing for those who have none.
     """
+    if shared and agent.hooks:
+        ours = {event: shlex.join([NAME, "hook", event, "--agent", agent.name]) for event in agent.hooks.events}
+        return {event: command.join(_GUARD) for event, command in ours.items()}
     variables = [f"{name}={text}" for name, text in (variables_of(settings) | token_file(settings)).items()]
     before = [*(["env", *variables] if variables else []), str(this_program()), "hook"]
     events = agent.hooks.events if agent.hooks else ()
@@ -39,6 +46,7 @@ def program_of(command: object) -> str:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # quotes that are no pair
         return ""
+    words = words[len(_GUARDED) :] if words[: len(_GUARDED)] == _GUARDED else words
     rest = iter(words[1:] if words[:1] == ["env"] else words)
     program = next((word for word in rest if not _SETTING.fullmatch(word)), "")
     return program if Path(program).stem == NAME and "hook" in rest else ""

@@ -26,6 +26,8 @@ FORMATS: Final[dict[str, ModuleType]] = {"json": json_text, "toml": toml_text}
 _ENTRY: Final = "entry"
 _PASSAGE: Final = "passage"
 _HOOKS: Final = "hooks"
+_PERMISSION: Final = "permission"
+_PERMISSIONS, _ALLOW = "permissions", "allow"
 
 Edit = Callable[[str], str]
 Again = Callable[[str], Edit | None]
@@ -71,19 +73,28 @@ class _Part:
 
 
 def plan_install(
-    agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands | None = None
+    agent: Agent,
+    level: Level,
+    root: Path,
+    entry: Entry,
+    commands: hooks.Commands | None = None,
+    *,
+    allowed: bool = False,
 ) -> list[Change]:
     """Return what registers Recollect with an agent, with hooks of these `commands`; without any, its hooks go.
 
-    Raises `InvalidInput` for a file that cannot be edited.
+    Where it is `allowed` the agent calls the tool without asking each time. Raises `InvalidInput` for a file that
+    cannot be edited.
     """
     changes = []
-    for file, parts in _parts(agent, level, root, entry, commands or {}).items():
+    entry = entry | (agent.allow if allowed else {})
+    for file, every in _parts(agent, level, root, entry, commands or {}).items():
+        parts = [one for one in every if one.what != _PERMISSION or allowed]
         wanted = [one for one in parts if one.what != _HOOKS or commands]
         if wanted:
             taken = [one.remove if one not in wanted else one.add for one in parts]
             changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
-        elif files.read(file) is not None:
+        elif parts and files.read(file) is not None:
             changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
     return [one for one in changes if one.what != _HOOKS or commands or one.kind != "unchanged"]
 
@@ -115,7 +126,11 @@ def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks
     if (file := agent.hook_file(level, root)) is not None and (form := agent.hooks) is not None:
         putting = partial(hooks.with_hooks, form=form, commands=commands)
         removing, again = partial(hooks.without_hooks, form=form), partial(hooks.same_hooks, form=form)
-        parts.setdefault(_real(file, root), []).append(_Part(_HOOKS, putting, removing, again))
+        in_file = parts.setdefault(_real(file, root), [])
+        if rule := agent.permission:
+            permitting, forbidding = partial(_with_rule, rule), partial(_without_rule, rule)
+            in_file.append(_Part(_PERMISSION, permitting, forbidding, partial(_rule_edit, rule)))
+        in_file.append(_Part(_HOOKS, putting, removing, again))
     return parts
 
 
@@ -292,6 +307,25 @@ def _entry_edit(agent: Agent, text: str) -> Edit | None:
         return None
     put = FORMATS[agent.format].put
     return lambda other: str(put(other, agent.servers, name, entry))
+
+
+def _rules(text: str) -> list[Any]:
+    permissions = json_text.parse(text).get(_PERMISSIONS)
+    rules = permissions.get(_ALLOW) if isinstance(permissions, dict) else None
+    return rules if isinstance(rules, list) else []
+
+
+def _with_rule(rule: str, text: str) -> str:
+    return text if rule in _rules(text) else json_text.append(text, [_PERMISSIONS], _ALLOW, rule)
+
+
+def _without_rule(rule: str, text: str) -> str:
+    rules = _rules(text)
+    return json_text.drop_element(text, [_PERMISSIONS], _ALLOW, rules.index(rule)) if rule in rules else text
+
+
+def _rule_edit(rule: str, text: str) -> Edit | None:
+    return partial(_with_rule, rule) if rule in _rules(text) else None
 
 
 def _passage_edit(head: str, text: str) -> Edit | None:
