@@ -296,6 +296,8 @@ def relocate(
         for one in (server, local):
             undo.callback(one.close)
             migrate(one)
+        if not to_server:
+            JournalTips(local, settings.folder / TIPS)  # begins the file, as the folder is new
         return relocation.relocate(*((local, server) if to_server else (server, local)), report)
 
 

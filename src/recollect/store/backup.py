@@ -27,7 +27,7 @@ from sqlalchemy.exc import DatabaseError
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.store.files import flush, usable
 from recollect.store.integrity import faults
-from recollect.store.journal_file import TIPS
+from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
@@ -135,6 +135,7 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
             try:
                 used = _check_free(folder, force=force)
                 kept = put_in_place(folder, fresh, place, "before-restore" if used else "", (CHROMA, TIPS))
+                begin_tips(folder / TIPS)  # the backup's journal was checked whole
             finally:
                 holder.release()
     return Restored(manifest, kept)

@@ -12,11 +12,13 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -37,10 +39,7 @@ log = logging.getLogger(__name__)
 
 _PAGE = 1_000
 _BEGINS = b'{"action": '  # as the names of a line are sorted
-_ADVICE = (
-    "Lines were cut off or changed by hand: bring back a backup with `recollect backup restore FILE --force`. "
-    "To trust the journal as it is, move {file} aside."
-)
+_ADVICE = "Lines were cut off or changed by hand: bring back a backup with `recollect backup restore FILE --force`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,8 @@ class JournalMirror:
 
     def check(self) -> Check:
         """Compare the last line of each namespace in the file with the journal's line of that id."""
-        name, advice = "journal mirror", _ADVICE.format(file=self._file)
+        name = "journal mirror"
+        advice = f"{_ADVICE} To trust the journal as it is, move {self._file} aside."
         try:
             self.sync(verify=True)
         except StoreUnusable as error:
@@ -185,12 +185,18 @@ _TIPS = TypeAdapter(dict[str, _Tip])
 
 
 class JournalTips:
-    """Keeps `file` up to the ends of the journal's chains."""
+    """Keeps `file` up to the ends of the journal's chains. A new store begins it; a later one that lacks it says so."""
 
     def __init__(self, database: Database, file: Path) -> None:
         self._database = database
         self._file = file
         self._lock = threading.Lock()
+        if not (database.read_only or file.exists()):
+            with database.reading() as connection:
+                new = not last_ids(connection)
+            if new:
+                with suppress(OSError):  # the next to write says so
+                    begin_tips(file)
 
     def sync(self) -> None:
         """Write down the end of each chain that goes on from where it was last seen; the others stay as they are.
@@ -206,11 +212,8 @@ class JournalTips:
                     for name, number in wanted.items()
                     if not _lost(connection, name, known.get(name, _NONE))
                 }
-            if grown != known:
-                new = self._file.with_name(f"{self._file.name}.new")
-                with open(new, "wb", opener=_privately) as stream:
-                    stream.write(_TIPS.dump_json(grown))
-                new.replace(self._file)
+            if grown != known or not self._file.exists():
+                begin_tips(self._file, grown)
 
     def close(self) -> None:
         """Write down the last ends; when that cannot be, the next owner does it."""
@@ -221,23 +224,43 @@ class JournalTips:
 
     def check(self) -> Check:
         """Compare what was last seen of each chain with the journal."""
-        name, advice = "journal ends", _ADVICE.format(file=self._file)
+        name, trust = "journal ends", f"To trust the journal as it is, write `{{}}` into {self._file}."
+        advice = f"{_ADVICE} {trust}"
         try:
             with self._lock, usable(f"The file {self._file} cannot be read"):
                 known = self._read()
         except StoreUnusable as error:
             return Check(name, False, str(error), advice)
+        if gone := known.pop("", None):
+            seen = f"{self._file} was missing on {gone.hash}: a journal made anew before that would not show"
+            return Check(
+                name,
+                False,
+                seen,
+                f"Compare with a backup (`recollect backup verify FILE`), unless you moved it. {trust}",
+            )
         with self._database.reading() as connection:
             lost = [one for one, tip in sorted(known.items()) if _lost(connection, one, tip)]
         seen = f"the journal of {', '.join(lost)} was cut off or written anew since it was last seen"
-        return Check(name, not lost, seen if lost else "its chains go on from where they were seen", advice)
+        return Check(name, not lost, seen if lost else "the journal continues without gaps", advice)
 
     def _read(self) -> dict[str, _Tip]:
-        data = self._file.read_bytes() if self._file.exists() else b""
+        """Return the tips; for a file that is missing one without a namespace, whose hash is the day."""
+        if not self._file.exists():
+            return {"": _Tip(0, f"{datetime.now(UTC):%Y-%m-%d}", 0)}
+        data = self._file.read_bytes()
         try:
             return _TIPS.validate_json(data, strict=True) if data else {}
         except ValueError:
             raise StoreUnusable(f"The file {self._file} was changed by hand.") from None
+
+
+def begin_tips(file: Path, tips: Mapping[str, _Tip] = MappingProxyType({})) -> None:
+    """Write a file of tips; without any it trusts the journal that it finds."""
+    new = file.with_name(f"{file.name}.new")
+    with open(new, "wb", opener=_privately) as stream:
+        stream.write(_TIPS.dump_json(dict(tips)))
+    new.replace(file)
 
 
 _NONE = _Tip(0, FIRST, 0)
