@@ -172,3 +172,15 @@ def test_a_setting_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("RECOLLECT_TEAM", "other")
     with pytest.raises(InvalidInput, match=r"RECOLLECT_TEAM_FILE: RECOLLECT_TEAM is set too"):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("daemon", "RECOLLECT_DAEMON: Must be 0 or 1"), ("rerank_top", "RECOLLECT_RERANK_TOP: Must be a whole number")],
+)
+def test_a_wrong_setting_is_told_in_plain_words(name: str, said: str) -> None:
+    """The message says what is allowed, in no words of a library."""
+    with pytest.raises(InvalidInput) as caught:
+        Settings(**{name: "foo"})
+    assert said in str(caught.value)
+    assert "unable to" not in str(caught.value)

@@ -59,7 +59,7 @@ def find_project(folder: Path, home: Path | None = None) -> Project:
             break
     if remote:
         return Project(remote, "the repository's remote", plain, claimed)
-    source = "the repository" if git else "the folder"
+    source = "the repository" if git else "this folder's path"
     return Project(_local(git or root or folder), source, plain, claimed)
 
 

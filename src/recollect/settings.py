@@ -290,7 +290,18 @@ _NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key"
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 
 
+_REASONS: Final = {
+    "Input should be": "Must be",
+    "a valid boolean": "0 or 1",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+}
+
+
 def _explain(error: ValidationError) -> InvalidInput:
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
-    return InvalidInput(name, f"Invalid setting {variable(name)}: {first['msg'].removeprefix('Value error, ')}")
+    reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]
+    for theirs, ours in _REASONS.items():
+        reason = reason.replace(theirs, ours)
+    return InvalidInput(name, f"Invalid setting {variable(name)}: {reason}")

@@ -201,7 +201,7 @@ def test_an_invalid_setting_ends_with_two(typed: Typed) -> None:
     """A variable with a wrong value is named, with what is allowed."""
     ended = typed("recall", "x", RECOLLECT_ON_SECRET="shrug")
     assert ended.code == InvalidInput.exit_code
-    assert "Invalid setting RECOLLECT_ON_SECRET: Input should be 'block' or 'redact'" in ended.err
+    assert "Invalid setting RECOLLECT_ON_SECRET: Must be 'block' or 'redact'" in ended.err
 
 
 @pytest.mark.parametrize("arguments", [["remember", "x"], ["recall", "x"], ["forget", "1"], ["show", "1"], ["reindex"]])

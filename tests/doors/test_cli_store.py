@@ -181,7 +181,7 @@ def test_forgetting_softly_can_be_undone(typed: Typed) -> None:
     assert ids(typed("list", "--json").json) == ["1"]
     assert typed("undo", "2").out.strip() == "Memory 2 restored."
     assert typed("undo", "2").out.strip() == "Memory 2 is not hidden: nothing to undo."
-    assert "`recollect undo 2` brings it back" in typed("forget", "2", "--soft").out
+    assert typed("forget", "2", "--soft").out.strip() == "Memory 2 hidden; `recollect undo 2` restores it."
     assert typed("undo", "2").code == 0
     assert set(ids(typed("list", "--json").json)) == {"1", "2"}
     assert typed("forget", "2").code == 0

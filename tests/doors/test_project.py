@@ -32,7 +32,7 @@ def test_the_project_is_shown_and_named(folder: Path, settings: Settings) -> Non
     """It says which one it is and what told it; a name is written into the folder's file and holds from then on."""
     shown = typed(folder, settings).out
     assert shown.startswith("api-")
-    assert "told by the folder" in shown
+    assert "from this folder's path" in shown
     assert typed(folder, settings, "set", "engine").code == 0
     assert typed(folder, settings, "--json").json == {
         "project": "engine",

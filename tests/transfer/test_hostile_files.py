@@ -104,7 +104,7 @@ def test_a_file_of_no_known_format_is_refused(tmp_path: Path, content: bytes) ->
     """The error names the file and the option that helps."""
     path = tmp_path / "x.txt"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"x\.txt is of no format known here; say which with `--format`"):
+    with pytest.raises(InvalidInput, match=r"x\.txt has an unrecognised format; name it with `--format`"):
         recognised(path, None)
 
 

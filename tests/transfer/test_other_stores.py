@@ -127,7 +127,7 @@ def test_the_graph_of_mempalace_arrives(tmp_path: Path) -> None:
 def test_a_damaged_store_is_refused_and_another_database_is_none(tmp_path: Path, claude_mem: Path) -> None:
     """A database of somebody else is of no known format; one with bad pages ends in a sentence, not in a traceback."""
     other = made(tmp_path / "other.db", "CREATE TABLE t (a); CREATE VIEW observations AS SELECT 1;")
-    with pytest.raises(InvalidInput, match="of no format known here"):
+    with pytest.raises(InvalidInput, match="unrecognised format"):
         recognised(other, None)
     with closing(sqlite3.connect(claude_mem)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

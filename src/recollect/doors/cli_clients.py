@@ -97,7 +97,7 @@ def uninstall(
         changed = [_short(one.file) for one in changes if one.kind != "unchanged"]
         place = "in this project" if level is Level.PROJECT else "at user level"
         sentences = [
-            f"{known.title} is registered no more: {', '.join(changed)}."
+            f"Removed from {known.title}: {', '.join(changed)}."
             if changed
             else f"Nothing to do: {known.title} is not registered {place}."
         ]

@@ -21,6 +21,7 @@ from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound
 
 _SHOWN: Final = 5
+_HIDE: Final = "memory_forget"
 
 cli = typer.Typer()
 
@@ -52,7 +53,7 @@ def forget(
     """
     if soft and fact:
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
-    operation = "memory_forget" if soft else "forget_fact" if fact else "forget"
+    operation = _HIDE if soft else "forget_fact" if fact else "forget"
     if not where:
         _forget_named(ctx, operation, given, more or (), as_json)
         return
@@ -87,14 +88,19 @@ def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequen
     with opened(ctx.obj, model=False) as ask:
         outcomes: list[Outcome] = [render.named_here(ask(operation, **one)) for one in requests]
     bodies = [agent_json(Outcome, one) for one in outcomes]
-    exit_codes.show(bodies if more else bodies[0], as_json, print_answer=lambda: _print(outcomes))
+    exit_codes.show(
+        bodies if more else bodies[0], as_json, print_answer=lambda: _print(outcomes, soft=operation == _HIDE)
+    )
     if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
         raise typer.Exit(NotFound.exit_code)
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _print(outcomes: Sequence[Outcome], *, soft: bool) -> None:
     for one in outcomes:
-        render.answer(one)
+        if soft and one.status is WriteStatus.DELETED:
+            render.print_line(f"Memory {one.id} hidden; `recollect undo {one.id}` restores it.", "green")
+        else:
+            render.answer(one)
 
 
 def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:

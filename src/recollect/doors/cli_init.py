@@ -50,7 +50,7 @@ def init(
     problem, body["model"] = _fetch_model(settings, as_json=as_json)
     body["project"] = _project(settings)
     name, source = body["project"]["name"], body["project"]["source"]
-    _tell(as_json, f"Project: {name} (told by {source}); `recollect project set NAME` gives it another name.")
+    _tell(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
     body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
     files = [one for one in _INSTRUCTIONS if (root / one).is_file()]
     body["import"] = f"recollect import {shlex.join(files)}" if files else ""

@@ -98,7 +98,7 @@ def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imp
 def _show(settings: Settings, as_json: bool) -> None:
     found = find_project(Path.cwd(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
-    sentences = [f"{settings.project} (told by {source})"]
+    sentences = [f"{settings.project} (from {source})"]
     if found.claimed:
         sentences.append(
             f"A file of this folder names the project {found.claimed}, which only you may say: "

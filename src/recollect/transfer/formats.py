@@ -165,8 +165,8 @@ def recognised(path: Path, chosen: ImportFormat | None) -> Recognised:
         raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
     found = chosen or detect(path.name, head, tables)
     if found is None:
-        advice = "unpack it first" if head.startswith(_ZIP) else "say which with `--format`"
-        raise InvalidInput("file", f"{path} is of no format known here; {advice}.")
+        advice = "unpack it first" if head.startswith(_ZIP) else "name it with `--format`"
+        raise InvalidInput("file", f"{path} has an unrecognised format; {advice}.")
     return Recognised(found, known.st_size, (known.st_dev, known.st_ino))
 
 
