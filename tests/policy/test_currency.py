@@ -108,8 +108,8 @@ def test_what_was_written_at_the_same_time_replaces_nothing() -> None:
 
 def test_both_must_answer_about_as_well() -> None:
     """A newer memory of the subject that hardly answers the query stays where it is, and so does the older one."""
-    assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.4)) == {}
-    assert newer(row(1, 90), row(2, 5), matches=(0.4, 0.6)) == {}
+    assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.3)) == {}
+    assert newer(row(1, 90), row(2, 5), matches=(0.3, 0.6)) == {}
     assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.5)) == {1: 2}
 
 

@@ -24,7 +24,7 @@ from recollect.policy.text.terms import STOP_WORDS, stem
 from recollect.policy.text.writing_systems import words
 
 _STANDING_OUT: Final = 0.2  # above the median of the pairs
-_AS_WELL: Final = 0.8  # of the other's match: both answer the query
+_AS_WELL: Final = 0.65  # of the other's match: both answer the query
 _AGAIN: Final = 0.5  # of the words of the older memory
 _REPEATED: Final = 2  # words or names
 _READ: Final = 4_000  # characters of a memory

@@ -99,7 +99,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     scored = partial(_scored, app, query, view, candidates, fits, answers)
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
-    newer = versions(app, query.query, candidates, matches, order[:FIRST])
+    answering = [one for one in order[:FIRST] if matches[one] >= answers]
+    newer = versions(app, query.query, candidates, matches, answering)
     order = currency.in_order(order, newer, past=currency.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
