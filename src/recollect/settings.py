@@ -86,6 +86,7 @@ class Settings(LifecycleSettings):
     )
     embedding_url: str = Field(
         default="",
+        repr=False,
         description="Server that embeds by OpenAI's `/v1/embeddings` in place of weights here: `http://…`.",
     )
     embedding_model: str = Field(
@@ -150,7 +151,9 @@ class Settings(LifecycleSettings):
         "`sampling`, the model of the MCP client. Default: none; nothing is then sent anywhere.",
     )
     chat_url: str = Field(
-        default="", description="Server that speaks OpenAI's chat completions, such as `http://127.0.0.1:11434/v1`."
+        default="",
+        repr=False,
+        description="Server that speaks OpenAI's chat completions, such as `http://127.0.0.1:11434/v1`.",
     )
     chat_key: str = Field(default="", repr=False, description="Key for that server, or for OpenAI or Anthropic.")
     chat_seconds: float = Field(

@@ -127,14 +127,16 @@ def carry_out(
     """
     if all(one.kind == "unchanged" for one in changes):
         return True
+    decided = yes and not dry_run
+    if decided:  # whoever reads what is shown may leave before its end
+        apply(changes, root, level)
     if not as_json:
         _show_diff(changes)
-    if dry_run:
-        return False
-    if not yes:
-        if as_json or not interactive():
-            raise InvalidInput("yes", "Nothing was changed, as nobody can be asked here: add `--yes`, or `--dry-run`.")
-        typer.confirm("Write these changes?", abort=True, err=True)
+    if dry_run or decided:
+        return decided
+    if as_json or not interactive():
+        raise InvalidInput("yes", "Nothing was changed, as nobody can be asked here: add `--yes`, or `--dry-run`.")
+    typer.confirm("Write these changes?", abort=True, err=True)
     apply(changes, root, level)
     return True
 

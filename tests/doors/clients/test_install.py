@@ -183,6 +183,17 @@ def test_the_tool_may_be_called_without_asking(typing: Typed, home: Path, agent:
     assert contents(home) == {}
 
 
+def test_a_reader_that_leaves_stops_nothing(home: Path, checkout: Path) -> None:
+    """With a yes all is written although nobody reads what is shown to its end."""
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "USER": "ada"}
+    words = [PROGRAM, "install", "claude-code", "--yes"]
+    with subprocess.Popen(words, env=environment, cwd=checkout, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+    assert (home / ".claude" / "settings.json").exists()
+    assert (home / ".claude.json").exists()
+
+
 def test_nothing_changes_without_a_yes(typing: Typed, home: Path) -> None:
     """Without a terminal the diff is shown, nothing is written, and the way on is told; so with `--dry-run`."""
     for options in ((), ("--dry-run",), ("--json",)):
