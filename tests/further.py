@@ -55,7 +55,7 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
         "test_it_stops_while_the_model_loads",
     ),
     "e2e/test_daemon_trust.py": (
-        "test_a_link_outlives_the_token",
+        "test_the_token_lives_as_long_as_the_store",
         "test_something_is_in_the_sockets_place",
         "test_the_path_is_too_long_for_a_socket",
     ),

@@ -41,7 +41,7 @@ def listed(app: App, **fields: Any) -> list[int]:
 
 def recalled(app: App, query: str, **fields: Any) -> set[int]:
     """Return the ids of everything that answers a query at all."""
-    hits = do(app, "recall", **{"query": query, "min_score": 0.0, "limit": 100} | fields).hits
+    hits = do(app, "recall", **{"query": query, "limit": 100} | fields).hits
     return {hit.memory.id for hit in hits}
 
 

@@ -90,6 +90,11 @@ class RandomCall:
     writes: Places | None = None
 
     @property
+    def seen(self) -> frozenset[str]:
+        """Return the levels as the tables have them: what is not public is the caller's own."""
+        return frozenset(_own(level, self.caller) for level in self.levels)
+
+    @property
     def readable(self) -> Places:
         """Return where it may look."""
         return _places_of(self.caller) if self.reads is None else self.reads
@@ -138,8 +143,7 @@ class Maker:
             levels &= {"public", *(level for level in LEVELS if asked.get(f"allow_{level}"))}
         levels |= {asked["sensitivity"]} if "sensitivity" in asked and name != "update_memory" else set()
         levels |= {one["fields"].get("sensitivity", "public") for one in asked.get("items", ())}
-        caller = self.chance.choice(self.callers)
-        return RandomCall(caller, name, asked, frozenset(_own(level, caller) for level in levels), tool)
+        return RandomCall(self.chance.choice(self.callers), name, asked, frozenset(levels), tool)
 
     def text(self) -> str:
         """Return a text: often one that was told before, else a new one with a mark that no other has."""
@@ -337,10 +341,10 @@ class Model:
         self.breaches.append(f"call {self.calls} {why}: {call}")
 
     def _knows(self, call: RandomCall, row: Row) -> bool:
-        return row.namespace in call.readable.values() and row.level in call.levels
+        return row.namespace in call.readable.values() and row.level in call.seen
 
     def _changed(self, call: RandomCall, before: State, after: State) -> None:
-        levels = call.levels | {_own(str(call.fields.get("sensitivity") or "public"), call.caller)}
+        levels = call.seen | {_own(str(call.fields.get("sensitivity") or "public"), call.caller)}
         for old, new in ((before.memories, after.memories), (before.facts, after.facts)):
             for one in old.keys() | new.keys():
                 was, is_now = old.get(one), new.get(one)

@@ -44,7 +44,7 @@ def models(tmp_path: Path) -> dict[str, str]:
 
 def found(typed: Typed, query: str, **changes: str) -> list[Any]:
     """Return what recall finds, with its scores."""
-    memories = typed("recall", query, "--min-score", "0", "--json", **changes).json["memories"]
+    memories = typed("recall", query, "--json", **changes).json["memories"]
     return [(one["key"], round(one["score"], 4)) for one in memories]
 
 

@@ -37,5 +37,6 @@ def test_the_model_notices(
     store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
     """Where one part of the store forgets the levels, the model says so, as soon as a call shows it."""
-    monkeypatch.setattr(f"recollect.store.sql.{room}.of_levels", lambda *_, **__: true())
+    for name in ("of_levels", "of_lines"):
+        monkeypatch.setattr(f"recollect.store.sql.{room}.{name}", lambda *_, **__: true(), raising=False)
     assert judged(store, settings.folder, time, 1, 1_000).breaches

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from callers import ADA, EVERY_LEVEL
+from callers import ADA, EVERY_LEVEL, own
 from files import export, export_file, import_file
 from recollect import App, Caller, Draft, Get, Query, Settings, get_memory, recall, remember
+from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import FactQuery, Purge, SoftForget, StoreFact, Update
 from recollect.domain.results import JournalEntry
 from recollect.domain.search import View
@@ -226,7 +227,7 @@ def test_another_caller_has_their_own(stores: tuple[App, App, Path]) -> None:
     other = Caller(user="eve", team="away", project="side")
     report = import_file(empty, path, other)
     assert report.new == len([line for line in lines(full) if "memory" in line])
-    view = View(namespaces=other.namespaces(), now=empty.clock(), sensitivities=ALL_LEVELS)
+    view = View(namespaces=other.namespaces(), now=empty.clock(), sensitivities=own(*Sensitivity, user="eve"))
     assert {line.namespace for line in empty.export_reader.lines(view, 0, 999)} == set(other.namespaces())
     assert lines(empty) == []
     assert recall(empty, Query(query=QUERIES[0]), other).hits

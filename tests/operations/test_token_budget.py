@@ -22,6 +22,7 @@ from recollect.domain.requests import Forget
 from recollect.domain.results import NOTHING
 from recollect.doors.serializers import from_wire, wire_json
 from recollect.errors import InvalidInput
+from recollect.operations.embed import embed_pending
 from recollect.operations.recall import ESTIMATED
 from recollect.policy import budget
 from stores import open_app
@@ -51,6 +52,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[A
         for key, content in (CONTENTS | SMALL).items():
             remember(app, Draft(content=content, key=key), ADA)
         remember(app, Draft(content="The coffee machine is broken", key="coffee"), ADA)
+        embed_pending(app.records, app.embedder)  # of the book
         yield app
 
 

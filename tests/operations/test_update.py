@@ -130,11 +130,12 @@ def test_an_old_secret_is_refused_today(app: App, settings: Settings, operation:
     one = add(app, "The deploy key is kept elsewhere.")
     by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy key is {token()}", one)
     fields = {"category": "ops"} if operation == "update_memory" else {}
+    hidden = [("delete",)] if operation == "restore" and do(app, "memory_forget", id=str(one)) else []
     with pytest.raises(SecretFound) as caught:
         do(app, operation, id=str(one), **fields)
     assert caught.value.field == "content"
-    assert rows(settings, "SELECT action FROM journal ORDER BY id") == [("insert",), ("refuse",)]
-    assert shown(app, one).category is None
+    assert rows(settings, "SELECT action FROM journal ORDER BY id") == [("insert",), *hidden, ("refuse",)]
+    assert rows(settings, "SELECT category FROM memory") == [(None,)]
 
 
 def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:

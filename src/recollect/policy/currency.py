@@ -41,7 +41,7 @@ _CHANGED: Final = re.compile(
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _TOKEN: Final = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
-_FIGURE: Final = re.compile(r"\w*\d(?:[\w.]*\w)?")
+_FIGURES: Final = re.compile(r"[\w.]+")
 _MARKED: Final = re.compile(r"\d|\w\W|\w[A-Z]")  # within a name
 _OPENS: Final = (".", "!", "?", ":", ";")
 
@@ -61,11 +61,11 @@ class Asked:
     @classmethod
     def of(cls, question: str, stems: Iterable[str]) -> Asked:
         """Read a question whose words have these stems."""
-        return cls(frozenset(stems), frozenset(_FIGURE.findall(fold(question))))
+        return cls(frozenset(stems), _figures(question))
 
     def named(self, row: RankingRow) -> frozenset[str]:
         """Return what the question and a memory both name."""
-        figures = self.figures.intersection(_FIGURE.findall(fold(row.content[:_READ]))) if self.figures else frozenset()
+        figures = self.figures & _figures(row.content[:_READ]) if self.figures else frozenset()
         return figures | self.stems.intersection(map(stem, row.words.split()))
 
 
@@ -147,6 +147,12 @@ def in_order(
 def dated(row: RankingRow) -> datetime:
     """Return when a memory was true: when it was observed, else when it was written."""
     return row.observed_at or row.updated_at
+
+
+def _figures(text: str) -> frozenset[str]:
+    """Return the words of a text that hold a figure."""
+    found = (one.strip(".") for one in _FIGURES.findall(fold(text)))
+    return frozenset(one for one in found if any(map(str.isdigit, one)))
 
 
 def _said(text: str) -> frozenset[str]:
