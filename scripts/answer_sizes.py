@@ -34,7 +34,7 @@ def measured(one: Set, settings: Settings) -> Sizes:
         count = app.embedder.counter() or estimate
         for question in track([*one.questions, *one.unanswered], f"{one.name}: asking", console=err):
             asked = {"action": "recall", "query": question.text[:20_000]}
-            answer = toolsets.call(app, "memory", asked, caller_of(one.name, question.group))
+            answer = toolsets.run(app, "memory", asked, caller_of(one.name, question.group))
             text = "\n".join(answer.texts)
             found.tokens.append(count(text))
             found.characters.append(len(text))

@@ -27,9 +27,9 @@ import recollect
 from filling import fill
 from generated import GeneratedEmbedder
 from recollect import Caller, Draft, Query, Settings
+from recollect.app import App
 from recollect.domain.search import View
 from recollect.operations.query.parse import parse
-from recollect.ports.app import App
 from recollect.ports.search import Term
 
 out = Console(highlight=False)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 FILE_LINES, FUNCTION_LINES, README_LINES = 500, 50, 250
 PACKAGE = "src/recollect/"
 DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors/chroma.py", PACKAGE + "store/sql/migrations"
-ENGINES = ("onnxruntime", "onnx", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
+ENGINES = ("onnxruntime", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
 # Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
 HEAVY: dict[str, str | tuple[str, ...]] = {
     "chromadb": VECTORS,

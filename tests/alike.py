@@ -61,24 +61,17 @@ def two_stores(settings: Settings, migrated: Path) -> Iterator[Two]:
 
 
 def told(call: RandomCall, answer: Any) -> str:
-    """Return an answer as a door shows it, but for the hashes that chain all lines of a journal.
+    """Return an answer as a door shows it.
 
     An export also counts the caller's own memories that it leaves out, which are theirs to know of.
     """
     if call.tool or isinstance(answer, Exception):
         return str(answer)
     if call.name == "export_page":
-        unchained = [
-            {
-                kind: {**line, "hash": ""} if isinstance(line, dict) else line
-                for kind, line in one.items()
-                if kind != "left_out"
-            }
-            for one in answer.lines
-        ]
-        return str((unchained, answer.after))
+        lines = [{kind: line for kind, line in one.items() if kind != "left_out"} for one in answer.lines]
+        return str((lines, answer.after))
     if call.name == "history":
-        return str([one.public() for one in answer])
+        return str(answer)
     return str(public_json(BY_NAME[call.name].answer, answer)) + repr(getattr(answer, "hits", ""))
 
 

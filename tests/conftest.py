@@ -70,7 +70,7 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="session")
 def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder where the model is prepared once for the whole run, by the worker that comes first."""
+    """Return the cache of models, for the whole run."""
     run = tmp_path_factory.getbasetemp()
     return (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "model-cache"
 

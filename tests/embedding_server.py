@@ -42,7 +42,7 @@ class EmbeddingServer:
             return 400, {"error": {"message": "This model's maximum context length is less."}}
         found = [one.vector.tolist() for one in self.embedder.read(texts)]
         data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(found)]
-        return 200, {"object": "list", "data": data[::-1], "model": self.reported}
+        return 200, {"object": "list", "data": data[::-1], "model": self.reported, "message": self.message}
 
 
 @contextmanager

@@ -28,6 +28,10 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
     ),
     "doors/test_transfer_cli.py": ("test_the_daemon_imports_for_its_client",),
     "doors/test_upkeep.py": ("test_the_script_is_the_command",),
+    "e2e/test_database_owners.py": (
+        "test_each_database_has_a_daemon_of_its_own",
+        "test_one_database_has_one_daemon_through_two_homes",
+    ),
     "e2e/test_daemon_cli.py": (
         "test_a_polite_signal_ends_it_in_order",
         "test_an_owner_that_is_no_daemon_is_named",
@@ -75,11 +79,13 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
         "test_a_replica_that_ends_answers_what_was_begun",
         "test_kills_lose_nothing_that_was_acknowledged",
     ),
-    "e2e/test_sampling.py": ("test_a_clients_model_decides_without_a_daemon",),
     "e2e/test_team_calls.py": ("test_the_model_notices_a_right_too_many[reads]",),
     "e2e/test_team_walk.py": ("test_a_graceful_end_loses_nothing",),
     "e2e/test_toolsets_stdio.py": ("test_sets_over_http[legacy]",),
     "engines/test_embedding.py": ("test_both_embedders_read_alike[document]",),
+    "engines/test_model_files.py": tuple(
+        f"test_weights_of_other_widths_serve[{kind}]" for kind in ("F16", "F64", "BF16")
+    ),
     "engines/test_multilingual.py": ("test_both_runtimes_agree_over_a_unigram_tokenizer",),
     "lifecycle/test_consolidating.py": ("test_many_memories_are_several_transactions",),
     "operations/test_recall_filters.py": ("test_a_rare_category_gives_all_it_has",),

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from sqlalchemy import select
 
+from recollect.app import App
 from recollect.auth.administration import administer
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.accounts import IssuedToken
-from recollect.ports.app import App
-from recollect.store.sql.accounts import SqlAccounts
+from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.tables import metadata
 
 
@@ -26,8 +26,8 @@ class Office:
     clock: Callable[[], datetime]
 
     @property
-    def accounts(self) -> SqlAccounts:
-        return SqlAccounts(self.store.database, self.clock)
+    def accounts(self) -> Accounts:
+        return Accounts(self.store.database, self.clock)
 
     @property
     def app(self) -> App:

@@ -11,9 +11,12 @@ from typing import Any
 from callers import ADA
 from clock import Clock
 from recollect import App, Caller, Memory, Settings
+from recollect.app import Capabilities
 from recollect.domain.enums import Choice, Scope
+from recollect.doors import toolsets
+from recollect.doors.memory_tool import ToolAnswer, answered
 from recollect.doors.operations import perform
-from recollect.ports.models import Capabilities, Judgement
+from recollect.ports.models import Judgement
 
 OTHER = Caller(user="bob", team="else", project="hull")
 
@@ -21,6 +24,11 @@ OTHER = Caller(user="bob", team="else", project="hull")
 def do(app: App, name: str, caller: Caller = ADA, request_id: str = "", **fields: Any) -> Any:
     """Perform one operation."""
     return perform(app, name, fields, caller, request_id)
+
+
+def call_tool(app: App, name: str, arguments: dict[str, Any], caller: Caller = ADA) -> ToolAnswer:
+    """Call a tool as MCP does."""
+    return answered(lambda: toolsets.run(app, name, arguments, caller))
 
 
 def add(app: App, content: str, caller: Caller = ADA, **fields: Any) -> int:

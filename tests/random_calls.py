@@ -21,6 +21,7 @@ import psycopg
 from pydantic import BaseModel
 
 from clock import Clock
+from operate import call_tool
 from recollect import App, Caller
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
@@ -265,7 +266,7 @@ assert _FIELDS.keys() == {operation.name for operation in TABLE}, "each operatio
 def answer_of(app: App, call: RandomCall) -> Any:
     """Run a call; an error of ours is an answer like any other."""
     if call.tool:
-        return toolsets.call(app, call.name, call.fields, call.caller)
+        return call_tool(app, call.name, call.fields, call.caller)
     try:
         return perform(app, call.name, call.fields, call.caller)
     except RecollectError as error:

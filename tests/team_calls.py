@@ -32,12 +32,7 @@ PROJECTS = ("engine", "hull", "vault")
 ROLES = ("reader", "writer", "admin")
 BEGUN = (("ada", "crew", "writer"), ("bob", "crew", "admin"), ("bob", "dock", "writer"), ("eve", "crew", "reader"))
 ORDER = {None: 0, "reader": 1, "writer": 2, "admin": 3}
-OPENING = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}
+BOTH = {"Accept": "application/json, text/event-stream"}
 
 
 class Refused(Exception):
@@ -253,11 +248,12 @@ def _sent(client: TestClient, call: RandomCall, held: Held, params: dict[str, st
     if call.tool:
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
         message["params"] = {"name": call.name, "arguments": call.fields}
-        body = {"message": message, "opening": OPENING, "toolsets": list(SETS)}
-        answer = client.post("/mcp/message", json=body, params=params, headers=_bearer(held))
+        answer = client.post(
+            "/mcp", json=message, params=params | {"toolset": list(SETS)}, headers=_bearer(held) | BOTH
+        )
         if answer.status_code != 200:
             return Refused(answer.status_code, answer.json()["message"])
-        return _tool_answer([json.loads(line) for line in answer.text.splitlines() if line.strip()][-1])
+        return _tool_answer(json.loads(answer.text.partition("data: ")[2]))
     answer = client.post(f"/v1/{call.name}", json=call.fields, params=params, headers=_bearer(held))
     if answer.status_code != 200:
         return Refused(answer.status_code, answer.json()["message"])

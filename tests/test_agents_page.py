@@ -14,13 +14,14 @@ from recollect.doors.hook_contracts import CONTRACTS, OURS, PROMPT
 from recollect.doors.hook_texts import LONGEST
 
 PAGE = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+REPORTED = PAGE.partition("## Tried")[0]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 TITLES = {one.title: name for name, one in agents().items()}
 
 
 def rows() -> dict[str, dict[str, str]]:
     """Return the table: what each row says of each agent."""
-    lines = [line.strip("| \n").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
+    lines = [line.strip("| \n").split(" | ") for line in REPORTED.splitlines() if line.startswith("| ")]
     head, *table = lines
     return {row[0].strip("`"): dict(zip((TITLES[one] for one in head[1:]), row[1:], strict=True)) for row in table}
 

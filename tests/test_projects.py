@@ -168,3 +168,12 @@ def test_clones_of_each_other_end(tmp_path: Path) -> None:
     one = make_checkout(tmp_path / "one", ("origin", str(tmp_path / "two")))
     make_checkout(tmp_path / "two", ("origin", str(one)))
     assert find_project(one).name
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_an_empty_git_makes_no_checkout(tmp_path: Path, kind: str) -> None:
+    """The sandbox of Codex puts an empty `.git` into the folder that it works in: the repository around it counts."""
+    inner = make_checkout(tmp_path / "shop", ("origin", "git@github.com:acme/shop.git")) / "src"
+    inner.mkdir()
+    (inner / ".git").mkdir() if kind == "folder" else (inner / ".git").touch()
+    assert find_project(inner).name == "github.com/acme/shop"

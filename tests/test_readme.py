@@ -16,9 +16,10 @@ import pytest
 
 import recollect
 from callers import ADA
+from operate import call_tool
 from recollect import App, Settings
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.doors import memory_tool, toolsets
+from recollect.doors import toolsets
 from recollect.settings import variable
 
 ROOT = Path(__file__).parents[1]
@@ -80,10 +81,10 @@ def test_readme_commands_answer_as_shown(shell: dict[str, str]) -> None:
 def test_readme_tool_calls_answer_as_shown(app: App) -> None:
     """The two calls of the tool give the answers that README shows."""
     config, remember, recall, shown = (json.loads(block) for block in blocks("json"))
-    first = memory_tool.call(app, remember["arguments"], ADA)
+    first = call_tool(app, "memory", remember["arguments"], ADA)
     assert first.texts[0] in README
-    assert memory_tool.call(app, remember["arguments"], ADA).texts[0] in README
-    found = json.loads(memory_tool.call(app, recall["arguments"], ADA).texts[0])
+    assert call_tool(app, "memory", remember["arguments"], ADA).texts[0] in README
+    found = json.loads(call_tool(app, "memory", recall["arguments"], ADA).texts[0])
     assert [list(one) for one in found] == [list(one) for one in shown]
     assert found[0]["content"] == shown[0]["content"]
     assert config["mcpServers"]["recollect"]["args"] == ["mcp"]

@@ -9,6 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
 if TYPE_CHECKING:
+    from recollect.app import App as App
     from recollect.domain.enums import FactType as FactType
     from recollect.domain.enums import Scope as Scope
     from recollect.domain.requests import ByConcept as ByConcept
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from recollect.operations.similar import find_similar as find_similar
     from recollect.operations.summarize import summarize_old as summarize_old
     from recollect.operations.update import update_memory as update_memory
-    from recollect.ports.app import App as App
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
     from recollect.wiring import open_app as open_app
@@ -114,7 +114,7 @@ _NAMES = {
     "recollect.operations.similar": "find_similar",
     "recollect.operations.summarize": "summarize_old",
     "recollect.operations.update": "update_memory",
-    "recollect.ports.app": "App",
+    "recollect.app": "App",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",
 }

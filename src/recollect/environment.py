@@ -67,9 +67,9 @@ def of_terminal() -> dict[str, str]:
     return process.of(_TERMINAL)
 
 
-def home(given: str = "") -> Path:
-    """Return the data folder as the settings would find it, without checking it."""
-    return Path(process.home(given, variables()))
+def store(given: Mapping[str, str]) -> Path:
+    """Return the folder of the store's files as the settings would find it, without checking it."""
+    return Path(process.store(given, variables()))
 
 
 def server() -> str:

@@ -8,6 +8,8 @@ from importlib import import_module
 
 PREFIX = "RECOLLECT_"
 IN_FILE = "_FILE"
+DATABASE = "memory.db"
+"""The name of the database in a data folder."""
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
@@ -71,6 +73,31 @@ def home(given: str, told: Mapping[str, str]) -> str:
     """Return the data folder as the settings would find it, without checking it."""
     folder = given or told.get(f"{PREFIX}HOME", "~/.recollect")
     return os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 - pathlib takes long to import
+
+
+def store(given: Mapping[str, str], told: Mapping[str, str]) -> str:
+    """Return the folder of the store's files as the settings would find it.
+
+    A data folder that was `given` comes before a database that the environment names.
+    """
+    named = "" if "home" in given else told.get(f"{PREFIX}MEMORY_DB", "")
+    database = named or f"{home(given.get('home', ''), told)}/{DATABASE}"
+    return files_of(os.path.abspath(os.path.expanduser(database)))  # noqa: PTH100, PTH111
+
+
+def files_of(database: str) -> str:
+    """Return the folder of what belongs to a database: lock, daemon, vectors, logs. Through a link it is the same."""
+    folder, name = os.path.split(real(database))
+    return folder if name == DATABASE else f"{folder}/{name}.files"
+
+
+def real(database: str) -> str:
+    """Return a file, or what a link in its place leads to; a link of another user is not followed."""
+    try:
+        ours = os.name != "posix" or os.lstat(database).st_uid in (0, os.geteuid())
+    except OSError:
+        return database
+    return os.path.realpath(database) if ours and os.path.islink(database) else database  # noqa: PTH114
 
 
 def daemon_wanted(told: Mapping[str, str]) -> bool:

@@ -97,8 +97,19 @@ def _digest(file: Path) -> str:
 
 
 def checkout_of(folder: Path) -> Path | None:
-    """Return the root of the git checkout around a folder, None outside of any."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    """Return the root of the git checkout around a folder, None outside of any.
+
+    An empty `.git` makes none: the sandbox of Codex puts one into the folder that it works in.
+    """
+    return next((one for one in (folder, *folder.parents) if _is_checkout(one / ".git")), None)
+
+
+def _is_checkout(git: Path) -> bool:
+    """Say whether a `.git` is a git directory, or a file that names one."""
+    try:
+        return (git / "HEAD").is_file() or (git.is_file() and git.read_bytes().startswith(b"gitdir:"))
+    except OSError:
+        return False
 
 
 def common_directory(root: Path) -> Path | None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from recollect import process
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
@@ -60,6 +61,11 @@ class Settings(LifecycleSettings):
     )
 
     home: AbsolutePath = Field(default=Path("~/.recollect"), description="Data folder: database, vectors, logs.")
+    memory_db: AbsolutePath | None = Field(
+        default=None,
+        description="SQLite file of the store. Default: `memory.db` in the data folder. With another name its lock, "
+        "vectors and logs are beside it, in `NAME.files`. A data folder given as an argument comes first.",
+    )
     user: str = Field(default_factory=system_user, description="Who speaks. Default: the system's user.")
     team: str = Field(default="local", description="Team of the caller.")
     project: str = Field(
@@ -76,8 +82,7 @@ class Settings(LifecycleSettings):
     )
     cache_dir: AbsolutePath | None = Field(
         default=None,
-        description="Where fetched models and those prepared for fast loading are kept. Default: `recollect` in the "
-        "user's cache folder, for all stores.",
+        description="Where fetched models are kept. Default: `recollect` in the user's cache folder, for all stores.",
     )
     database_url: str = Field(
         default="",
@@ -147,8 +152,8 @@ class Settings(LifecycleSettings):
     )
     chat_model: str = Field(
         default="",
-        description="Language model: `openai:NAME`, `anthropic:NAME`, a name at the server of `chat_url`, or "
-        "`sampling`, the model of the MCP client. Default: none; nothing is then sent anywhere.",
+        description="Language model: `openai:NAME`, `anthropic:NAME`, or a name at the server of `chat_url`. "
+        "Default: none; nothing is then sent anywhere.",
     )
     chat_url: str = Field(
         default="",
@@ -172,6 +177,8 @@ class Settings(LifecycleSettings):
         told = variables()
         _refuse_files(told)
         found = {name: told[variable(name)] for name in type(self).model_fields if variable(name) in told}
+        if "home" in values:
+            found.pop("memory_db", None)  # arguments win, and that folder has a database of its own
         try:
             super().__init__(**found | values)
         except ValidationError as error:
@@ -211,6 +218,13 @@ class Settings(LifecycleSettings):
     def _credential(cls, token: str) -> str:
         return check_token(token)
 
+    @field_validator("memory_db")
+    @classmethod
+    def _file(cls, database: Path | None) -> Path | None:
+        if database is not None and database.is_dir():
+            raise ValueError(f"{database} is a folder")
+        return database
+
     @field_validator("models_dir")
     @classmethod
     def _there(cls, folder: Path | None) -> Path | None:
@@ -221,18 +235,29 @@ class Settings(LifecycleSettings):
 
     @property
     def folder(self) -> Path:
-        """Return the data folder as an absolute path."""
-        return self.home
+        """Return the folder of the store's files as an absolute path: by default the data folder."""
+        return Path(process.files_of(str(self._named)))
+
+    @property
+    def database(self) -> Path:
+        """Return the SQLite file of a local store, or what a link in its place leads to."""
+        return Path(process.real(str(self._named)))
+
+    @property
+    def _named(self) -> Path:
+        return self.memory_db or self.home / process.DATABASE
 
     @property
     def store_name(self) -> str:
-        """Return where the store is, without a password: its database and host, or its folder."""
+        """Return where the store is, without a password: its database and host, or its file or folder."""
         parts = urlsplit(self.database_url)
-        return f"{parts.path.lstrip('/')} on {parts.hostname}" if self.database_url else str(self.folder)
+        return (
+            f"{parts.path.lstrip('/')} on {parts.hostname}" if self.database_url else str(self.memory_db or self.home)
+        )
 
     @property
     def caches(self) -> Path:
-        """Return the folder of prepared models as an absolute path."""
+        """Return the folder of fetched models as an absolute path."""
         return self.cache_dir or user_cache_path("recollect", appauthor=False)
 
     @property

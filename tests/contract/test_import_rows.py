@@ -17,23 +17,23 @@ from recollect.gate import clear
 from recollect.ports.storage import FactEntry, ImportedMemory
 from recollect.store import journal
 from recollect.store.sql.database import Database
-from recollect.store.sql.export_reader import SqlExportReader
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.export_reader import ExportReader
+from recollect.store.sql.records import Records
 
 HERE, THERE = "project:crew/engine", "user:ada"
 VIEW = View(namespaces=(HERE, THERE), now=AT, sensitivities=EVERY_LEVEL)
 
 
 @pytest.fixture
-def records(database: Database) -> SqlRecords:
+def records(database: Database) -> Records:
     """Return the way in, on each kind of database."""
-    return SqlRecords(database, lambda: AT, lambda: None)
+    return Records(database, lambda: AT, lambda: None)
 
 
 @pytest.fixture
-def export_reader(database: Database) -> SqlExportReader:
+def export_reader(database: Database) -> ExportReader:
     """Return the way out of the same database."""
-    return SqlExportReader(database)
+    return ExportReader(database)
 
 
 def imported(content: str, **kept: Any) -> ImportedMemory:
@@ -54,7 +54,7 @@ def fact(text: str, **kept: Any) -> tuple[FactEntry, Any]:
     return entry, clear(FactRecord(**parts, **kept))
 
 
-def test_numbers_are_kept_where_they_are_free(records: SqlRecords, export_reader: SqlExportReader) -> None:
+def test_numbers_are_kept_where_they_are_free(records: Records, export_reader: ExportReader) -> None:
     """A number that no memory ever had stays; one that was given before becomes another, beyond all of the file's."""
     with records.importing([HERE, THERE], "ada") as namespaces:
         assert namespaces[HERE].insert_many([imported("one", id=5), imported("two"), imported("three", id=9)]) == [
@@ -67,7 +67,7 @@ def test_numbers_are_kept_where_they_are_free(records: SqlRecords, export_reader
     assert [one.id for one in export_reader.memories(VIEW, 0, 10)] == [5, 9, 10, 12, 13]
 
 
-def test_no_file_uses_up_the_numbers(records: SqlRecords, store: Any) -> None:
+def test_no_file_uses_up_the_numbers(records: Records, store: Any) -> None:
     """Numbers in the upper half of those that there are become others, and the next ones follow those."""
     with records.importing([HERE, THERE], "ada") as namespaces:
         assert namespaces[HERE].insert_many([imported("one", id=2**31 - 1), imported("two", id=2**30 + 1)]) == [1, 2]
@@ -77,7 +77,7 @@ def test_no_file_uses_up_the_numbers(records: SqlRecords, store: Any) -> None:
     assert [row[0] for row in store.rows("SELECT id FROM fact")] == [1]
 
 
-def test_what_cannot_give_way_is_told(records: SqlRecords, store: Any) -> None:
+def test_what_cannot_give_way_is_told(records: Records, store: Any) -> None:
     """A link to itself, in a circle or into another namespace is given back, and changes nothing."""
     with records.importing([HERE, THERE], "ada") as namespaces:
         namespaces[HERE].insert_many([imported(str(number), id=number, merged_into=1) for number in (1, 2, 3)])
@@ -88,7 +88,7 @@ def test_what_cannot_give_way_is_told(records: SqlRecords, store: Any) -> None:
     assert [row[0] for row in store.rows("SELECT merged_into FROM memory ORDER BY id")] == [0, 3, 0, None]
 
 
-def test_what_is_written_later_goes_on_after_them(records: SqlRecords, store: Any) -> None:
+def test_what_is_written_later_goes_on_after_them(records: Records, store: Any) -> None:
     """A memory that is remembered after an import gets the next number."""
     with records.importing([HERE, THERE], "ada") as namespaces:
         namespaces[HERE].insert_many([imported("one", id=41)])
@@ -96,7 +96,7 @@ def test_what_is_written_later_goes_on_after_them(records: SqlRecords, store: An
         assert writing.insert(make_entry("two")) == 42
 
 
-def test_everything_is_as_one_by_one(records: SqlRecords, export_reader: SqlExportReader, store: Any) -> None:
+def test_everything_is_as_one_by_one(records: Records, export_reader: ExportReader, store: Any) -> None:
     """A memory that is brought in looks like one that was remembered, but for what the file says of it."""
     with records.importing([HERE, THERE], "ada") as namespaces:
         (old,) = namespaces[HERE].insert_many([imported("one", created_at=AT - timedelta(days=9), accessed_count=4)])
@@ -114,7 +114,7 @@ def test_everything_is_as_one_by_one(records: SqlRecords, export_reader: SqlExpo
 
 
 def test_hidden_memories_leave_no_trace_in_the_indexes(
-    records: SqlRecords, export_reader: SqlExportReader, store: Any
+    records: Records, export_reader: ExportReader, store: Any
 ) -> None:
     """What was deleted softly or merged has neither words nor vectors, and links are made once all are there."""
     with records.importing([HERE, THERE], "ada") as namespaces:
@@ -132,7 +132,7 @@ def test_hidden_memories_leave_no_trace_in_the_indexes(
     assert {row[0] for row in store.rows("SELECT memory_id FROM outbox")} == {1}
 
 
-def test_a_dry_run_leaves_nothing(records: SqlRecords, export_reader: SqlExportReader) -> None:
+def test_a_dry_run_leaves_nothing(records: Records, export_reader: ExportReader) -> None:
     """Neither memories nor namespaces nor journal lines stay, and the next one does not stumble over it."""
     with records.importing([HERE, THERE], "ada", dry=True) as namespaces:
         namespaces[HERE].insert_many([imported("one")])
@@ -142,7 +142,7 @@ def test_a_dry_run_leaves_nothing(records: SqlRecords, export_reader: SqlExportR
     assert export_reader.counts(VIEW)["memories"] == 1
 
 
-def test_a_failed_import_leaves_nothing(records: SqlRecords, export_reader: SqlExportReader) -> None:
+def test_a_failed_import_leaves_nothing(records: Records, export_reader: ExportReader) -> None:
     """When something breaks in the middle of a transaction, nothing of it was ever there."""
 
     def breaking() -> None:
@@ -157,7 +157,7 @@ def test_a_failed_import_leaves_nothing(records: SqlRecords, export_reader: SqlE
     assert [one.content for one in export_reader.memories(VIEW, 0, 10)] == ["two"]
 
 
-def test_facts_keep_their_numbers_and_times(records: SqlRecords, export_reader: SqlExportReader) -> None:
+def test_facts_keep_their_numbers_and_times(records: Records, export_reader: ExportReader) -> None:
     """A fact arrives once; told again as ended, it ends; told again the same, nothing changes."""
     earlier = AT - timedelta(days=3)
     with records.importing([HERE, THERE], "ada") as namespaces:
@@ -170,7 +170,7 @@ def test_facts_keep_their_numbers_and_times(records: SqlRecords, export_reader: 
 
 
 def test_the_journal_tells_where_things_came_from(
-    records: SqlRecords, export_reader: SqlExportReader, database: Database
+    records: Records, export_reader: ExportReader, database: Database
 ) -> None:
     """Each memory and fact that is imported leaves a line that names its place in the file; the chain holds."""
     with records.importing([HERE, THERE], "ada") as namespaces:

@@ -15,7 +15,7 @@ from recollect.errors import StoreUnusable
 from recollect.store import journal
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 
 HERE = "project:crew/engine"
 DROP = {
@@ -197,7 +197,7 @@ def test_concurrent_writers_keep_the_chain_whole(store: Any) -> None:
 
     def write(number: int) -> None:
         database = Database(store.database.url.render_as_string(hide_password=False))
-        records = SqlRecords(database, store.clock, lambda: None)
+        records = Records(database, store.clock, lambda: None)
         chance = random.Random(number)
         mine: list[int] = []
         try:

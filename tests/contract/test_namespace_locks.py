@@ -15,7 +15,7 @@ from entries import make_entry
 from recollect.store import journal
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import migrate
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 
 HERE, THERE = "project:crew/engine", "user:ada"
 LONG = 60  # seconds that nothing here takes, unless it waits for ever
@@ -31,9 +31,9 @@ def database(postgres_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def records(database: Database, clock: Any) -> SqlRecords:
+def records(database: Database, clock: Any) -> Records:
     """Return the records of that database."""
-    return SqlRecords(database, clock, lambda: None)
+    return Records(database, clock, lambda: None)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield one
 
 
-def write(records: SqlRecords, namespace: str, content: str) -> int:
+def write(records: Records, namespace: str, content: str) -> int:
     """Insert one memory in a transaction of its own."""
     with records.writing(namespace, "bob") as transaction:
         return transaction.insert(make_entry(content))
@@ -69,7 +69,7 @@ def until_one_waits(database: Database) -> None:
     pytest.fail("nobody waits")
 
 
-def test_two_namespaces_do_not_wait(database: Database, records: SqlRecords, pool: ThreadPoolExecutor) -> None:
+def test_two_namespaces_do_not_wait(database: Database, records: Records, pool: ThreadPoolExecutor) -> None:
     """A whole write to one namespace ends while a transaction on another is open, and both chains are sound."""
     with records.writing(HERE, "ada") as transaction:
         transaction.insert(make_entry("first half"))
@@ -78,7 +78,7 @@ def test_two_namespaces_do_not_wait(database: Database, records: SqlRecords, poo
     assert (chain(database, HERE), chain(database, THERE)) == (["ada", "ada"], ["bob"])
 
 
-def test_one_namespace_is_written_in_turn(database: Database, records: SqlRecords, pool: ThreadPoolExecutor) -> None:
+def test_one_namespace_is_written_in_turn(database: Database, records: Records, pool: ThreadPoolExecutor) -> None:
     """A second writer of the same namespace waits until the first has ended, and its lines follow."""
     with records.writing(HERE, "ada") as transaction:
         transaction.insert(make_entry("one"))
@@ -90,7 +90,7 @@ def test_one_namespace_is_written_in_turn(database: Database, records: SqlRecord
     assert chain(database, HERE) == ["ada", "ada", "bob"]
 
 
-def test_counting_waits_for_no_writer(database: Database, records: SqlRecords, pool: ThreadPoolExecutor) -> None:
+def test_counting_waits_for_no_writer(database: Database, records: Records, pool: ThreadPoolExecutor) -> None:
     """Uses are counted while the namespace is being written; what is being deleted at that moment is left out."""
     kept, gone, changed = (write(records, HERE, content) for content in ("kept", "gone", "changed"))
     with records.writing(HERE, "ada") as transaction:
@@ -106,7 +106,7 @@ def test_counting_waits_for_no_writer(database: Database, records: SqlRecords, p
 
 
 def test_the_whole_store_is_locked_against_every_writer(
-    database: Database, records: SqlRecords, pool: ThreadPoolExecutor
+    database: Database, records: Records, pool: ThreadPoolExecutor
 ) -> None:
     """Whoever compares or exchanges the parts of the store excludes the writers of all namespaces."""
     with database.exclusive():

@@ -20,10 +20,10 @@ from recollect.gate import clear
 from recollect.ports.search import Term
 from recollect.ports.storage import FactEntry
 from recollect.store.relocation import relocate
-from recollect.store.sql.accounts import SqlAccounts
+from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.records import SqlRecords
-from recollect.store.sql.sessions import SqlSessions
+from recollect.store.sql.records import Records
+from recollect.store.sql.sessions import Sessions
 from recollect.store.sql.tables import memory
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
@@ -65,10 +65,10 @@ def filled(store: Any) -> Any:
             author="ada",
         )
         transaction.put_fact(entry)
-    sessions = SqlSessions(store.database)
+    sessions = Sessions(store.database)
     one = sessions.begin(ADA, "s1", "claude-code", store.clock())
     sessions.save(one, [Observation(at=store.clock(), event="tool:post", decision=Decision.DROPPED, draft={"a": [1]})])
-    with SqlAccounts(store.database, store.clock).changing("root") as accounts:
+    with Accounts(store.database, store.clock).changing("root") as accounts:
         accounts.add_user("ada", admin=True)
         accounts.add_team("crew")
         accounts.set_role("crew", "ada", Role.READER)
@@ -84,7 +84,7 @@ def same(one: Any, other: Database) -> bool:
     with one.database.reading() as ours, other.reading() as theirs:
         lines = [list(map(tuple, connection.execute(query))) for connection in (ours, theirs)]
     texts = [one.text, SqliteText(other) if other.file else PostgresText(other)]
-    known = [SqlAccounts(each, one.clock).access(HASH) for each in (one.database, other)]
+    known = [Accounts(each, one.clock).access(HASH) for each in (one.database, other)]
     assert known[0] == known[1] is not None
     found = [each.search([Term("mowe"), Term("harbour")], one.view(), 9) for each in texts]
     return lines[0] == lines[1] and found[0] == pytest.approx(found[1]) and bool(found[0])
@@ -126,7 +126,7 @@ def test_a_store_in_use_is_not_overwritten(filled: Any, other: Database, clock: 
     """A target that holds something else is refused, and stays as it is."""
     with other.writing("user:eve") as connection:
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:eve')"))
-    with SqlRecords(other, clock, lambda: None).writing("user:eve", "eve") as transaction:
+    with Records(other, clock, lambda: None).writing("user:eve", "eve") as transaction:
         transaction.insert(make_entry("somebody else's"))
     with pytest.raises(InvalidInput, match="holds another store"):
         relocate(filled.database, other)
@@ -136,7 +136,7 @@ def test_a_store_in_use_is_not_overwritten(filled: Any, other: Database, clock: 
 
 def test_a_target_with_sessions_alone_is_refused(filled: Any, other: Database, clock: Any) -> None:
     """Whatever stands in the target, if it is not a part of this store, it is somebody's."""
-    SqlSessions(other).begin(ADA, "s9", "codex", clock())
+    Sessions(other).begin(ADA, "s9", "codex", clock())
     with pytest.raises(InvalidInput, match="holds another store"):
         relocate(filled.database, other)
 

@@ -14,16 +14,16 @@ from recollect import Caller
 from recollect.domain.lifecycle import Decision, Observation, Session
 from recollect.lifecycle.session_state import SessionState, rebased, state_of
 from recollect.policy.observations.trail import Trail
-from recollect.store.sql.sessions import SqlSessions
+from recollect.store.sql.sessions import Sessions
 
 BOB = Caller(user="bob", team="crew", project="engine")
 ELSEWHERE = Caller(user="ada", team="crew", project="hull")
 
 
 @pytest.fixture
-def sessions(store: Any) -> SqlSessions:
+def sessions(store: Any) -> Sessions:
     """Return the sessions on each kind of database."""
-    return SqlSessions(store.database)
+    return Sessions(store.database)
 
 
 def seen(store: Any, decision: Decision = Decision.DROPPED, **fields: Any) -> Observation:
@@ -31,12 +31,12 @@ def seen(store: Any, decision: Decision = Decision.DROPPED, **fields: Any) -> Ob
     return Observation(at=store.clock(), event="tool:post", tool="Bash", decision=decision, **fields)
 
 
-def begun(sessions: SqlSessions, store: Any, name: str = "s1", caller: Caller = ADA) -> Session:
+def begun(sessions: Sessions, store: Any, name: str = "s1", caller: Caller = ADA) -> Session:
     """Begin a session now."""
     return sessions.begin(caller, name, "claude-code", store.clock())
 
 
-def test_a_session_goes_on_with_its_state(sessions: SqlSessions, store: Any) -> None:
+def test_a_session_goes_on_with_its_state(sessions: Sessions, store: Any) -> None:
     """A session of the same name is the same one, with what was known of it; one that ended is open again."""
     first = begun(sessions, store)
     later = store.clock() + timedelta(hours=1)
@@ -49,7 +49,7 @@ def test_a_session_goes_on_with_its_state(sessions: SqlSessions, store: Any) -> 
     assert (again.id, again.ended_at, again.last_at) == (first.id, None, later)
 
 
-def test_observations_are_numbered_and_counted(sessions: SqlSessions, store: Any) -> None:
+def test_observations_are_numbered_and_counted(sessions: Sessions, store: Any) -> None:
     """Observations come back in order with every field, and the session counts what was kept and dropped."""
     one = begun(sessions, store)
     sessions.save(one, [seen(store, summary="ls", reason="a listing", draft={"content": "x"})])
@@ -64,7 +64,7 @@ def test_observations_are_numbered_and_counted(sessions: SqlSessions, store: Any
     assert (known.kept, known.dropped) == (1, 2)
 
 
-def test_a_decision_is_put_right(sessions: SqlSessions, store: Any) -> None:
+def test_a_decision_is_put_right(sessions: Sessions, store: Any) -> None:
     """What was dropped is kept and its draft is gone, and the counts follow; deciding the same twice counts once."""
     one = begun(sessions, store)
     sessions.save(one, [seen(store, summary="x", draft={"content": "x"})])
@@ -82,7 +82,7 @@ def test_a_decision_is_put_right(sessions: SqlSessions, store: Any) -> None:
     assert (known.kept, known.dropped) == (1, 0)
 
 
-def test_a_session_is_its_users_own(sessions: SqlSessions, store: Any) -> None:
+def test_a_session_is_its_users_own(sessions: Sessions, store: Any) -> None:
     """Nobody else sees it, and its user sees it in its project alone; the same name elsewhere is another one."""
     mine = begun(sessions, store)
     for other in (BOB, ELSEWHERE):
@@ -91,7 +91,7 @@ def test_a_session_is_its_users_own(sessions: SqlSessions, store: Any) -> None:
         assert begun(sessions, store, caller=other).id != mine.id
 
 
-def test_the_latest_comes_first(sessions: SqlSessions, store: Any) -> None:
+def test_the_latest_comes_first(sessions: Sessions, store: Any) -> None:
     """Sessions are listed by when they were last heard of, a page at a time; a beginning finds the latest."""
     for number, name in enumerate(("abc-1", "abc-2", "x%_")):
         one = begun(sessions, store, name)
@@ -102,7 +102,7 @@ def test_the_latest_comes_first(sessions: SqlSessions, store: Any) -> None:
     assert [one and one.session_id for one in found] == ["x%_", "abc-2", "abc-1", "x%_", None]
 
 
-def test_old_sessions_go_with_their_observations(sessions: SqlSessions, store: Any) -> None:
+def test_old_sessions_go_with_their_observations(sessions: Sessions, store: Any) -> None:
     """What was last heard of before a time is removed, and nothing of it stays."""
     old = begun(sessions, store, "old")
     sessions.save(old, [seen(store, summary="ls")])
@@ -116,7 +116,7 @@ def test_old_sessions_go_with_their_observations(sessions: SqlSessions, store: A
     assert store.rows("SELECT * FROM observation") == []
 
 
-def test_texts_are_rewritten(sessions: SqlSessions, store: Any) -> None:
+def test_texts_are_rewritten(sessions: Sessions, store: Any) -> None:
     """Other texts stand in the place of an observation's own; its decision and its neighbours stay."""
     one = begun(sessions, store)
     sessions.save(one, [seen(store, summary="a"), seen(store, summary="b", reason="r", draft={"content": "b"})])
@@ -125,7 +125,7 @@ def test_texts_are_rewritten(sessions: SqlSessions, store: Any) -> None:
     assert (first.summary, second.summary, second.reason, second.draft) == ("a", "c", "r", {"content": "c"})
 
 
-def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: SqlSessions, store: Any) -> None:
+def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: Sessions, store: Any) -> None:
     """The texts of observations that name it go, and what the state says of the session; digests and counts stay."""
     kept, other = store.add("The keel is iron."), store.add("The mast is oak.")
     one, apart = begun(sessions, store), begun(sessions, store, "s2")
@@ -142,7 +142,7 @@ def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: SqlSessions,
     assert [each.summary for one in (first, second) for each in sessions.observations(one)] == ["", "mast"]
 
 
-def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: SqlSessions, store: Any) -> None:
+def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: Sessions, store: Any) -> None:
     """Neither the state that an event began with nor what it notes of the memory brings the words back."""
     made = store.add("The keel is iron.")
     state = SessionState(trail=Trail(task="keel"), seen=("d",)).model_dump(mode="json")
@@ -162,7 +162,7 @@ def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: S
     assert "keel" not in repr((found, store.rows("SELECT * FROM session"), store.rows("SELECT * FROM observation")))
 
 
-def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: SqlSessions, store: Any) -> None:
+def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: Sessions, store: Any) -> None:
     """A memory can be forgotten before the event that made it is written down."""
     one, (_, change) = begun(sessions, store), an_event({}, trail=Trail(task="keel"))
     made = store.add("The keel is iron.")
@@ -171,7 +171,7 @@ def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: 
     assert "keel" not in repr((store.rows("SELECT * FROM session"), store.rows("SELECT * FROM observation")))
 
 
-def test_what_is_masked_while_an_event_is_handled_stays_masked(sessions: SqlSessions, store: Any) -> None:
+def test_what_is_masked_while_an_event_is_handled_stays_masked(sessions: Sessions, store: Any) -> None:
     """An event that began with words that are masked meanwhile does not write them again."""
     state = SessionState(trail=Trail(task="keel")).model_dump(mode="json")
     sessions.save(begun(sessions, store).model_copy(update={"state": state}))
@@ -183,7 +183,7 @@ def test_what_is_masked_while_an_event_is_handled_stays_masked(sessions: SqlSess
     assert found.state["trail"]["task"] == "[redacted]"
 
 
-def test_a_memory_is_forgotten_while_it_is_noted(sessions: SqlSessions, store: Any) -> None:
+def test_a_memory_is_forgotten_while_it_is_noted(sessions: Sessions, store: Any) -> None:
     """Whichever comes first, the forgetting or the writing down, no word of the memory is left."""
     for turn in range(8):
         made, one = store.add(f"The keel {turn} is iron."), begun(sessions, store, f"s{turn}")

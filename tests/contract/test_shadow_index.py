@@ -14,7 +14,7 @@ from recollect.engines.late_interaction import similarity
 from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.outbox import vectors_of
-from recollect.store.vectors.shadow_index import SqlShadowIndex
+from recollect.store.vectors.shadow_index import ShadowIndex
 from recollect.store.vectors.vector_search import SqlChromaVectors
 
 HERE = "project:crew/engine"
@@ -32,9 +32,9 @@ def vectors(store: Any, tmp_path: Path) -> Iterator[SqlChromaVectors]:
 
 
 @pytest.fixture
-def shadow(store: Any, vectors: SqlChromaVectors) -> SqlShadowIndex:
+def shadow(store: Any, vectors: SqlChromaVectors) -> ShadowIndex:
     """Return what builds another model's vectors."""
-    return SqlShadowIndex(store.database, vectors._index, vectors)
+    return ShadowIndex(store.database, vectors._index, vectors)
 
 
 def read(content: str) -> tuple[Chunk, ...]:
@@ -42,7 +42,7 @@ def read(content: str) -> tuple[Chunk, ...]:
     return tuple(Chunk(0, len(word), direction(f"new {word}"), b"t") for word in content.split())
 
 
-def fill(shadow: SqlShadowIndex) -> None:
+def fill(shadow: ShadowIndex) -> None:
     """Read whatever is missing."""
     shadow.put([(one, read(one.content)) for one in shadow.missing(0, 99)])
 
@@ -58,7 +58,7 @@ def made(content: str) -> list[list[float]]:
     return [chunk.vector.tolist() for chunk in read(content)]
 
 
-def test_only_what_was_not_read_is_missing(store: Any, shadow: SqlShadowIndex) -> None:
+def test_only_what_was_not_read_is_missing(store: Any, shadow: ShadowIndex) -> None:
     """A memory is missing until it was read as it is now; ids rise, and a limit is kept."""
     ids = [store.add(f"memory {number}", key=f"k{number}") for number in range(4)]
     shadow.begin(NEW)
@@ -75,7 +75,7 @@ def test_only_what_was_not_read_is_missing(store: Any, shadow: SqlShadowIndex) -
     assert {row[0] for row in store.rows("SELECT memory_id FROM vector_shadow")} == set(ids[1:])
 
 
-def test_what_changed_while_it_was_read_stays_missing(store: Any, shadow: SqlShadowIndex) -> None:
+def test_what_changed_while_it_was_read_stays_missing(store: Any, shadow: ShadowIndex) -> None:
     """Vectors of a content that is not there any more are not kept."""
     one = store.add("as it was", key="k")
     shadow.begin(NEW)
@@ -86,7 +86,7 @@ def test_what_changed_while_it_was_read_stays_missing(store: Any, shadow: SqlSha
     assert [found.id for found in shadow.missing(0, 9)] == [one]
 
 
-def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: SqlShadowIndex) -> None:
+def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: ShadowIndex) -> None:
     """Beginning again for the same model keeps what was read; for another one it is dropped."""
     store.add("one two")
     shadow.begin(NEW)
@@ -98,7 +98,7 @@ def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: Sql
     assert store.records.stamp("shadow.revision") == "3"
 
 
-def test_the_switch_exchanges_everything_at_once(store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors) -> None:
+def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors) -> None:
     """After the switch vectors, stamps and queue are the new model's, stragglers included; nothing stands beside."""
     one, two, three = (store.add(content, key=content[0]) for content in ("a b c", "d e", "f"))
     before = held(store, one, two, three)
@@ -123,7 +123,7 @@ def test_the_switch_exchanges_everything_at_once(store: Any, shadow: SqlShadowIn
     assert vectors.nearest(direction("new a"), store.view(), 5) == {}
 
 
-def test_too_many_stragglers_change_nothing(store: Any, shadow: SqlShadowIndex) -> None:
+def test_too_many_stragglers_change_nothing(store: Any, shadow: ShadowIndex) -> None:
     """Where much is missing the switch leaves everything as it is, and says so."""
     ids = [store.add(f"memory {number}") for number in range(20)]
     before = held(store, *ids)
@@ -134,7 +134,7 @@ def test_too_many_stragglers_change_nothing(store: Any, shadow: SqlShadowIndex) 
     assert shadow.counts() == (0, 20)
 
 
-def test_hidden_memories_do_not_move(store: Any, shadow: SqlShadowIndex) -> None:
+def test_hidden_memories_do_not_move(store: Any, shadow: ShadowIndex) -> None:
     """What was softly deleted is not read, and what was read of it before does not come into use."""
     kept, hidden = store.add("to keep"), store.add("to hide")
     shadow.begin(NEW)
@@ -149,7 +149,7 @@ def test_hidden_memories_do_not_move(store: Any, shadow: SqlShadowIndex) -> None
 
 
 def test_a_new_model_finds_its_index_ready(
-    store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors, tmp_path: Path
+    store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors, tmp_path: Path
 ) -> None:
     """The collections that the new model's owner opens hold what the switch brought, and the old ones go."""
     ids = [store.add(f"word{number} and more") for number in range(5)]
@@ -169,7 +169,7 @@ def test_a_new_model_finds_its_index_ready(
     opened.close()
 
 
-def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: SqlShadowIndex, tmp_path: Path) -> None:
+def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: ShadowIndex, tmp_path: Path) -> None:
     """An owner that opens the index leaves the collections under construction alone while their stamp stands."""
     store.add("one two three")
     shadow.begin(NEW)
@@ -183,7 +183,7 @@ def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: SqlS
     opened.close()
 
 
-def test_the_new_index_is_trusted(store: Any, shadow: SqlShadowIndex, vectors: SqlChromaVectors) -> None:
+def test_the_new_index_is_trusted(store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors) -> None:
     """What was broken in the old index is not broken in the one that was just built: nothing is built twice."""
     store.add("a memory")
     vectors.sync()
@@ -195,7 +195,7 @@ def test_the_new_index_is_trusted(store: Any, shadow: SqlShadowIndex, vectors: S
     assert vectors._broken == set()
 
 
-def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: SqlShadowIndex) -> None:
+def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: ShadowIndex) -> None:
     """What a process of the old model writes after the switch waits for the new one; it embeds nothing itself."""
     records = type(store.records)(store.database, store.clock, lambda: None, OLD)
     shadow.begin(NEW)

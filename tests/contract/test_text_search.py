@@ -17,7 +17,7 @@ from recollect.operations.query.parse import parse
 from recollect.policy.text.normalization import fold
 from recollect.ports.search import Term
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from stores import lay
@@ -303,7 +303,7 @@ def test_both_databases_rank_alike(tmp_path: Path, migrated: Path, clock: Any, m
     ]
     answers = []
     for database in (open_file(tmp_path / "memory.db"), Database(migrated_postgres_url)):
-        with SqlRecords(database, clock, lambda: None).writing("user:ada", "ada") as transaction:
+        with Records(database, clock, lambda: None).writing("user:ada", "ada") as transaction:
             for said in DOCUMENTS:
                 transaction.insert(make_entry(said))
         text = SqliteText(database) if database.file else PostgresText(database)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from operate import call_tool
 from recollect import App
 from recollect.domain.requests import Listing, Update
 from recollect.doors import toolsets
@@ -22,13 +23,13 @@ OBSERVED = "Must be `bugfix`, `feature`, `refactor`, `change`, `discovery`, or `
 @pytest.fixture
 def call(app: App) -> Call:
     """Return a function that calls a tool on an open store."""
-    return lambda name, **arguments: toolsets.call(app, name, arguments, ADA)
+    return lambda name, **arguments: call_tool(app, name, arguments, ADA)
 
 
 def whole(app: App) -> tuple[int, ...]:
     """Count what a refused call must leave as it is."""
-    stats = toolsets.call(app, "stats", {}, ADA).structured
-    return stats["memories"], stats["facts"], len(toolsets.call(app, "history", {"id": "1"}, ADA).structured["history"])
+    stats = call_tool(app, "stats", {}, ADA).structured
+    return stats["memories"], stats["facts"], len(call_tool(app, "history", {"id": "1"}, ADA).structured["history"])
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

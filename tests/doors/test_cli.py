@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,17 @@ def test_the_caller_can_be_told_per_call(typed: Typed, tmp_path: Path) -> None:
     assert typed("recall", "Bob was here", "--json").json["memories"] == []
 
 
+@pytest.mark.parametrize("words", [("recall", "quokka"), ("list",), ("forget", "1"), ("doctor",), ("export",)])
+def test_a_misspelt_home_makes_no_store(typed: Typed, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Only what stores makes a store in a folder that is named; all else says that there is none, and what makes it."""
+    misspelt = tmp_path / "misspelt"
+    ended = typed("--home", str(misspelt), *words)
+    assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
+    assert f"There is no store in {misspelt}. `recollect --home {misspelt} init` makes one there." in ended.err
+    assert typed("--home", str(misspelt), *words, "--help").code == 0
+    assert not misspelt.exists()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_worth_reading(typed: Typed, command: str) -> None:
     """The help of every command says what it does and explains each of its options and arguments."""
@@ -287,10 +299,27 @@ def test_help_is_worth_reading(typed: Typed, command: str) -> None:
     flat = " ".join(shown.out.replace("│", " ").split())
     assert described.help
     assert " ".join(described.help.replace("`", "").split()) in flat.replace("`", "")
-    for one in described.params:
+    for one in (shown_one for shown_one in described.params if not getattr(shown_one, "hidden", False)):
         assert one.help, f"{command} {one.name} is not explained"
         assert " ".join(one.help.replace("`", "").split()) in flat.replace("`", "")
         assert all(name in flat for name in one.opts if name.startswith("--"))
+
+
+def test_no_help_shows_a_type_of_python(typed: Typed) -> None:
+    """The help of every command, at any depth, shows words that people type, and no type of the program's language."""
+    pages = list(_command_names(typer.main.get_command(cli)))
+    assert ("tags", "merge") in pages
+    for words in pages:
+        shown = typed(*words, "--help").out
+        assert not re.search(r"<(str|path|Path|int|float)>|list\[", shown), words
+    assert "[ID]..." in typed("forget", "--help").out
+
+
+def _command_names(command: Any, *above: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a command and of all commands below it."""
+    yield above
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _command_names(below, *above, name)
 
 
 def test_the_main_help_lists_every_command(typed: Typed) -> None:

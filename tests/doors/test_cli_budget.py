@@ -60,9 +60,7 @@ def test_a_terminal_without_unicode_gets_the_same_answer(typed: Typed, settings:
     command = ("recall", "quokka", "--json", "--max-tokens", "700")
     ascii_only = typed(*command, PYTHONIOENCODING="ascii")
     assert ascii_only.out.isascii()
-    assert {line["abstract"] for line in ascii_only.json["index"]} == {
-        line["abstract"] for line in json.loads(typed(*command).out)["index"]
-    }
+    assert ascii_only.json["index"] == json.loads(typed(*command).out)["index"]
 
 
 @pytest.mark.parametrize("most", ["0", "63", "1000001"])

@@ -211,5 +211,5 @@ def test_an_answer_may_come_before_the_whole_request_is_sent(tmp_path: Path) -> 
         rejecting = threading.Thread(target=reject)
         rejecting.start()
         with pytest.raises(TokenRejected, match="no longer process 1"):
-            Client(found).post("/operation", {"content": "x" * 5_000_000})
+            Client(found).post("/v1/remember", {"content": "x" * 5_000_000})
         rejecting.join()

@@ -223,4 +223,5 @@ def test_json_is_the_same_for_every_error_of_a_tool(typed: Typed) -> None:
 def test_a_home_with_no_text_for_a_name_is_used(typed: Typed, tmp_path: Path) -> None:
     """A folder whose name is no text works as any other."""
     odd = str(tmp_path / "h\udce9")
-    assert typed("--home", odd, "list").out.strip() == "Nothing found."
+    assert typed("--home", odd, "remember", "The mast is oak.").code == 0
+    assert "The mast is oak." in typed("--home", odd, "list").out

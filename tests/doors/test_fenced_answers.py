@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from operate import call_tool
 from recollect import App, Draft, Settings, StoreFact, remember, store_fact
 from recollect.domain.lifecycle import SubmitPrompt
 from recollect.doors import toolsets
@@ -52,7 +53,7 @@ def test_no_text_leaves_the_array_of_an_answer(app: App, escape: str) -> None:
     """Every answer is one JSON value with all that memories say, then our own sentences, the last of them a warning."""
     fill(app, escape)
     for tool, arguments in READS.items():
-        first, *rest = toolsets.call(app, tool, arguments, ADA).texts
+        first, *rest = call_tool(app, tool, arguments, ADA).texts
         json.loads(first)
         assert "</mem" not in first.replace("\u200b", ""), tool
         assert MARK not in " ".join(rest), tool
@@ -70,7 +71,7 @@ def test_no_text_leaves_a_block(typed: Typed, settings: Settings, escape: str) -
     """Blocks for prompts, by the tool, the command and the hook, open once, close once, and hold all that is said."""
     with open_app(settings) as app:
         fill(app, escape)
-        [asked] = toolsets.call(app, "format_for_prompt", {"query": "which colour has the harbour crane?"}, ADA).texts
+        [asked] = call_tool(app, "format_for_prompt", {"query": "which colour has the harbour crane?"}, ADA).texts
         unasked = prompt_submit(app, SubmitPrompt(session_id="s", prompt="paint the harbour crane blue"), ADA).text
     printed = typed("--user", ADA.user, "prompt").out.rstrip("\n")
     for block in (asked, unasked, printed):

@@ -14,7 +14,6 @@ HEAVY = {
     "chromadb",
     "detect_secrets",
     "numpy",
-    "onnx",
     "onnxruntime",
     "openai",
     "pydantic_ai",
@@ -101,4 +100,4 @@ def test_a_warm_recall_loads_no_training_library(environment: dict[str, str]) ->
     loaded_by(COMMAND.format(arguments=remember), alone)
     loaded = loaded_by(COMMAND.format(arguments=recall), alone)
     assert {"onnxruntime", "sqlalchemy"} <= loaded
-    assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "onnx", "mcp", "pydantic_ai"}
+    assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "mcp", "pydantic_ai"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from operate import call_tool
 from recollect import App, Caller, Draft, Settings, remember, store_fact
 from recollect.domain.requests import StoreFact
 from recollect.doors import toolsets
@@ -68,7 +69,7 @@ def test_every_reading_tool_is_tried() -> None:
 def test_no_tool_shows_a_frame(app: App, tool: str) -> None:
     """Neither the texts that a tool gives nor the object beside them hold one, but for the fence of a prompt itself."""
     fill(app)
-    answer = toolsets.call(app, tool, READS[tool], EVE)
+    answer = call_tool(app, tool, READS[tool], EVE)
     assert not answer.failed
     texts = [*answer.texts, json.dumps(answer.structured, ensure_ascii=False)]
     if tool == "format_for_prompt":

@@ -39,9 +39,9 @@ class Daemon:
     """Stands for the daemon and the way to it: keeps what it is sent, and answers as `answer` says."""
 
     def __init__(self, answer: Callable[[dict[str, Any]], Iterator[dict[str, Any]]]) -> None:
-        self.who = {"caller": {"user": "ada"}}
-        self.path = "/mcp/message"
+        self.path = "/mcp?user=ada"
         self.sent: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.dropped = 0
         self.broken_off = threading.Event()
         self._answer = answer
@@ -55,10 +55,13 @@ class Daemon:
     def drop(self, _: object) -> None:
         self.dropped += 1
 
-    def stream(self, _: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]) -> Any:
-        self.sent.append(body)
+    def stream(
+        self, _: str, message: dict[str, Any], headers: dict[str, str], started: Callable[[Callable[[], None]], None]
+    ) -> Any:
+        self.sent.append(message)
+        self.headers.append(headers)
         started(self.broken_off.set)
-        yield from self._answer(body["message"])
+        yield from self._answer(message)
 
 
 def done(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -103,13 +106,26 @@ def test_a_session_begins_without_the_daemon(said: Callable[..., list[Any]], ask
     assert not daemon.sent
 
 
+def test_the_first_session_of_all_begins_without_the_sdk(tmp_path: Path) -> None:
+    """What comes with the package is what the SDK would answer, in each version, so that no agent waits for the SDK."""
+    shipped = mcp_record.known(tmp_path / "none")
+    assert shipped == mcp_listing.shipped(), "run `python -m recollect.doors.mcp_listing`"
+    lines = [json.dumps(one).encode() for one in (opening("2025-06-18"), asking(1, "tools/list"))]
+    out, programs = io.BytesIO(), pipe.OwnPrograms()
+    programs.run = lambda *_: pytest.fail("a program was started")  # type: ignore[method-assign]
+    session = pipe.Pipe(Daemon(done), programs, ["memory"], tmp_path / "none", out)  # type: ignore[arg-type]
+    session.serve(lines)
+    assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == [0, 1]
+
+
 def test_a_session_of_the_newer_protocol_begins_without_the_daemon(said: Callable[..., list[Any]]) -> None:
     """A client that says its version in each message is answered as the SDK would, or by the daemon's SDK."""
     messages = [asking(1, "server/discover", _meta=META), asking(2, "tools/list", _meta=META)]
     assert said(messages) == [mcp_listing.answer(one, None, ["memory"]) for one in messages]
     daemon = Daemon(done)
     said([asking(1, "ping", _meta=META), asking(2, "tools/list", _meta={next(iter(META)): "2026-07-28"})], daemon)
-    assert [body["opening"] for body in daemon.sent] == [None, None]
+    assert [headers["Mcp-Method"] for headers in daemon.headers] == ["ping", "tools/list"]
+    assert {headers["MCP-Protocol-Version"] for headers in daemon.headers[:1]} == {"2026-07-28"}
 
 
 @pytest.mark.parametrize(
@@ -142,11 +158,11 @@ def test_notifications_and_answers_are_not_answered(said: Callable[..., list[Any
     ]
     daemon = Daemon(done)
     assert said([*silent, asking(6, "nonsense")], daemon) == [{"jsonrpc": "2.0", "id": 6, "result": {}}]
-    assert [body["message"]["method"] for body in daemon.sent] == ["nonsense"]
+    assert [message["method"] for message in daemon.sent] == ["nonsense"]
 
 
 def test_a_call_is_repeated_when_the_daemon_goes(said: Callable[..., list[Any]]) -> None:
-    """A call whose daemon goes is sent again under the same id, with who asks and how the session began."""
+    """A call whose daemon goes is sent again under the same key, in the protocol that the session began with."""
 
     def answer(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if len(daemon.sent) == 1:
@@ -158,9 +174,9 @@ def test_a_call_is_repeated_when_the_daemon_goes(said: Callable[..., list[Any]])
     daemon = Daemon(answer)
     begun, progress, answered = said([opening("2025-06-18"), calling("a")], daemon)
     assert (begun["id"], progress["method"], answered["id"]) == (0, "notifications/progress", "a")
-    assert len({body["request_id"] for body in daemon.sent}) == 1
-    assert daemon.sent[-1]["opening"] == opening("2025-06-18")
-    assert (len(daemon.sent), daemon.dropped, daemon.sent[-1]["caller"]) == (3, 2, {"user": "ada"})
+    assert len({headers["Idempotency-Key"] for headers in daemon.headers}) == 1
+    assert daemon.headers[-1]["MCP-Protocol-Version"] == "2025-06-18"
+    assert (len(daemon.sent), daemon.dropped) == (3, 2)
 
 
 @pytest.mark.parametrize("meta", [{}, META], ids=["legacy", "modern"])
@@ -189,7 +205,35 @@ def test_a_daemon_that_hangs_is_not_asked_again(said: Callable[..., list[Any]]) 
     daemon = Daemon(silent)
     (answer,) = said([calling(1)], daemon)
     assert "process 7" in answer["result"]["content"][0]["text"]
-    assert len([one for one in daemon.sent if one["message"]["id"] == 1]) == 1
+    assert len([one for one in daemon.sent if one["id"] == 1]) == 1
+
+
+def test_a_daemon_that_cannot_be_prepared_is_waited_for_once() -> None:
+    """A call that waited while another found no daemon fails with it, and does not wait as long again."""
+    begun, go, ran = threading.Event(), threading.Event(), list[str]()
+
+    class Failing(pipe.OwnPrograms):
+        def run(self, module: str, _: Any, said: Callable[[dict[str, Any]], None]) -> int:
+            ran.append(module)
+            begun.set()
+            assert go.wait(60)
+            said({"error": "StoreUnusable", "message": "The disk is full."})
+            return 0
+
+    def wait_in_vain() -> None:
+        with pytest.raises(StoreUnusable):
+            link.connected(lambda _: None)
+
+    link = pipe.DaemonLink({}, Failing(), ["memory"])
+    first = threading.Thread(target=wait_in_vain)
+    first.start()
+    assert begun.wait(60)
+    with pytest.raises(StoreUnusable, match="The disk is full"):
+        link.connected(lambda _: go.set())
+    first.join()
+    assert len(ran) == 1
+    wait_in_vain()
+    assert len(ran) == 2
 
 
 def test_calls_do_not_wait_for_each_other_and_can_be_cancelled(said: Callable[..., list[Any]]) -> None:

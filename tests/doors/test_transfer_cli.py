@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -74,6 +75,58 @@ def test_standard_output_gets_lines_and_markdown(typed: Typed, tmp_path: Path) -
     text = typed("export", "--format", "markdown", "--scope", "project").out
     assert text.startswith("# Memories")
     assert "A loud place." in text
+
+
+def test_standard_input_is_a_file_without_a_name(typed: Typed) -> None:
+    """What is piped in is recognised as a file is; the same again changes nothing, and another text replaces none."""
+    guide = "# Testing\n\nUse pytest -q.\n"
+    first = typed("import", "-", "--json", stdin=guide.encode()).json
+    assert (first["total"]["new"], first["files"][0]["format"]) == (1, "markdown")
+    assert typed("import", "-", "--json", stdin=guide.encode()).json["total"]["unchanged"] == 1
+    other = typed("import", "-", "--json", stdin=guide.replace("-q", "-x").encode()).json
+    assert (other["total"]["new"], other["total"]["updated"]) == (1, 0)
+    assert {one["preview"] for one in typed("list", "--json").json["memories"]} == {
+        "# Testing\n\nUse pytest -q.",
+        "# Testing\n\nUse pytest -x.",
+    }
+    line = json.dumps({"category": "events", "content": "It rained.", "abstract": "Rain", "overview": "Rain."})
+    assert typed("import", "-", "--json", stdin=line.encode()).json["files"][0]["format"] == "memories-jsonl"
+    unknown = typed("import", "-", stdin=b'{"weather": "rain"}')
+    assert unknown.code == InvalidInput.exit_code
+    assert "has an unrecognised format; name it with `--format`" in unknown.err
+
+
+def test_a_chat_export_need_not_be_unpacked(typed: Typed, tmp_path: Path) -> None:
+    """The archive that ChatGPT sends is imported as it is, from a file and from standard input."""
+    said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["We paint the boat green."]}}
+    talk = {"title": "Boat", "conversation_id": "c", "current_node": "a", "mapping": {"a": {"message": said}}}
+    with ZipFile(tmp_path / "export.zip", "w", ZIP_DEFLATED) as archive:
+        archive.writestr("user.json", "{}")
+        archive.writestr("conversations.json", json.dumps([talk]))
+    done = typed("import", "export.zip", "--json").json
+    assert (done["total"]["new"], done["files"][0]["format"]) == (1, "chatgpt")
+    piped = typed("import", "-", "--json", stdin=(tmp_path / "export.zip").read_bytes()).json
+    assert piped["total"]["unchanged"] == 1
+
+
+def test_an_imported_note_has_its_file_and_its_day(typed: Typed, tmp_path: Path) -> None:
+    """`by-file` finds what a file says, and what names no day of its own is as old as the file, not as the import."""
+    (tmp_path / "docs").mkdir()
+    old, dated = tmp_path / "docs" / "old.md", tmp_path / "docs" / "dated.md"
+    old.write_text("# Paint\n\nThe boat is green.\n", encoding="utf-8")
+    dated.write_text("---\ndate: 2024-03-04\n---\n# Sail\n\nThe sail is white.\n", encoding="utf-8")
+    for file in (old, dated):
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert typed("import", "docs", "--json").json["total"]["new"] == 2
+    (found,) = typed("by-file", "docs/old.md", "--json").json["memories"]
+    assert "The boat is green." in found["preview"]
+    assert found["updated_at"].startswith("2023-11-14")
+    (found,) = typed("by-file", "dated.md", "--json").json["memories"]
+    assert found["observed_at"].startswith("2024-03-04")
+    os.utime(old)
+    assert typed("import", "docs", "--json").json["total"]["unchanged"] == 2
+    old.write_text("# Paint\n\nThe boat is blue.\n", encoding="utf-8")
+    assert typed("import", "docs", "--json").json["total"]["updated"] == 1
 
 
 def test_a_dry_run_only_tells(typed: Typed, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from recollect.doors.daemon import launch
 from recollect.doors.daemon.client import Client as Wire
 from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.daemon.runtime import NAME
+from recollect.doors.link import at
 
 __all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]
 
@@ -96,10 +97,9 @@ class Place:
 
     def ask(self, name: str, fields: dict[str, Any], request_id: str = "") -> Any:
         """Post one operation by hand, under an id of the test's own."""
-        caller = self.settings.caller.model_dump()
-        body = {"name": name, "fields": fields, "caller": caller, "request_id": request_id or uuid.uuid4().hex}
+        path = at(f"/v1/{name}", **self.settings.caller.model_dump())
         with self.wire() as wire:
-            return wire.post("/operation", body)["result"]
+            return wire.post(path, fields, request_id or uuid.uuid4().hex)
 
     def talk(self, mode: Literal["auto", "legacy"] = "auto") -> Any:
         """Start an MCP server over stdio and talk to it."""
@@ -128,7 +128,7 @@ class Place:
 
     def rows(self, query: str) -> list[Any]:
         """Look into the database from outside."""
-        with closing(sqlite3.connect(self.home / "memory.db")) as database:
+        with closing(sqlite3.connect(self.settings.database)) as database:
             return database.execute(query).fetchall()
 
     def logs(self) -> str:

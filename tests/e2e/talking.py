@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
-from mcp.client.session import SamplingFnT
 from mcp_types import CallToolResult, Tool
+
+from recollect.doors.memory_tool import DATA
 
 SERVER = str(Path(sys.executable).with_name("recollect"))
 PATIENCE = 300.0  # seconds, on a machine that is busy with other things too
@@ -65,7 +66,12 @@ class Talk:
 
     def warm(self) -> None:
         """Wait until meaning is searched everywhere."""
-        until(lambda: not self.call(action="recall", query="anything").structured_content.get("notes"))
+        until(lambda: is_warm(self.call(action="recall", query="anything").structured_content))
+
+
+def is_warm(answer: dict[str, Any]) -> bool:
+    """Return whether an answer tells of nothing that could not be searched."""
+    return {*answer.get("notes", ())} <= {DATA}
 
 
 @contextmanager
@@ -73,12 +79,11 @@ def talking(
     environment: dict[str, str],
     mode: Literal["auto", "legacy"] = "auto",
     toolsets: Sequence[str] = (),
-    sampling: SamplingFnT | None = None,
 ) -> Iterator[Talk]:
-    """Start a server of these toolsets and talk to it until the block ends; `sampling` is the client's own model."""
+    """Start a server of these toolsets and talk to it until the block ends."""
     options = [word for name in toolsets for word in ("--toolset", name)]
     server = StdioServerParameters(command=SERVER, args=["mcp", *options], env=environment)
-    made = Client(server, mode=mode, sampling_callback=sampling)
+    made = Client(server, mode=mode)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(made) as client:
         yield Talk(portal, client)
 

@@ -15,6 +15,8 @@ from daemons import Place, alive, until, zombies
 from recollect import open_app
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.auth import Activity
+from recollect.doors.operations import opened
+from recollect.store import store_lock
 
 
 def test_the_first_call_starts_it_and_the_second_finds_it(place: Place) -> None:
@@ -35,6 +37,15 @@ def test_one_command_forgets_several(shared: Place) -> None:
     assert f"Memory {first} deleted." in told
     assert f"Memory {second} deleted." in told
     assert "Memory 7001 not found." in told
+
+
+def test_a_daemon_that_begins_meanwhile_is_asked(shared: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that saw no daemon, and then finds the store taken by one, asks that one."""
+    shared.remember("the ferry leaves at noon")
+    monkeypatch.setattr(launch, "running", lambda _: None)
+    monkeypatch.setattr(store_lock, "_PATIENCE", 0.0)
+    with opened(shared.settings, model=False) as run:
+        assert "the ferry leaves at noon" in [one.content for one in run("list_memories").memories]
 
 
 def test_status_says_who_since_when_and_with_how_much(place: Place) -> None:

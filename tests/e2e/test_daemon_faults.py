@@ -149,10 +149,13 @@ def test_one_that_hangs_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) 
     """A daemon that is stopped in its tracks is not waited for without end: the error names the process."""
     pid = place.pid()
     psutil.Process(pid).suspend()
-    for name, seconds in (("_SILENCE", 0.3), ("_PING", 0.3)):
+    for name, seconds in (("SILENCE", 0.3), ("_PING", 0.3)):
         monkeypatch.setattr(wire, name, seconds)
-    for name, seconds in (("_START_TIMEOUT", 2.0), ("_OWNER_TIMEOUT", 1.0)):
+    for name, seconds in (("SILENCE", 1.0), ("_OWNER_TIMEOUT", 1.0)):
         monkeypatch.setattr(launch, name, seconds)
+    seen = launch._probe(place.home)
+    assert isinstance(seen, launch._Obstacle)
+    assert seen.timeout == 1.0  # not as long as for one that starts
     with pytest.raises(DaemonUnreachable, match=rf"process {pid} .*does not answer"):
         place.remember("anything")
     with pytest.raises(DaemonUnreachable, match=rf"process {pid} .*does not answer"):

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from recollect.errors import InvalidInput
 from stores import lay
 
-PATHS = ("/ping", "/tool", "/operation", "/status", "/stop", "/mcp", "/mcp/", "/", "/nowhere")
+PATHS = ("/ping", "/v1/recall", "/v1/nothing", "/status", "/stop", "/mcp", "/mcp/", "/", "/nowhere")
 
 
 @contextmanager
@@ -143,14 +143,11 @@ def test_http_clients_see_only_what_is_theirs(served: Place, mode: Literal["auto
 def test_a_request_to_the_daemon_names_its_caller(served: Place) -> None:
     """A request of a thin client without a caller is refused by the name of that field; nobody is taken for it."""
     with served.wire() as wire:
-        for path, body in (
-            ("/operation", {"name": "stats", "fields": {}}),
-            ("/tool", {"name": "memory", "arguments": {"action": "recall", "query": "anything"}}),
-        ):
-            with pytest.raises(InvalidInput, match="Missing caller"):
+        for path, body in (("/v1/stats", {}), ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})):
+            with pytest.raises(InvalidInput, match="Missing user"):
                 wire.post(path, body)
-            with pytest.raises(InvalidInput, match="user"):
-                wire.post(path, body | {"caller": {"project": "engine"}})
+            with pytest.raises(InvalidInput, match="Missing project"):
+                wire.post(f"{path}?user=ada", body)
 
 
 @pytest.mark.parametrize("way", ["socket", "port"])
@@ -193,17 +190,17 @@ def test_nonsense_is_refused_with_a_sentence(served: Place) -> None:
         b"\xff",
         b"{}",
         b"[1]",
-        b'{"caller": {"user": 5}}',
-        b'{"arguments": 1, "caller": {}}',
+        b'{"query": 5}',
+        b'{"query": "x", "caller": {}}',
     )
+    known = "/v1/recall?user=ada&project=engine"
     for content in odd:
-        for path in ("/tool", "/operation"):
+        for path in (known, "/v1/nothing", f"{known}&on_secret=ask"):
             status, message = anyio.run(ask, content, path)
             assert status == 422
-            assert re.match(r"Malformed request|Unknown operation|Invalid|Missing", message)
-    long = {"name": "remember", "fields": {"content": "x" * 5_000_000}}
+            assert re.match(r"Malformed request|Unknown|Invalid|Missing", message)
     with served.wire() as wire, pytest.raises(ValueError, match="Invalid content"):
-        wire.post("/operation", long | {"caller": served.settings.caller.model_dump()})
+        wire.post("/v1/remember?user=ada&project=engine", {"content": "x" * 5_000_000})
 
 
 def test_open_streams_do_not_keep_it(place: Place) -> None:

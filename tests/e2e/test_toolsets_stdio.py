@@ -13,7 +13,7 @@ import pytest
 from daemons import Place
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from talking import Talk, environment_of, talking, until
+from talking import Talk, environment_of, is_warm, talking, until
 
 from command_line import call
 from recollect.doors import toolsets
@@ -29,7 +29,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[
     environment = environment_of(home, cache_dir, DAEMON="1")
     try:
         with talking(environment, toolsets=SETS) as found:
-            until(lambda: not found.use("search_memories", query="anything").structured_content.get("notes"))
+            until(lambda: is_warm(found.use("search_memories", query="anything").structured_content))
             yield found
     finally:
         assert call(["stop"], environment, home).code == 0
@@ -96,7 +96,7 @@ def test_store_search_and_get(talk: Talk, project: str) -> None:
     assert whole["content"] == FIXED
     until(lambda: read(talk, "get_memory", id=memory_id)["accessed_count"] > 1)
     budget = read(talk, "search_memories", query="why did parsing fail?", project=project, max_tokens=200)
-    assert [line["id"] for line in budget["index"]] == [memory_id]
+    assert [line.partition(":")[0] for line in budget["index"]] == [memory_id]
 
 
 def test_sensitivity_gates_every_read(talk: Talk, project: str) -> None:
@@ -215,7 +215,7 @@ def test_dual_store_and_recall(talk: Talk) -> None:
     whole = read(talk, "get_memory", id=memory_id)
     assert (whole["importance"], whole["fact_type"], whole["abstract"]) == (0.9, "self", "Grace: tea")
     answer = read(talk, "memory_recall", query="what does Grace drink?", max_tokens=300)
-    assert answer["index"][0] == {"id": memory_id, "abstract": "Grace: tea"}
+    assert answer["index"][0] == f"{memory_id}: Grace: tea"
     assert answer["details"][0]["content"] == "Grace drinks tea in the morning"
     assert answer["omitted"] == len(answer["index"]) - len(answer["details"])
 
@@ -230,7 +230,8 @@ def test_dual_remember_and_forget(talk: Talk) -> None:
     assert layers == ("case", case["abstract"], case["overview"])
 
     def found() -> list[str]:
-        return [line["id"] for line in read(talk, "memory_recall", query="deploy failed, disk full")["index"]]
+        answer = read(talk, "memory_recall", query="deploy failed, disk full")
+        return [line.partition(":")[0] for line in answer["index"]]
 
     hidden = talk.use("memory_forget", id=memory_id)
     assert hidden.content[0].text == f"Memory {memory_id} deleted."

@@ -26,7 +26,7 @@ def card() -> ModelCard:
 
 @pytest.fixture(scope="session")
 def cache(cache_dir: Path) -> Path:
-    """Return the cache folder that all tests share, so that the default model is exported once."""
+    """Return the cache folder that all tests share, where nothing is kept of a model that a package holds."""
     return cache_dir
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_counting_loads_no_weights(embedder: OnnxEmbedder, card: ModelCard, cach
 
 
 def test_without_a_tokenizer_nothing_is_counted(card: ModelCard, tmp_path: Path) -> None:
-    """Where nothing was exported or loaded yet there is no counter, and asking for one builds nothing."""
-    assert OnnxEmbedder(card, None, tmp_path).counter() is None
+    """Where no file of the model is there is no counter, and asking for one fetches nothing."""
+    absent = replace(card, id="acme/absent", package="")
+    assert OnnxEmbedder(absent, None, tmp_path).counter() is None
     assert list(tmp_path.iterdir()) == []
     assert SentenceTransformersEmbedder("all-MiniLM-L6-v2").counter() is None

@@ -59,7 +59,13 @@ def test_a_long_text_loses_nothing(server: EmbeddingServer) -> None:
 
 @pytest.mark.parametrize(
     ("status", "message", "said"),
-    [(400, "bad model", "status 400"), (401, "", "RECOLLECT_EMBEDDING_KEY"), (404, "", "no model"), (503, "", "503")],
+    [
+        (400, "bad model", "status 400"),
+        (200, "x" * 17_000_000, "more than vectors take"),
+        (401, "", "RECOLLECT_EMBEDDING_KEY"),
+        (404, "", "no model"),
+        (503, "", "503"),
+    ],
 )
 def test_a_failure_has_one_sentence(server: EmbeddingServer, status: int, message: str, said: str) -> None:
     """Each refusal says what it is, without the key, makes the embedder not ready, and is over when the server is."""
@@ -71,7 +77,7 @@ def test_a_failure_has_one_sentence(server: EmbeddingServer, status: int, messag
     assert KEY not in error
     assert not asking.ready
     assert asking.failure == error
-    server.status = 200
+    server.status, server.message = 200, ""
     asking.warm()
     assert asking.ready
     assert not asking.failure

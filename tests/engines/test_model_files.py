@@ -1,10 +1,8 @@
-"""Model cards, weights and exports: real weights, real processes, no mocks."""
+"""Model cards, weights and the graph over them: real weights, real processes, no mocks."""
 
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,16 +14,14 @@ import pytest
 
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding import (
-    OnnxEmbedder,
     SentenceTransformersEmbedder,
     find_card,
     open_embedder,
-    verify_export,
 )
 from recollect.engines.embedding.cards import read_card
-from recollect.engines.embedding.export import open_export
 from recollect.engines.embedding.graph import draw
-from recollect.engines.embedding.weights import find_weights
+from recollect.engines.embedding.onnx import _open_session
+from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights
 from recollect.errors import ModelUnusable
 
 NAME = "all-MiniLM-L6-v2"
@@ -161,63 +157,73 @@ def test_altered_weights_are_refused(stocked: Path, tmp_path: Path, card: ModelC
         open_embedder("acme/ours", stocked, tmp_path / "cache").warm()
     assert str(weights) in str(caught.value)
     assert f"expected sha256 {card.sha256}, found " in str(caught.value)
-    assert not list((tmp_path / "cache").rglob("model.onnx"))
 
 
-# The export
+@pytest.fixture
+def snapshot(tmp_path: Path, card: ModelCard) -> Path:
+    """Make a hub's cache that holds the model `acme/ours`, as links to its files, and a card of that model."""
+    _write_card(tmp_path / "models" / "ours", card, id="acme/ours", package="")
+    repository = tmp_path / "hub" / "hub" / "models--acme--ours"
+    folder = repository / "snapshots" / card.revision
+    for place in (folder, repository / "blobs"):
+        place.mkdir(parents=True)
+    for name in NEEDED:
+        shutil.copyfile(PACKAGED / name, repository / "blobs" / name[::-1])
+        (folder / name).symlink_to(repository / "blobs" / name[::-1])
+    return folder
 
 
-def test_export_is_used_without_weights(embedder: OnnxEmbedder, cache: Path, card: ModelCard, tmp_path: Path) -> None:
-    """Once built, the export serves although the weights are gone."""
-    gone = replace(card, id="acme/gone", package="")
-    assert open_export(gone, tmp_path, cache) == cache / "onnx" / card.sha256
-
-
-def test_many_processes_build_one_export(card: ModelCard, tmp_path: Path) -> None:
-    """Processes that need it at once all get the same whole export, and nothing is left over."""
+def test_the_hub_is_asked_once(snapshot: Path, card: ModelCard, tmp_path: Path, python: Callable) -> None:
+    """What the hub's cache holds is linked to a folder of ours: one copy, found without the hub from then on."""
     code = (
-        "import sys; from pathlib import Path; from recollect.engines.embedding.cards import find_card;"
-        "from recollect.engines.embedding.export import open_export;"
-        f"print(open_export(find_card({NAME!r}), None, Path(sys.argv[1])), 'onnx' in sys.modules)"
+        "import sys; from pathlib import Path; from recollect.engines.embedding import open_embedder\n"
+        "opened = open_embedder('ours', Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "print(opened.counter(), opened.read(['fox'])[0].vector.shape)"
     )
-    running = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-        for _ in range(6)
-    ]
-    said = [process.communicate()[0].split() for process in running]
-    folder = tmp_path / "onnx" / card.sha256
-    assert {path for path, _ in said} == {str(folder)}
-    assert [built for _, built in said].count("True") == 1
-    assert verify_export(folder)
-    assert {path.name for path in folder.parent.iterdir()} <= {card.sha256, f"{card.sha256}.lock"}
+    done = python(code, tmp_path / "models", tmp_path / "cache", **UNREACHABLE)
+    assert done.stdout.strip() == "None (384,)", done.stderr
+    folder = tmp_path / "cache" / "weights" / card.sha256
+    assert [one.name for one in folder.parent.iterdir()] == [folder.name]
+    assert {one.name for one in folder.iterdir()} == set(NEEDED)
+    assert all((folder / name).samefile(snapshot / name) for name in NEEDED)
+    shutil.rmtree(tmp_path / "hub")
+    opened = open_embedder("ours", tmp_path / "models", tmp_path / "cache")
+    assert opened.counter() is not None
+    assert opened.read(["fox"])[0].vector.shape == (384,)
 
 
-def test_leftovers_of_a_killed_build_are_cleared(card: ModelCard, tmp_path: Path) -> None:
-    """A folder without a manifest and a half-built one are replaced by a whole export."""
-    folder = tmp_path / "onnx" / card.sha256
-    folder.mkdir(parents=True)
-    (folder / "model.onnx").write_bytes(b"half")
-    folder.with_name(f"{card.sha256}.dead.tmp").mkdir()
-    assert verify_export(open_export(card, None, tmp_path))
-    assert not list(folder.parent.glob("*.tmp"))
+def test_links_out_of_a_folder_are_followed(snapshot: Path, tmp_path: Path, card: ModelCard) -> None:
+    """Weights that are links to files of other names and folders serve too."""
+    folder = tmp_path / "models" / "ours"
+    for name in NEEDED:
+        (folder / name).symlink_to(snapshot / name)
+    opened = open_embedder("ours", tmp_path / "models", tmp_path / "no such folder")
+    assert opened.read(["fox"])[0].vector.shape == (384,)
+    assert not (tmp_path / "no such folder").exists()
 
 
-def test_tampered_export_is_detected(card: ModelCard, cache: Path, embedder: OnnxEmbedder, tmp_path: Path) -> None:
-    """A changed byte fails verification; a changed size is noticed at load and the export built anew."""
-    folder = tmp_path / "onnx" / card.sha256
-    shutil.copytree(cache / "onnx" / card.sha256, folder)
-    model = folder / "model.onnx"
-    with model.open("r+b") as file:
-        file.seek(1000)
-        file.write(b"\x7f\x7f")
-    assert not verify_export(folder)
-    os.truncate(model, 5000)
-    assert verify_export(open_export(card, None, tmp_path))
+def test_weights_lie_on_disk_once(stocked: Path, tmp_path: Path) -> None:
+    """Loading a model writes nothing anywhere."""
+    before = sorted(tmp_path.rglob("*"))
+    open_embedder("acme/ours", stocked, tmp_path / "cache").warm()
+    assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_absent_export_is_not_verified(tmp_path: Path) -> None:
-    """A folder without an export does not verify."""
-    assert not verify_export(tmp_path)
+# The graph
+
+
+@pytest.mark.parametrize("dtype", ["F16", "F64", "BF16"])
+def test_weights_of_other_widths_serve(tmp_path: Path, dtype: str) -> None:
+    """Weights that are not float32 are read as they are stored, and give the vectors of float32 but for rounding."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    kind = {"F16": torch.float16, "F64": torch.float64, "BF16": torch.bfloat16}[dtype]
+    shutil.copyfile(PACKAGED / "config.json", tmp_path / "config.json")
+    stored = {name: tensor.to(kind) for name, tensor in load_file(PACKAGED / "model.safetensors").items()}
+    save_file(stored, tmp_path / "model.safetensors")
+    ours, whole = (_run(folder) for folder in (tmp_path, PACKAGED))
+    assert (ours[0] * whole[0]).sum(axis=1).min() > (0.99 if dtype == "BF16" else 0.9999)
 
 
 @pytest.mark.parametrize(
@@ -241,30 +247,40 @@ def test_broken_weights_are_refused(tmp_path: Path) -> None:
         draw(tmp_path, "mean")
 
 
-def test_damaged_onnx_file_is_refused_at_load(
-    cache: Path, embedder: OnnxEmbedder, card: ModelCard, tmp_path: Path
-) -> None:
-    """An export that onnxruntime cannot read gives the plain error, not the library's."""
-    folder = tmp_path / "onnx" / card.sha256
-    shutil.copytree(cache / "onnx" / card.sha256, folder)
-    size = (folder / "model.onnx").stat().st_size
-    (folder / "model.onnx").write_bytes(b"\xff" * size)
-    with pytest.raises(ModelUnusable, match="delete its folder"):
-        OnnxEmbedder(card, None, tmp_path).warm()
+def test_weights_that_do_not_fit_are_refused(stocked: Path, tmp_path: Path, card: ModelCard) -> None:
+    """Too few layers for config.json, or a file that ends too early, give the plain error and not the library's."""
+    config, weights = stocked / "ours" / "config.json", stocked / "ours" / "model.safetensors"
+    os.truncate(weights, 10**7)
+    _write_card(stocked / "ours", card, id="acme/ours", package="", sha256=file_hash(weights))
+    with pytest.raises(ModelUnusable, match="cannot be loaded"):
+        open_embedder("acme/ours", stocked, tmp_path / "cache").warm()
+    config.write_text(config.read_text(encoding="utf-8").replace('_layers": 6', '_layers": 7'), encoding="utf-8")
+    with pytest.raises(ModelUnusable, match=r"do not fit their config\.json: 'encoder\.layer\.6\..*' is missing"):
+        open_embedder("acme/ours", stocked, tmp_path / "cache").warm()
+
+
+def test_a_broken_tokenizer_is_refused(stocked: Path, tmp_path: Path) -> None:
+    """A tokenizer.json that defines none gives the plain error; nothing counts tokens by it."""
+    (stocked / "ours" / "tokenizer.json").write_text("{}", encoding="utf-8")
+    opened = open_embedder("acme/ours", stocked, tmp_path / "cache")
+    with pytest.raises(ModelUnusable, match="not a tokenizer"):
+        opened.warm()
+    assert opened.counter() is None
+
+
+def _run(folder: Path, pooling: str = "mean") -> list[np.ndarray]:
+    """Return both outputs of the graph over the weights in `folder`, of two texts."""
+    session = _open_session(draw(folder, pooling), folder, 1)
+    ids = np.array([[101, 7592, 2088, 102, 0], [101, 7592, 2088, 999, 102]])
+    return session.run(
+        ["sentence_embedding", "token_embeddings"], {"input_ids": ids, "attention_mask": np.minimum(ids, 1)}
+    )
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_token_embeddings_are_offered_and_pooled(pooling: str) -> None:
     """The graph also gives the last hidden state; pooling it by hand gives the sentence embedding."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(
-        draw(PACKAGED, pooling).SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    ids = np.array([[101, 7592, 2088, 102, 0], [101, 7592, 2088, 999, 102]])
-    sentence, tokens = session.run(
-        ["sentence_embedding", "token_embeddings"], {"input_ids": ids, "attention_mask": np.minimum(ids, 1)}
-    )
+    sentence, tokens = _run(PACKAGED, pooling)
     assert tokens.shape == (2, 5, 384)
     pooled = tokens[0, 0] if pooling == "cls" else tokens[0, :4].mean(axis=0)
     np.testing.assert_allclose(sentence[0], pooled / np.linalg.norm(pooled), atol=1e-6)

@@ -138,6 +138,30 @@ def test_no_secret_passes_in_either_direction(reading: App, server: ChatServer) 
     assert all(token() not in shown(reading, one).content for one in listed(reading))
 
 
+def test_one_candidate_spoils_no_other(reading: App, server: ChatServer) -> None:
+    """What can be used of an answer is stored, more candidates than were asked for too; the rest is named by place."""
+    good = [
+        {"category": "entities", "content": f"Crane {number} of the harbour is {number} m high."}
+        for number in range(14)
+    ]
+    bad: list[Any] = [{"category": "entities", "content": ""}, "no object", {"category": "rumours", "content": token()}]
+    server.says({"memories": [*bad, *good]})
+    done = extract(reading)
+    assert (done.new + done.updated, done.left_out, done.parts) == (14, 3, 1)
+    assert [one.where for one in done.problems] == [f"candidate {number} of part 1" for number in (1, 2, 3)]
+    assert done.problems[0].why == "content: String should have at least 1 character."
+    assert done.problems[2].why.startswith("category: Input should be 'profile'")
+    assert token() not in str(done)
+
+
+def test_more_candidates_than_an_answer_holds_are_named(reading: App, server: ChatServer) -> None:
+    """Beyond forty candidates of a part each is left out by its place."""
+    server.says({"memories": [{"category": "entities", "content": "The pier is long."}] * 42})
+    done = extract(reading)
+    assert (done.new, done.updated, done.left_out) == (1, 39, 2)
+    assert [one.where for one in done.problems] == ["candidate 41 of part 1", "candidate 42 of part 1"]
+
+
 @pytest.mark.parametrize("bad", [Reply("nothing"), Reply(status=500), Reply('{"memories": [{"category": "x"}]}')])
 def test_what_was_not_read_can_be_read_later(reading: App, server: ChatServer, bad: Reply) -> None:
     """Without an answer nothing is written, the answer says why, and the messages count as not read."""

@@ -16,6 +16,7 @@ DEFAULTS = LifecycleSettings()
 def project(tmp_path: Path) -> Path:
     """Return a folder within a checkout."""
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").touch()
     inner = tmp_path / "src" / "part"
     inner.mkdir(parents=True)
     return inner

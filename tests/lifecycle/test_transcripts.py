@@ -56,7 +56,7 @@ def transcript(file: Path, messages: list[str]) -> Path:
 def history() -> list[str]:
     """Return what happened in this repository, a change each."""
     text = HISTORY.read_text(encoding="utf-8")
-    return [" ".join(one.split()) for one in text.split("\n- ")[1:60]]
+    return [" ".join(one.split()) for one in text.split("\n- ")[1:90]]
 
 
 def test_this_repositorys_history_twice(environment: dict[str, str], server: ChatServer, tmp_path: Path) -> None:

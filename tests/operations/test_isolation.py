@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -59,7 +60,11 @@ def content(app: App, memory_id: int) -> str:
 
 
 def test_no_id_opens_a_foreign_memory(app: App) -> None:
-    """By id, too, a caller reads and forgets only what is theirs; a foreign id looks like one that does not exist."""
+    """By id, too, a caller reads and forgets only what is theirs; a foreign id looks like one that does not exist.
+
+    In a store of one's own, the project is named that holds it.
+    """
+    app = replace(app, capabilities=replace(app.capabilities, shared=True))
     truth = written(app, random.Random(7), 40)
     for caller, (memory_id, namespace) in product(CALLERS, truth.items()):
         if namespace in caller.namespaces():

@@ -239,6 +239,16 @@ def test_a_judge_cannot_destroy(app: App, settings: Settings) -> None:
     assert set(parts_of(settings, one)) == set(OTHER_NUMBER)
 
 
+def test_what_is_skipped_in_another_order_of_words_is_stored_once(app: App) -> None:
+    """Where a judge skips what has the very words of a memory, that memory is refreshed and its text stays."""
+    old = "Run the migrations before deploying the app."
+    one = add(app, f"{old} They take a minute.")
+    outcome = do(judged_by(app, always(Choice.SKIP)), "remember", content="Before deploying the app, run migrations")
+    assert (int(outcome.id), outcome.status) == (one, WriteStatus.UPDATED)
+    assert shown(app, one).content == f"{old} They take a minute."
+    assert listed(app) == [one]
+
+
 def test_a_judge_that_fails_is_done_without(app: App) -> None:
     """Without a choice nothing is merged: both texts are kept, and the answer is the ordinary one."""
 

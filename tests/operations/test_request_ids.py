@@ -219,6 +219,23 @@ def test_what_was_not_found_is_not_found_again(quiet: App, operation: str) -> No
     assert do(quiet, "stats") == before
 
 
+def test_an_import_is_counted_as_it_was_first(quiet: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that is sent again, after its owner died midway or its answer was lost, counts what is new as new."""
+    add(quiet, "The keel is oak.")
+    contents = ("The pier is long.", "The keel is oak.", f"The deploy key is {token()}")
+    memories = [{"kind": "memory", "where": text[:8], "fields": {"content": text}} for text in contents]
+    triple = {"subject": "mast", "predicate": "is", "object": "oak"}
+    batch = {"items": (*memories, {"kind": "fact", "where": "4", "fields": triple}), "last": True}
+    with monkeypatch.context() as broken:
+        broken.setattr("recollect.transfer.import_batch._Batch.facts", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            do(quiet, "import_batch", ADA, "request-1", **batch)
+    for _ in range(2):
+        told = do(quiet, "import_batch", ADA, "request-1", **batch)
+        assert told.outcomes == ("new", "unchanged", "refused", "facts")
+    assert do(quiet, "import_batch", ADA, "request-2", **batch).outcomes == ("unchanged", "unchanged", "refused", "")
+
+
 def test_old_answers_are_forgotten(open_store: Callable[..., App], settings: Settings, clock: Clock) -> None:
     """A week later nobody retries any more, and the next owner drops the answer."""
     for days, kept in ((0, 0), (6, 1), (2, 0)):

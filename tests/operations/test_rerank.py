@@ -13,13 +13,14 @@ import pytest
 from callers import ADA, own
 from embedded import vectors
 from recollect import App, Draft, Query, recall, remember
+from recollect.app import Capabilities
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Inspect
 from recollect.domain.search import View
+from recollect.engines.rerank import CrossEncoderRerank
 from recollect.errors import ModelUnusable
 from recollect.operations.inspect import doctor
 from recollect.operations.query.rerank import passages, reranked
-from recollect.ports.models import Capabilities, Rerank
 from reranking import build
 
 MATCHES = {1: 0.5, 2: 0.4, 3: 0.3, 4: 0.2}
@@ -35,6 +36,7 @@ class Judge:
     ready: bool = True
     loading: bool = False
     failure: str = ""
+    kind: str = "reranker"
     model: str = "judge"
     answer: Callable[[Sequence[str]], Sequence[float]] = lambda texts: [0.9 if "golden" in t else 0.1 for t in texts]
     asked: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -77,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_stand_in_has_what_a_reranker_has() -> None:
     """The stand-in offers what the capability promises."""
-    promised = {name for name in vars(Rerank) if not name.startswith("_")}
+    promised = {name for name in vars(CrossEncoderRerank) if not name.startswith("_")}
     assert promised <= {*vars(Judge), *Judge.__dataclass_fields__}
 
 

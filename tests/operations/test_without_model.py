@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +33,9 @@ from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
 from recollect.operations.embed import embed_pending, wait_for_model
 from recollect.ports.models import Embedder
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 
 @dataclass

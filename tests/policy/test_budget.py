@@ -156,7 +156,7 @@ def test_a_long_abstract_is_a_detail() -> None:
 
 def test_a_smaller_one_after_one_that_does_not_fit() -> None:
     """What does not fit is passed over, and a later one that does is shown."""
-    listed, shown = ids(within(whole([words(900), "A short one.", words(900), "Another."]), 270, tokens))
+    listed, shown = ids(within(whole([words(900), "A short one.", words(900), "Another."]), 230, tokens))
     assert (listed, shown) == ([1, 2, 3, 4], [2, 4])
 
 

@@ -131,7 +131,7 @@ def test_the_journal_knows_what_a_memory_was_worth() -> None:
     """It is the importance before the first change since somebody set it."""
 
     def line(action: str, **changes: Any) -> JournalEntry:
-        return JournalEntry(1, NOW, "ada", "project:crew/engine", action, 1, changes, "")
+        return JournalEntry(1, NOW, "ada", "project:crew/engine", action, 1, changes)
 
     faded = [line("consolidate", fields=["importance"], importance=pair) for pair in ([0.9, 0.8], [0.8, 0.7])]
     assert importance_before([line("insert", fields=["importance"]), *faded, line("evict", soft=True)]) == 0.9

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from clock import Clock
+from operate import call_tool
 from recollect import App, Caller, Settings
-from recollect.doors import toolsets
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import perform
 from stores import open_app
@@ -28,7 +28,7 @@ class Door:
 
     def answer(self, tool: str, **arguments: Any) -> ToolAnswer:
         """Call a tool and return all of its answer."""
-        return toolsets.call(self.app, tool, arguments, self.caller)
+        return call_tool(self.app, tool, arguments, self.caller)
 
     def reply(self, tool: str, **arguments: Any) -> str:
         """Return the first text of a call that went well."""
@@ -73,7 +73,7 @@ class Door:
 def ids(body: dict[str, Any]) -> list[str]:
     """Return the ids in an answer, in its order: those of its memories, facts or index lines."""
     ones = next(body[name] for name in ("memories", "facts", "index") if name in body)
-    return [str(one["id"]) for one in ones]
+    return [one.partition(":")[0] if isinstance(one, str) else str(one["id"]) for one in ones]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from doorway import Door, ids, open_house
 
 from files import export_file, import_file
 from operate import always
+from recollect.app import Capabilities
 from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
-from recollect.ports.models import Capabilities
 
 SIX = {
     "profile": "profile",

@@ -155,7 +155,7 @@ def test_a_list_shows_metadata_and_previews(door: Door) -> None:
     memory_id = door.store(**FIELDS | {"sensitivity": "public", "content": "The scheduler retries. " * 50})
     whole = door.memory(memory_id)
     [one] = door.read("list_memories")["memories"]
-    shown = set(whole) - {"content", "abstract", "overview"} | {"preview"}
+    shown = set(whole) - {"content", "abstract", "overview", "notes"} | {"preview"}
     assert set(one) - {"last_accessed_at"} == shown
     assert whole["content"].startswith(one["preview"].removesuffix("…"))
     assert len(one["preview"]) <= 200

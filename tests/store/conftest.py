@@ -18,7 +18,7 @@ from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
 from recollect.store.integrity import examine
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.vectors.chroma import ChromaIndex, chunk_id
 from recollect.store.vectors.outbox import vectors_of
@@ -35,7 +35,7 @@ class Parts:
     folder: Path
     clock: Any
     database: Database
-    records: SqlRecords
+    records: Records
     text: SqliteText
     index: ChromaIndex
     vectors: SqlChromaVectors
@@ -106,7 +106,7 @@ def open_parts(tmp_path: Path, migrated: Path, clock: Any) -> Iterator[Callable[
         database = open_file(folder / "memory.db")
         index = ChromaIndex(folder / "chroma", "test")
         vectors = SqlChromaVectors(database, index, threading.Event(), similarity)
-        records = SqlRecords(database, clock, lambda: None)
+        records = Records(database, clock, lambda: None)
         parts = Parts(folder, clock, database, records, SqliteText(database), index, vectors)
         opened.append(parts)
         return parts

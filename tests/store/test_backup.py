@@ -35,10 +35,10 @@ from pathlib import Path
 
 from entries import make_entry
 from recollect.store.sql.database import open_file
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 
 with closing(open_file(Path(sys.argv[1]))) as database:
-    records = SqlRecords(database, lambda: datetime.now(UTC), lambda: None)
+    records = Records(database, lambda: datetime.now(UTC), lambda: None)
     for number in range(1_000_000):
         with records.writing("project:crew/engine", "ada") as transaction:
             left = transaction.insert(make_entry(f"left half of pair {number}", chunks=2))
@@ -60,7 +60,7 @@ def filled(parts: Any) -> Any:
 @pytest.fixture
 def saved(filled: Any, tmp_path: Path) -> Path:
     """Return a backup of it; the store itself is closed."""
-    backup(filled.folder, tmp_path / "saved.zip")
+    backup(filled.folder / "memory.db", tmp_path / "saved.zip")
     filled.close()
     return tmp_path / "saved.zip"
 
@@ -121,7 +121,7 @@ def test_a_backup_says_what_it_holds(filled: Any, tmp_path: Path) -> None:
     """The manifest has the schema, the model, the counts and the hash of the database; others may not read the file."""
     file = tmp_path / "deeper" / "saved.zip"
     file.parent.mkdir()
-    manifest = backup(filled.folder, file)
+    manifest = backup(filled.folder / "memory.db", file)
     assert manifest.model == MODEL
     assert manifest.counts == {"memories": 29, "vectors": 58, "journal": 31}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -137,9 +137,9 @@ def test_a_file_is_not_overwritten_unasked(filled: Any, tmp_path: Path) -> None:
     file = tmp_path / "saved.zip"
     file.write_text("something dear", encoding="utf-8")
     with pytest.raises(InvalidInput, match="--force"):
-        backup(filled.folder, file)
+        backup(filled.folder / "memory.db", file)
     assert file.read_text(encoding="utf-8") == "something dear"
-    assert backup(filled.folder, file, force=True).counts["memories"] == 29
+    assert backup(filled.folder / "memory.db", file, force=True).counts["memories"] == 29
     assert zipfile.is_zipfile(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -150,17 +150,17 @@ def test_a_backup_never_takes_the_place_of_the_store(filled: Any, end: str) -> N
     file = filled.folder / f"memory.db{end}"
     before = filled.rows("SELECT id, content FROM memory")
     with pytest.raises(InvalidInput, match="is the store itself"):
-        backup(filled.folder, file, force=True)
+        backup(filled.folder / "memory.db", file, force=True)
     assert filled.rows("SELECT id, content FROM memory") == before
     assert filled.checks() == {}
 
 
 def test_what_cannot_be_saved_is_said(filled: Any, tmp_path: Path) -> None:
     """Where there is no store, or none can be written, a sentence says so and no file is left."""
-    with pytest.raises(StoreUnusable, match="no store in"):
-        backup(tmp_path / "nowhere", tmp_path / "saved.zip")
+    with pytest.raises(StoreUnusable, match="no store at"):
+        backup(tmp_path / "nowhere" / "memory.db", tmp_path / "saved.zip")
     with pytest.raises(StoreUnusable, match="cannot be written"):
-        backup(filled.folder, Path("/proc/saved.zip"))
+        backup(filled.folder / "memory.db", Path("/proc/saved.zip"))
     assert not (tmp_path / "nowhere").exists()
     assert list(tmp_path.glob("*.zip")) == []
 
@@ -183,8 +183,8 @@ def test_a_backup_is_consistent_while_others_write(filled: Any, writer: Any, tmp
     for number in range(5):
         file, folder = tmp_path / f"{number}.zip", tmp_path / f"home{number}"
         acknowledged = int(writer.stdout.readline().split()[1])
-        manifest = backup(filled.folder, file)
-        restore(folder, file)
+        manifest = backup(filled.folder / "memory.db", file)
+        restore(folder / "memory.db", file)
         with closing(sqlite3.connect(folder / "memory.db")) as database:
             contents = [row[0] for row in database.execute("SELECT content FROM memory WHERE content LIKE '%half%'")]
             (last,) = database.execute("SELECT max(id) FROM memory").fetchone()
@@ -204,7 +204,7 @@ def test_a_restored_store_is_the_saved_one(filled: Any, saved: Path, tmp_path: P
     """Every row comes back; the vector index is built again from them, and the doctor finds nothing wrong."""
     before = dump(filled.folder)
     shutil.rmtree(filled.folder)
-    restored = restore(filled.folder, saved)
+    restored = restore(filled.folder / "memory.db", saved)
     assert restored.kept is None
     assert dump(filled.folder) == before
     assert stat.S_IMODE((filled.folder / "memory.db").stat().st_mode) == 0o600
@@ -224,12 +224,12 @@ def test_a_store_in_use_is_not_replaced_unasked(filled: Any, saved: Path, open_p
     parts.close()
     before = content(parts.folder)
     with pytest.raises(InvalidInput, match="not empty"):
-        restore(parts.folder, saved)
+        restore(parts.folder / "memory.db", saved)
     assert content(parts.folder) == before
-    restored = restore(parts.folder, saved, force=True)
+    restored = restore(parts.folder / "memory.db", saved, force=True)
     assert restored.kept is not None
     assert restored.kept.read_bytes() == before["memory.db"]
-    second = restore(parts.folder, saved, force=True)
+    second = restore(parts.folder / "memory.db", saved, force=True)
     assert second.kept not in (None, restored.kept)
     again = open_parts()
     again.vectors.sync()
@@ -247,7 +247,7 @@ def test_what_a_kill_left_in_the_log_is_kept_too(filled: Any, saved: Path, tmp_p
         database.commit()
         for name in ("memory.db", "memory.db-wal"):
             shutil.copy2(filled.folder / name, folder / name)
-    kept = restore(folder, saved, force=True).kept
+    kept = restore(folder / "memory.db", saved, force=True).kept
     assert kept is not None
     with closing(sqlite3.connect(kept)) as database:
         assert database.execute("SELECT DISTINCT title FROM memory").fetchall() == [("only in the log",)]
@@ -260,8 +260,8 @@ def test_a_damaged_database_is_replaced(filled: Any, saved: Path, open_parts: An
     noise = random.Random(3).randbytes(100_000)
     (filled.folder / "memory.db").write_bytes(noise)
     with pytest.raises(InvalidInput, match="not empty"):
-        restore(filled.folder, saved)
-    kept = restore(filled.folder, saved, force=True).kept
+        restore(filled.folder / "memory.db", saved)
+    kept = restore(filled.folder / "memory.db", saved, force=True).kept
     assert kept is not None
     assert kept.read_bytes() == noise
     again = open_parts()
@@ -273,7 +273,7 @@ def test_an_empty_store_gives_way(saved: Path, tmp_path: Path, open_parts: Any) 
     """A store in which nothing was ever written is replaced without being asked, and nothing is kept of it."""
     shutil.rmtree(tmp_path / "home")
     open_parts().close()
-    assert restore(tmp_path / "home", saved).kept is None
+    assert restore(tmp_path / "home" / "memory.db", saved).kept is None
     assert open_parts().rows("SELECT count(*) FROM memory") == [(29,)]
 
 
@@ -282,17 +282,17 @@ def test_an_owner_is_asked_to_go_or_named(saved: Path, tmp_path: Path) -> None:
     folder, asked = tmp_path / "owned", []
     owner = own(folder, "somebody")
     with pytest.raises(StoreOwned, match="somebody"):
-        restore(folder, saved)
+        restore(folder / "memory.db", saved)
     bad = tmp_path / "bad.zip"
     bad.write_bytes(saved.read_bytes()[:-400])
     with pytest.raises(InvalidInput, match="damaged"):
-        restore(folder, bad, free=lambda: asked.append("too early"))
+        restore(folder / "memory.db", bad, free=lambda: asked.append("too early"))
 
     def free() -> None:
         asked.append("go")
         owner.release()
 
-    assert restore(folder, saved, free=free).manifest.counts["memories"] == 29
+    assert restore(folder / "memory.db", saved, free=free).manifest.counts["memories"] == 29
     assert asked == ["go"]
 
 
@@ -348,7 +348,7 @@ def test_a_backup_that_is_not_whole_changes_nothing(saved: Path, tmp_path: Path,
     file = repacked(saved, tmp_path / "broken.zip", change)
     before = content(tmp_path / "home")
     with pytest.raises(InvalidInput, match=said):
-        restore(tmp_path / "home", file, force=True)
+        restore(tmp_path / "home" / "memory.db", file, force=True)
     assert content(tmp_path / "home") == before
 
 
@@ -363,7 +363,7 @@ def test_no_cut_and_no_flipped_bit_gets_through(saved: Path, tmp_path: Path) -> 
         noise[place] ^= 1 << chance.randrange(8)
         file.write_bytes(whole[:place] if number % 2 else bytes(noise))
         try:
-            restore(folder, file)
+            restore(folder / "memory.db", file)
         except (InvalidInput, StoreUnusable):
             refused += 1
             assert not (folder / "memory.db").exists()
@@ -376,7 +376,7 @@ def test_no_cut_and_no_flipped_bit_gets_through(saved: Path, tmp_path: Path) -> 
 def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     """A backup that is not there is a sentence that names it, and makes no store."""
     with pytest.raises(InvalidInput, match="no backup"):
-        restore(tmp_path / "home", tmp_path / "nothing.zip")
+        restore(tmp_path / "home" / "memory.db", tmp_path / "nothing.zip")
     assert not (tmp_path / "home").exists()
 
 
@@ -406,7 +406,7 @@ def test_a_damaged_store_never_replaces_a_good_backup(saved: Path, tmp_path: Pat
                 f"CREATE TRIGGER x AFTER INSERT ON word BEGIN {sql}; END" if harm == "a planted trigger" else sql
             )
     with pytest.raises(StoreUnusable, match=r"is damaged .* `recollect reindex` .* `recollect export FILE`") as failed:
-        backup(tmp_path / "home", saved, force=True)
+        backup(tmp_path / "home" / "memory.db", saved, force=True)
     assert failed.value.exit_code == StoreUnusable.exit_code
     assert saved.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"home", "saved.zip"}
@@ -415,7 +415,7 @@ def test_a_damaged_store_never_replaces_a_good_backup(saved: Path, tmp_path: Pat
 def test_a_backup_makes_no_folders(filled: Any, tmp_path: Path) -> None:
     """Into a folder that is not there nothing is written, and it is not made."""
     with pytest.raises(InvalidInput, match="no folder"):
-        backup(filled.folder, tmp_path / "no" / "such" / "folder.zip")
+        backup(filled.folder / "memory.db", tmp_path / "no" / "such" / "folder.zip")
     assert not (tmp_path / "no").exists()
 
 
@@ -441,5 +441,5 @@ def test_the_old_store_is_put_back_when_anything_fails(
             store_backup, "flush", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
         )
     with pytest.raises(StoreUnusable, match="No space left"):
-        restore(filled.folder, saved, force=True)
+        restore(filled.folder / "memory.db", saved, force=True)
     assert content(filled.folder) == before

@@ -44,7 +44,7 @@ def test_accounts_come_along(folder: Path) -> None:
     assert all(before.values())
     with closing(sqlite3.connect(folder / "memory.db")) as database, database:
         database.execute("DROP TRIGGER journal_no_delete")
-    assert mend(folder) is not None
+    assert mend(folder / "memory.db") is not None
     assert rows(folder) == before
 
 
@@ -60,5 +60,5 @@ def test_accounts_that_cannot_be_read_are_not_left_out(folder: Path, table: str)
     file.write_bytes(whole[: (page - 1) * size] + b"\xff" * size + whole[page * size :])
     damaged = file.read_bytes()
     with pytest.raises(StoreUnusable, match=f"The table {table} .* cannot be read whole"):
-        mend(folder)
+        mend(folder / "memory.db")
     assert file.read_bytes() == damaged

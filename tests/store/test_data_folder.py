@@ -36,6 +36,22 @@ def test_others_lose_the_right_to_write(settings: Settings, mode: int) -> None:
     assert [folder.stat().st_mode & 0o777 for folder in (settings.folder, logs)] == [mode & ~0o022] * 2
 
 
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_database_of_another_user_is_refused(
+    settings: Settings, tmp_path: Path, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is named by its path, or a link in its place, is not opened where another user has put it there."""
+    file = tmp_path / "data" / "notes.db"
+    file.parent.mkdir()
+    if linked:
+        file.symlink_to(settings.database)
+    else:
+        file.touch()
+    given_away(file, monkeypatch)
+    with pytest.raises(StoreUnusable, match=r"notes.db belongs to another user"):
+        open_app(settings.model_copy(update={"memory_db": file}))
+
+
 @pytest.mark.parametrize(
     "planted", ["", "memory.db", "chroma", "logs", "journal.tips", "starting.lock", "logs/daemon.log"]
 )

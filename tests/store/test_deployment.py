@@ -28,7 +28,7 @@ from recollect.operations import embed
 from recollect.policy.observations.trail import Trail
 from recollect.store import integrity
 from recollect.store.sql.database import Database, open_server
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 from recollect.store.vectors import chroma, outbox, vector_search
 from recollect.store.vectors.chroma import IndexAway, IndexBroken
 from recollect.store.vectors.chroma_server import ChromaServer
@@ -181,16 +181,16 @@ def test_replicas_share_what_waits_for_the_model(replica: Callable[[], App], mon
     cold = replace(one, embedder=Cold(one.embedder))
     made = {add(cold, f"{SAID} {number}") for number in range(7)}
     both, done = threading.Barrier(2), dict[int, list[int]]()
-    store_vectors = SqlRecords.store_vectors
+    store_vectors = Records.store_vectors
 
-    def noted(records: SqlRecords, waiting: Any, chunks: Any) -> None:
+    def noted(records: Records, waiting: Any, chunks: Any) -> None:
         if id(records) not in done:
             done[id(records)] = []
             both.wait(60)
         done[id(records)].append(waiting.id)
         store_vectors(records, waiting, chunks)
 
-    monkeypatch.setattr(SqlRecords, "store_vectors", noted)
+    monkeypatch.setattr(Records, "store_vectors", noted)
     workers = [threading.Thread(target=embed.embed_pending, args=(each.records, each.embedder)) for each in (one, two)]
     for each in workers:
         each.start()

@@ -19,7 +19,7 @@ from recollect.engines.late_interaction import pack, similarity
 from recollect.ports.search import LateInteraction
 from recollect.ports.storage import Chunk
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.records import SqlRecords
+from recollect.store.sql.records import Records
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.vector_search import SqlChromaVectors
 from stores import lay
@@ -38,7 +38,7 @@ class Shelf:
 
     def __init__(self, database: Database, folder: Path, clock: Any) -> None:
         self.database = database
-        self.records = SqlRecords(database, clock, lambda: None)
+        self.records = Records(database, clock, lambda: None)
         self.vectors = SqlChromaVectors(database, ChromaIndex(folder / "chroma", "test"), threading.Event(), similarity)
         self.chunks: dict[int, list[tuple[Any, Any]]] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -96,7 +97,8 @@ def test_patterns_and_repeats_are_each_one_file(folder: Path, monkeypatch: pytes
 def test_what_is_named_must_be_there(folder: Path, named: str) -> None:
     """A file that is missing or of no known format, a pattern without matches and an empty folder are refused."""
     write(folder, "x.bin", "y.txt")
-    (folder / "x.zip").write_bytes(b"PK\x03\x04")
+    with ZipFile(folder / "x.zip", "w") as archive:
+        archive.writestr("photo.txt", "nothing to remember")
     (folder / "empty").mkdir()
     with pytest.raises(InvalidInput) as raised:
         find_files([folder / named])
@@ -112,3 +114,30 @@ def test_large_documents_in_a_folder_are_counted(folder: Path, monkeypatch: pyte
     found = find_files([folder])
     assert [one.name for one in found.files] == ["c.json"]
     assert found.skipped == {import_paths.LARGE: 1}
+
+
+def test_the_conversations_of_an_archive_are_taken(folder: Path) -> None:
+    """Of an archive that is named, its conversations are read, also where they are in several files."""
+    talk = json.dumps([{"title": "x", "mapping": {}, "current_node": "n", "create_time": 1}])
+    with ZipFile(folder / "export.zip", "w") as archive:
+        archive.writestr("chat.html", "<html>")
+        for name in ("conversations-000.json", "inner/conversations-001.json"):
+            archive.writestr(name, talk)
+    found = find_files([folder / "export.zip", folder / "export.zip"]).files
+    assert [(one.name, one.format, one.size) for one in found] == [
+        ("export.zip/conversations-000.json", ImportFormat.CHATGPT, len(talk)),
+        ("export.zip/inner/conversations-001.json", ImportFormat.CHATGPT, len(talk)),
+    ]
+
+
+def test_a_damaged_archive_is_a_sentence(folder: Path) -> None:
+    """An archive that cannot be read, at its end or in the middle of a member, is refused by its name."""
+    (folder / "cut.zip").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(InvalidInput, match=r"cut\.zip cannot be read: the archive is damaged"):
+        find_files([folder / "cut.zip"])
+    with ZipFile(folder / "bent.zip", "w") as archive:
+        archive.writestr("conversations.json", TALK)
+    whole = (folder / "bent.zip").read_bytes()
+    (folder / "bent.zip").write_bytes(whole.replace(b"sessionId", b"sessionXX", 1))
+    with pytest.raises(InvalidInput, match=r"There is nothing to import in .*bent\.zip"):
+        find_files([folder / "bent.zip"])

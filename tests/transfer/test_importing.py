@@ -113,6 +113,7 @@ def test_two_files_of_one_name_keep_apart(
     texts = {"CLAUDE.md": "Tabs.", "pa/CLAUDE.md": "Spaces.", "pb/CLAUDE.md": "Neither."}
     for folder in ("pa", "pb"):
         (tmp_path / folder / ".git").mkdir(parents=True)
+        (tmp_path / folder / ".git" / "HEAD").touch()
     assert [bring(name, f"# Style\n{text}").new for name, text in texts.items()] == [1, 1, 1]
     assert [one.key for one in stored(app)] == [f"{name.lower()}#style" for name in texts]
     monkeypatch.chdir(tmp_path / "pa")

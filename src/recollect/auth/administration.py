@@ -6,8 +6,9 @@ Every request passes the gate: a name or a label is stored like any other text.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from recollect.app import App
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import NewToken, new_token
 from recollect.domain.accounts import (
@@ -42,8 +43,9 @@ from recollect.domain.enums import OnSecret, Role
 from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
 from recollect.gate import clear
 from recollect.operations.table import Operation
-from recollect.ports.accounts import AccountWriting
-from recollect.ports.app import App
+
+if TYPE_CHECKING:
+    from recollect.store.sql.accounts import AccountWriting
 
 _OF_ALL: Final = "the deployment"
 

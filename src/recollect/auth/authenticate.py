@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from recollect.app import App
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import has_form, hashed
 from recollect.domain.enums import Role
 from recollect.errors import Unauthorized
-from recollect.ports.app import App
 
 _USED_EVERY: Final = timedelta(minutes=1)
 """How exactly it is kept when a token was used last."""

@@ -15,7 +15,7 @@ from recollect.domain.results import NOTHING, Hit, Memory, found_message
 
 WHOLE: Final = "`recall` with an `id` shows that memory whole."
 
-_LABELS: Final = ("fact_type", "category", "key", "tags", "scope", "confidence", "trust", "source")
+_LABELS: Final = ("fact_type", "category", "key", "tags", "scope", "confidence", "trust", "source", "project")
 _TEXT: Final = {"type": "string"}
 _CompactHit = Annotated[
     dict[str, Any],
@@ -41,7 +41,7 @@ class CompactJson(TypedDict, total=False):
 
     message: Required[str]
     memories: Required[list[_CompactHit]]
-    notes: Annotated[list[str], Field(description="What could not be searched, or was corrected")]
+    notes: Annotated[list[str], Field(description="What this is, what could not be searched, or was corrected")]
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -210,7 +210,13 @@ class Filters(MemoryFilters, ReadAccess):
         return level
 
 
-class Query(Filters):
+class Wide(Filters):
+    """A read that may look into all projects of a store of one's own."""
+
+    everywhere: bool = Field(default=False, description="Also in your other projects")
+
+
+class Query(Wide):
     """A search. With `max_tokens` each match has a line in an index, and `limit` bounds the details."""
 
     query: fields.Question = Field(description="Question or key words. Typos are forgiven")
@@ -260,7 +266,7 @@ class Inspect(Request):
     )
 
 
-class Listing(Filters):
+class Listing(Wide):
     """Which memories to list, in which order; `offset` skips what an earlier page has shown."""
 
     limit: fields.Limit = 20

@@ -25,10 +25,10 @@ from recollect.domain.search import Signals
 
 _PREVIEW: Final = 200  # characters
 _LAYERS: Final = frozenset({"content", "abstract", "overview"})
-_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags", "author", "source", "trust"})
+_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags", "author", "source", "trust", "project"})
 _HIT: Final = (
     *("id", "content", "fact_type", "key", "category", "tags", "scope"),
-    *("confidence", "trust", "source", "author", "updated_at"),
+    *("confidence", "trust", "source", "author", "updated_at", "project"),
 )
 
 
@@ -90,8 +90,8 @@ _Hit = Annotated[
     dict[str, Any],
     DescribedBy(
         Memory,
-        _HIT,
-        {"older_than"},
+        [name for name in _HIT if name != "project"],
+        {"older_than", "project"},
         similarity=_MATCH,
         certainty=_CERTAINTY,
         older_than=_OLDER,
@@ -169,24 +169,18 @@ class Hit(Answer):
         return {"certainty": str(self.certainty), **older}
 
 
-class IndexLineJson(TypedDict):
-    """A line of an index as doors show it."""
-
-    id: str
-    abstract: str
-
-
 @dataclass(frozen=True, config=LAZY)
-class IndexLine(Answer):
-    """One match in the index of an answer: its abstract of at most 20 words; its ranked score (0–1) is not shown."""
+class IndexLine:
+    """One match in the index of an answer: its abstract of at most 20 words, and its ranked score (0–1)."""
 
     id: Id
     abstract: str
     score: float
 
-    def public(self) -> IndexLineJson:
-        """Return it without the score, which the order says: lines are to be short."""
-        return {"id": str(self.id), "abstract": self.abstract}
+    @property
+    def text(self) -> str:
+        """Return the line as doors show it: as text, since the names of fields would take as many tokens as it has."""
+        return f"{self.id}: {self.abstract}"
 
 
 @dataclass(frozen=True, config=LAZY)
@@ -203,7 +197,7 @@ class RecalledJson(TypedDict, total=False):
 
     message: Required[str]
     memories: list[Hit]
-    index: list[IndexLine]
+    index: Annotated[list[str], Field(description="A line for each match, best first: `ID: abstract`")]
     details: list[_Detail]
     omitted: Annotated[int, Field(description="Matches without details")]
     unlisted: Annotated[int, Field(description="Matches without a line in the index")]
@@ -225,7 +219,7 @@ class Recalled(Answer):
         if self.index is None:
             body["memories"] = [hit.public() for hit in self.hits]
         else:
-            body["index"] = [line.public() for line in self.index.lines]
+            body["index"] = [line.text for line in self.index.lines]
             body["details"] = [hit.detail() for hit in self.hits]
             body["omitted"], body["unlisted"] = self.index.omitted, self.index.unlisted
         if self.notes:
@@ -234,6 +228,8 @@ class Recalled(Answer):
 
 
 NOTHING: Final = "Nothing relevant found."
+ELSEWHERE: Final = "In your other projects: "
+"""What a note begins with that names them."""
 
 
 def found_message(count: int) -> str:
@@ -275,10 +271,7 @@ class NearMemory(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Outcome(Answer):
-    """How a write ended, for which memory or fact, and which memories `near` it the caller may want to replace.
-
-    `said` is how a text begins that was forgotten.
-    """
+    """How a write ended, what was forgotten (`said`: its first words), and which memories the caller may replace."""
 
     internal: ClassVar[frozenset[str]] = frozenset({"what"})
 
@@ -295,13 +288,16 @@ class Outcome(Answer):
         """The sentence that every door gives back."""
         return _MESSAGES[self.status].format(what=self.what, id=self.id)
 
+    def advice(self, supersedes: str) -> tuple[str, ...]:
+        """Return how to replace a near memory; `supersedes` is what the door calls that field, empty if it has none."""
+        return (f"To replace one, remember this again with its id as {supersedes}.",) * bool(self.near and supersedes)
+
     def sentences(self, supersedes: str = "") -> tuple[str, ...]:
-        """Return the message, the notes, and the near memories; `supersedes` is what the door calls that field."""
-        if not self.near:
-            return (self.message, *((f'It said: "{self.said}"',) if self.said else ()), *self.notes)
-        named = "; ".join(f'{one.id} ({one.likeness:.2f}): "{one.line}"' for one in self.near)
-        advice = f". To replace one, remember this again with its id as {supersedes}." if supersedes else "."
-        return (self.message, *self.notes, f"Near memories: {named}{advice}")
+        """Return the message, what was forgotten, the notes, the near memories, and how to replace one of them."""
+        quote = (f'It said: "{self.said}"',) if self.said else ()
+        near = "; ".join(f'{each.id} ({each.likeness:.2f}): "{each.line}"' for each in self.near)
+        last = (" ".join((f"Near memories: {near}.", *self.advice(supersedes))),) if near else ()
+        return (self.message, *quote, *self.notes, *last)
 
 
 @dataclass(frozen=True, config=LAZY)
@@ -318,6 +314,7 @@ class Listed(Answer):
 
     memories: tuple[MemoryPreview, ...]
     total: int
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
@@ -451,6 +448,7 @@ class Stats(Answer):
     oldest_at: datetime | None
     newest_at: datetime | None
     model_tokens: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class JournalJson(TypedDict):
@@ -465,7 +463,10 @@ class JournalJson(TypedDict):
 
 @dataclass(frozen=True, config=LAZY)
 class JournalEntry(Answer):
-    """One line of the append-only journal; `changes` never holds a secret's value or a forgotten text."""
+    """One line of the append-only journal; `changes` never holds a secret's value or a forgotten text.
+
+    Its hash stays in the store: it follows from the line before, which the reader may have no right to see.
+    """
 
     plural: ClassVar[str] = "history"
 
@@ -476,7 +477,6 @@ class JournalEntry(Answer):
     action: str
     memory_id: int | None
     changes: dict[str, Any]
-    hash: str
 
     def public(self) -> Annotated[dict[str, Any], DescribedBy(JournalJson)]:
         """Return what happened when, by whom, and what changed."""

@@ -177,9 +177,20 @@ class Page(Answer):
     unreadable: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, config=LAZY)
+class Problem(Answer):
+    """What was left out or looks wrong: where in the file or answer, and why, in a sentence without any secret."""
+
+    where: str
+    why: str
+
+
 @dataclass(frozen=True, kw_only=True, config=LAZY)
 class Extracted(Answer):
-    """What became of messages: memories by outcome, what was left out, and parts read now, before, and not at all."""
+    """What became of messages: memories by outcome, what was left out, and parts read now, before, and not at all.
+
+    `problems` name each candidate that was left out, by its place in the model's answer.
+    """
 
     new: int = 0
     updated: int = 0
@@ -188,14 +199,7 @@ class Extracted(Answer):
     known: int = 0
     unread: int = 0
     why: str = ""
-
-
-@dataclass(frozen=True, config=LAZY)
-class Problem(Answer):
-    """What was left out or looks wrong: where in the file, and why, in a sentence without any secret."""
-
-    where: str
-    why: str
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)

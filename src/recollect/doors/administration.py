@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 import recollect
+from recollect.app import App
 from recollect.auth.administration import ADMIN_BY_NAME, administer, operator
 from recollect.doors.daemon import launch
 from recollect.errors import StoreOwned
-from recollect.ports.app import App
 from recollect.settings import Settings
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
@@ -32,6 +33,7 @@ from recollect.doors import (
     cli_upkeep,
     exit_codes,
     render,
+    terminal,
 )
 from recollect.doors.operations import BY_NAME, opened
 from recollect.doors.options import Given, from_fields
@@ -63,8 +65,29 @@ _MEANT: Final = {
 """What newcomers type for a command."""
 
 
+class _Argument(TyperArgument):
+    """An argument whose help names no type of Python."""
+
+    def display_type(self, _ctx: Any) -> str:
+        """Return nothing: the name and the help of an argument say what it takes."""
+        return ""
+
+
+def _without_types(command: Any) -> None:
+    """Let no argument of a command, or of those below it, show its type."""
+    for one in command.params:
+        if isinstance(one, TyperArgument):
+            one.__class__ = _Argument
+    for below in getattr(command, "commands", {}).values():
+        _without_types(below)
+
+
 class _Commands(TyperGroup):
     """The commands in groups, with their whole first sentence, and `help COMMAND` for `COMMAND --help`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        _without_types(self)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the same help into a terminal and into a pipe."""
@@ -106,6 +129,12 @@ _NEED_MODEL: Final = {
 }
 """The operations for which the daemon is started, which keeps the model loaded."""
 
+
+_NEED_STORE: Final = frozenset(
+    "recall list show edit update forget undo timeline by-file by-concept similar tags prompt facts stats session "
+    "doctor reindex rescan purge summarize export".split()
+)
+"""The commands that make no store where a folder is named that holds none."""
 
 COMMANDS: Final = {
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
@@ -163,6 +192,17 @@ def options(
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     given["url"] = "" if in_process else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
+    if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):
+        _check_store(ctx.obj)
+
+
+def _check_store(settings: Settings) -> None:
+    """Raise `InvalidInput` where the data folder that was named holds no store: its name may be misspelt."""
+    if not (settings.url or settings.database_url or (settings.folder / "memory.db").exists()):
+        missing = shlex.quote(str(settings.folder))
+        raise InvalidInput(
+            "home", f"There is no store in {settings.folder}. `recollect --home {missing} init` makes one there."
+        )
 
 
 @cli.command()

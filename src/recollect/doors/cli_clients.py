@@ -73,7 +73,7 @@ def install(
     entry = new_entry(ctx.obj, known.entry, shared=shared)
     allowed = may_call(known, allow_tool, yes=yes, ask=not (as_json or dry_run))
     changes = plan_install(known, level, root, entry, commands, allowed=allowed)
-    written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
+    written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
     if ctx.obj.url:
         sentences.append(_token_told(ctx.obj))
@@ -91,7 +91,7 @@ def uninstall(
     """Take out of an agent's files exactly what `install` put in. Memories stay."""
     root, known = project_folder(), agent_named(agent)
     changes, others = plan_uninstall(known, level, root)
-    written = carry_out(changes, root, level, yes=yes, dry_run=dry_run, as_json=as_json)
+    written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = ["Nothing was changed."]
     if written:
         changed = [_short(one.file) for one in changes if one.kind != "unchanged"]
@@ -109,7 +109,9 @@ def uninstall(
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 def hook(
     event: Annotated[str, typer.Argument(help="Event, as the agent calls it, or one of ours.")] = "",
-    agent: Annotated[str, typer.Option(help="Agent whose event it is. Default: the one that its JSON tells of.")] = "",
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="Agent whose event it is. Default: the one that its JSON tells of.")
+    ] = "",
 ) -> None:
     """Take an event of a coding agent's session, as JSON on standard input. It never fails; `install` sets it up.
 
@@ -119,7 +121,7 @@ def hook(
 
 
 def carry_out(
-    changes: Sequence[Change], root: Path, level: Level, *, yes: bool, dry_run: bool = False, as_json: bool = False
+    changes: Sequence[Change], level: Level, *, yes: bool, dry_run: bool = False, as_json: bool = False
 ) -> bool:
     """Show what changes, ask, and write it; return whether all is as it was planned.
 
@@ -129,7 +131,7 @@ def carry_out(
         return True
     decided = yes and not dry_run
     if decided:  # whoever reads what is shown may leave before its end
-        apply(changes, root, level)
+        apply(changes, level)
     if not as_json:
         _show_diff(changes)
     if dry_run or decided:
@@ -137,7 +139,7 @@ def carry_out(
     if as_json or not interactive():
         raise InvalidInput("yes", "Nothing was changed, as nobody can be asked here: add `--yes`, or `--dry-run`.")
     typer.confirm("Write these changes?", abort=True, err=True)
-    apply(changes, root, level)
+    apply(changes, level)
     return True
 
 

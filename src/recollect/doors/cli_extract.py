@@ -37,10 +37,13 @@ def _extract(
         out.print_json(data=public_json(Extracted, total))
         return
     out.print(f"{total.new} new, {total.updated} updated, {total.left_out} left out; {total.known} parts known before.")
+    for one in total.problems:
+        err.print(f"{one.where}: {one.why}", markup=False, highlight=False)
     if total.unread:
         err.print(f"{total.unread} parts were not read: {total.why}", highlight=False)
 
 
 def _added(one: Extracted, other: Extracted) -> Extracted:
     counts = ("new", "updated", "left_out", "parts", "known", "unread")
-    return Extracted(**{name: getattr(one, name) + getattr(other, name) for name in counts}, why=other.why or one.why)
+    sums = {name: getattr(one, name) + getattr(other, name) for name in counts}
+    return Extracted(**sums, why=other.why or one.why, problems=(*one.problems, *other.problems))

@@ -29,7 +29,7 @@ cli = typer.Typer()
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(default=None, description="Memory id. As recall shows it")
+    id: fields.Label = Field(default=None, description="Memory id, or several. As recall shows them")
 
 
 @cli.command()
@@ -45,7 +45,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="With `--where`: do not ask.")] = False,
     soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
     fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
-    more: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Further ids.")] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, help="Further ids.")] = None,
 ) -> None:
     """Delete memories and every copy of their text, or facts. Exit code 4 when there is none of an id.
 

@@ -32,7 +32,9 @@ _INSTRUCTIONS: Final = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "GEMINI.m
 @cli.command()
 def init(
     ctx: typer.Context,
-    agent: Annotated[list[str] | None, typer.Option(help="Install for this agent; repeat it for more.")] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Install for this agent; repeat it for more.")
+    ] = None,
     level: AtLevel = Level.USER,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Install for `--agent`, else for each agent found, without asking.")
@@ -66,7 +68,7 @@ def init(
 def _make_store(settings: Settings) -> dict[str, Any]:
     """Make the data folder and its tables where they are not there."""
     with opened(settings, model=False) as run:
-        return {"folder": str(settings.folder), "memories": run("stats").memories}
+        return {"folder": str(settings.memory_db or settings.folder), "memories": run("stats").memories}
 
 
 def _fetch_model(settings: Settings, *, as_json: bool) -> tuple[RecollectError | None, dict[str, Any]]:
@@ -124,7 +126,7 @@ def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: b
         allowed = cli_clients.may_call(agent, None, yes=yes, ask=not as_json)
         changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
         _tell(as_json, f"{agent.title}:")
-        carry_out(changes, root, level, yes=yes, as_json=as_json)
+        carry_out(changes, level, yes=yes, as_json=as_json)
     except typer.Abort:
         _tell(as_json, f"{agent.title} was left alone; `recollect install {agent.name}` does it later.")
         return False

@@ -28,7 +28,7 @@ def fetch(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Fetch a model's weights and prepare them for fast loading, once for all stores of this user."""
+    """Fetch a model's weights, once for all stores of this user."""
     name = model or of_store(ctx).model
     wiring = import_module("recollect.wiring")  # a store takes half a second to import
     with err.status(f"Fetching {name} …"):

@@ -39,7 +39,7 @@ def migrate_store(
         moved = wiring.relocate(
             settings, to_server=to is Place.SERVER, free=lambda: launch.stop(settings), report=report
         )
-    where = settings.store_name if to is Place.SERVER else str(settings.folder)
+    where = settings.store_name if to is Place.SERVER else str(settings.memory_db or settings.folder)
     more = (
         "Unset RECOLLECT_DATABASE_URL to use it." if to is Place.FOLDER else "Its vector index is built when it opens."
     )

@@ -128,7 +128,7 @@ def _under_folder_name(settings: Settings, found: Project) -> int:
 
 def _memories_of(settings: Settings, project: str) -> int:
     """Count the memories of a project; 0 without a store."""
-    if not settings.url and not (settings.folder / "memory.db").exists():
+    if not settings.url and not settings.database.exists():
         return 0
     try:
         with opened(settings.model_copy(update={"project": project}), model=False) as run:

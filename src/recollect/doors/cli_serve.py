@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 
 import typer
 
+from recollect.app import App
 from recollect.doors import render
 from recollect.doors.daemon import launch, runtime
 from recollect.doors.options import of_store
 from recollect.doors.render import err
 from recollect.errors import InvalidInput, StoreOwned
-from recollect.ports.app import App
 from recollect.settings import Settings
 from recollect.store import store_lock
 
@@ -121,7 +121,7 @@ def _take_over(settings: Settings) -> None:
 
 
 def _say_ready(settings: Settings) -> None:
-    _say(f"Serving {settings.folder}; log: {launch.log_file(settings)}")
+    _say(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
     published = runtime.read(settings.folder)
     if published is not None and (url := url_for_mcp(settings, published.port)):
         _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")

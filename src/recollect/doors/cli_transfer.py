@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, cast
 
 import typer
@@ -22,11 +25,11 @@ from recollect.doors.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.transfer.export_page import pages, save
-from recollect.transfer.formats import WRITERS
+from recollect.transfer.formats import HEAD, WRITERS, detect
 from recollect.transfer.import_client import FileImport, Import
-from recollect.transfer.import_paths import FoundPaths, find_files
+from recollect.transfer.import_paths import FoundPaths, find_files, name_of
 
-_STDOUT: Final = Path("-")
+_STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
 _INTERRUPTED: Final = 130  # what a shell calls it
 
@@ -84,7 +87,10 @@ def _import(
     ctx: typer.Context,
     given: Given,
     paths: Annotated[
-        list[Path], typer.Argument(help="Files, folders and patterns: notes, instructions, exports, stores of others.")
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="Files, folders and patterns: notes, exports, stores of others; `-` is standard input."
+        ),
     ],
     format: Annotated[ImportFormat | None, typer.Option(help="What wrote the files; default: found out.")] = None,
     transcripts: Annotated[
@@ -101,7 +107,10 @@ def _import(
     2 that something else could not be written, 130 that it was interrupted.
     """
     dry_run = bool(given.get("dry_run"))
-    found = find_files(paths, format, transcripts=transcripts, instructions=instructions)
+    here = Path(ctx.with_resource(TemporaryDirectory()))
+    named = [_saved_input(here) if one == _STDIN else one for one in paths]
+    found = find_files(named, format, transcripts=transcripts, instructions=instructions)
+    found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
     stopped = False
     with opened(ctx.obj, model=not dry_run) as ask:
         importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given)
@@ -121,6 +130,21 @@ def _import(
     for name, kind in (("refused", SecretFound), ("failed", InvalidInput)):
         if total.counts[name]:
             raise typer.Exit(kind.exit_code)
+
+
+def _saved_input(folder: Path) -> Path:
+    """Save standard input as a file, whose name tells it from any other input: a text that is no JSON is Markdown."""
+    if sys.stdin is None:
+        raise InvalidInput("paths", "Standard input is closed.")
+    file = folder / "-"
+    with file.open("wb") as saved:
+        shutil.copyfileobj(sys.stdin.buffer, saved)
+    with file.open("rb") as saved:
+        head = saved.read(HEAD)
+        saved.seek(0)
+        digest = hashlib.file_digest(saved, "sha256").hexdigest()
+    text = detect("", head) is None and b"\0" not in head and not head.lstrip().startswith((b"{", b"["))
+    return file.rename(folder / f"standard input {digest[:12]}{'.md' if text else ''}")
 
 
 def _written(total: Imported) -> Iterator[int]:

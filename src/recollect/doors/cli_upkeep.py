@@ -46,7 +46,8 @@ def reindex(
         bool, typer.Option("--all", help="Embed everything anew and build every index, even for the same model.")
     ] = False,
     model: Annotated[
-        str | None, typer.Option(help="Move the store to this embedding model. Default: the configured one.")
+        str | None,
+        typer.Option(metavar="NAME", help="Move the store to this embedding model. Default: the configured one."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -61,18 +61,17 @@ def run(words: list[str]) -> int | None:
         import_module("recollect.doors.hook").main(typed.rest, typed.given)
     if typed is not None and environment.server():
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
-            import_module("recollect.doors.pipe").serve(
-                typed.given, environment.home(typed.given.get("home", "")), sets, remote=True
-            )
+            import_module("recollect.doors.pipe").serve(typed.given, environment.store(typed.given), sets, remote=True)
             return 0
     elif typed is not None and environment.daemon_wanted():
-        home = environment.home(typed.given.get("home", ""))
+        home = environment.store(typed.given)
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
             import_module("recollect.doors.pipe").serve(typed.given, home, sets)
             return 0
         if typed.command in IN_DAEMON and not _HELP_WANTED & set(typed.rest):
             thin = import_module("recollect.doors.thin")
-            code = thin.run(words, typed.given, home, start=typed.command in NEED_MODEL)
+            makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
+            code = thin.run(words, typed.given, home, start=makes and typed.command in NEED_MODEL)
     return import_module("recollect.doors.cli").main() if code is None else code
 
 

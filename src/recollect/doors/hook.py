@@ -91,7 +91,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         "folder": _folder(said),
         "user": process.user(),
     }
-    return _reply(heard, _tell(process.home(given.get("home", ""), told), body, given, deadline))
+    return _reply(heard, _tell(process.store(given, told), body, given, deadline))
 
 
 def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:

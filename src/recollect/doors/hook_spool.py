@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PATIENCE = 20.0
-"""Seconds without any progress after which the events that are left are lost."""
+PATIENCE = 60.0
+"""Seconds without any progress after which the events that are left are lost: what a daemon may take to start."""
 _FOLDER, _LOCK, _LOST, _EVENT = "hook-events", "lock", "lost", ".json"
 _MOST, _LARGEST = 1_000, 2**26  # events, and bytes in all
 _PAUSE = 0.1

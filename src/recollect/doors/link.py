@@ -6,11 +6,16 @@ import http.client
 import json
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from typing import Any
+from urllib.parse import urlencode
 
 SILENCE = 20.0  # seconds in which one that works says something
+KEY = "Idempotency-Key"
+"""The header under which a request takes effect once, however often it is sent."""
+_EVENTS = "text/event-stream"
+_DATA = b"data:"
 
 Headers = Mapping[str, str]
 
@@ -23,23 +28,28 @@ class Link(ABC):
     """Requests to one other side. Each has a connection of its own, so that threads share nothing."""
 
     def stream(
-        self, path: str, body: dict[str, Any], started: Callable[[Callable[[], None]], None]
+        self, path: str, message: dict[str, Any], headers: Headers, started: Callable[[Callable[[], None]], None]
     ) -> Iterator[dict[str, Any]]:
-        """Send one request and yield the objects of its answer as they come, one a line; raise as `post` does.
+        """Send one message of MCP and yield the messages of its answer as they come; raise as `post` does.
 
-        `started` is given what breaks it off from another thread. One that works sends blank lines meanwhile.
+        `started` is given what breaks it off from another thread. One that works sends signs of life meanwhile.
         """
         with self._answering(), closing(self._connection(SILENCE)) as connection:
             self._connect(connection)
             link = connection.sock
             started(lambda: _break_off(link))
-            self._send(connection, path, body, {})
+            self._send(connection, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
             response = connection.getresponse()
-            if response.status != http.client.OK:
-                self._check(response, self._payload(response))
-            for line in response:
-                if line.strip():
-                    yield dict(read_json(line))
+            if response.headers.get_content_type() == _EVENTS:
+                for line in response:
+                    if line.startswith(_DATA) and line[len(_DATA) :].strip():
+                        yield dict(read_json(line[len(_DATA) :]))
+                return
+            payload = self._payload(response)
+            if not (isinstance(payload, dict) and "jsonrpc" in payload):
+                self._check(response, payload)
+                raise ValueError("the answer is no message of MCP")
+            yield payload
 
     def _exchange(
         self,
@@ -91,6 +101,12 @@ class Link(ABC):
     @abstractmethod
     def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
         """Raise the error that an answer reports."""
+
+
+def at(path: str, **asked: str | Sequence[str]) -> str:
+    """Return a path with what it is asked for behind `?`; what is empty is left out."""
+    words = urlencode({name: value for name, value in asked.items() if value}, doseq=True)
+    return f"{path}?{words}" if words else path
 
 
 def read_json(text: bytes) -> Any:

@@ -9,11 +9,12 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
 import recollect
+from recollect.app import App
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller
 from recollect.doors.daemon import launch
 from recollect.doors.serializers import from_wire
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreOwned
 from recollect.lifecycle.extract import extract_memories
 from recollect.lifecycle.pipeline import (
     answer_prompt,
@@ -26,8 +27,8 @@ from recollect.lifecycle.pipeline import (
 )
 from recollect.lifecycle.session_log import correct_observation, list_sessions, show_session
 from recollect.operations.table import CORE, Operation
-from recollect.ports.app import App
 from recollect.settings import Settings
+from recollect.store import store_lock
 from recollect.store.files import read_only
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
@@ -109,9 +110,23 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """
     if (serving := _served.get()) is not None:
         yield serving(settings)
-    elif settings.url or (settings.daemon and not read_only(settings.folder) and (model or launch.running(settings))):
+    elif (store := _opened_here(settings, model=model)) is None:
         with recollect.connect(settings) as link:
             yield link.perform
     else:
-        with recollect.open_app(settings, wait=model, background=False) as app:
+        with store as app:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)
+
+
+def _opened_here(settings: Settings, *, model: bool) -> App | None:
+    """Open the store in this process; None where a daemon has it, or takes it at this moment."""
+    if settings.url or (
+        settings.daemon and not read_only(settings.database.parent) and (model or launch.running(settings))
+    ):
+        return None
+    try:
+        return recollect.open_app(settings, wait=model, background=False)
+    except StoreOwned:
+        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
+            return None
+        raise

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -23,20 +24,18 @@ from typing import Any, BinaryIO, Final
 from recollect.doors import mcp_record
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.client import Client, DaemonGone, DaemonSilent, running_at
-from recollect.doors.link import Link, Lost
+from recollect.doors.link import KEY, Link, Lost, at
 from recollect.errors import DaemonUnreachable, RecollectError, ServerUnreachable, relayed
 
 Message = dict[str, Any]
 """A message of JSON-RPC."""
 
-PATH: Final = "/mcp/message"
-"""Where the daemon takes single messages."""
-_REPLY: Final = "/mcp/reply"
-"""Where it takes what a client answers to a request in the middle of a call."""
+_PATH: Final = "/mcp"
 _ATTEMPTS: Final = 6
 _PAUSE: Final = 0.1
 _HERE: Final = 20.0  # seconds between two signs that the session is open
 _GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
+_PING: Final = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
 _NOT_JSON, _INVALID, _INTERNAL = -32700, -32600, -32603
 
 
@@ -69,31 +68,42 @@ class OwnPrograms:
 class DaemonLink:
     """The way to the daemon, which a helper finds or starts."""
 
-    def __init__(self, given: Message, programs: OwnPrograms) -> None:
+    def __init__(self, given: Message, programs: OwnPrograms, sets: Sequence[str]) -> None:
         self._given = given
+        self._sets = sets
         self._programs = programs
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._home: Path | None = None
-        self.who: Message = {}
-        self.path = PATH
+        self._failed: tuple[float, RecollectError] | None = None
+        self._who: dict[str, str] = {}
+
+    @property
+    def path(self) -> str:
+        """Return where the daemon takes messages of this session."""
+        return at(_PATH, **self._who, toolset=self._sets)
 
     def connected(self, report: Callable[[str], None]) -> Client:
         """Return a client of the daemon, which is started when absent; raise why there is none."""
         if (client := self._client) is not None:
             return client
+        asked = time.monotonic()
         report("Waiting for the memory daemon.")
         with self._lock:
             if self._client is None:
+                if self._failed is not None and self._failed[0] > asked:  # while this one waited for it
+                    raise self._failed[1]
                 answering = running_at(self._home) if self._home is not None else None
-                self._client = answering or self._prepared(report)
+                try:
+                    self._client = answering or self._prepared(report)
+                except RecollectError as error:
+                    self._failed = (time.monotonic(), error)
+                    raise
             return self._client
 
     def prepare(self) -> None:
         """Start the daemon and let it load the SDK, so that the first call does not wait for it."""
-        client = self.connected(lambda _: None)
-        message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
-        tuple(client.stream(PATH, {"message": message, "toolsets": []} | self.who, lambda _: None))
+        tuple(self.connected(lambda _: None).stream(self.path, _PING, {}, lambda _: None))
 
     def keep_alive(self) -> None:
         """Let the daemon know now and then that somebody is here, as long as this process lives."""
@@ -114,7 +124,7 @@ class DaemonLink:
 
         def said(what: Message) -> None:
             if "who" in what:
-                self._given, self.who, self._home = what["settings"], what["who"], Path(what["home"])
+                self._given, self._who, self._home = what["settings"], what["who"], Path(what["home"])
             elif "report" in what:
                 report(what["report"])
             else:
@@ -132,27 +142,24 @@ class DaemonLink:
 class ServerLink:
     """The way to the server of a team, which runs already; who asks, its token says."""
 
-    who: Final[Message] = {}
-
-    def __init__(self, given: Message) -> None:
+    def __init__(self, given: Message, sets: Sequence[str]) -> None:
         self._given = given
+        self._sets = sets
         self._lock = threading.Lock()
         self._client: Link | None = None
-        self.path = PATH
+        self.path = _PATH
 
     def connected(self, _: Callable[[str], None]) -> Link:
         """Return a client of the server; raise `InvalidInput` for settings that cannot be used."""
         with self._lock:
             if self._client is None:
                 found = import_module("recollect.doors.server_here").client_here(self._given)
-                self._client, self.path = found, found.narrowed(PATH)
+                self._client, self.path = found, found.narrowed(_PATH, self._sets)
             return self._client
 
     def prepare(self) -> None:
         """Let the server load the SDK, so that the first call does not wait for it."""
-        client = self.connected(lambda _: None)
-        message = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
-        tuple(client.stream(self.path, {"message": message, "toolsets": []}, lambda _: None))
+        tuple(self.connected(lambda _: None).stream(self.path, _PING, {}, lambda _: None))
 
     def keep_alive(self) -> None:
         """Leave the server alone: it does not end by itself."""
@@ -189,13 +196,12 @@ class Pipe:
         self._programs = programs
         self._sets = list(sets)
         self._file = file
-        self._record = mcp_record.read(file)
+        self._record = mcp_record.known(file)
         self._out = out
         self._writing = threading.Lock()
         self._calls: dict[str, _Call] = {}
         self._threads: list[threading.Thread] = []
         self._opening: Message | None = None
-        self._asked: set[Any] = set()
 
     def serve(self, lines: Iterable[bytes]) -> None:
         """Take messages, one a line, to their end, and give what is under way a moment to be answered."""
@@ -224,10 +230,7 @@ class Pipe:
         if message.get("params", {}) is None:
             del message["params"]
         if "method" not in message and ("result" in message or "error" in message):
-            if _is_id(message.get("id")) and message["id"] in self._asked:
-                self._asked.discard(message["id"])
-                self._begin(lambda: self._reply(message))
-            return
+            return  # the answer to a request, and we make none
         if wrong := _wrong(message):
             number = message.get("id")
             self._refuse(number if _is_id(number) else None, _INVALID, f"Invalid request: {wrong}")
@@ -255,9 +258,12 @@ class Pipe:
         """Return the result that was written down for this message, None where nothing was."""
         if message["method"] not in (*mcp_record.OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
             return None
+        return self._record.get(mcp_record.key(self._version(message), self._sets), {}).get(message["method"])
+
+    def _version(self, message: Message) -> str:
+        """Return the protocol version of a message, its own or that of its session; empty where it is unsaid."""
         asked = message if message["method"] in mcp_record.OPENINGS or _is_modern(message) else self._opening
-        version = mcp_record.version_of(asked or {}, self._record.get(mcp_record.HANDSHAKE, ()))
-        return self._record.get(mcp_record.key(version, self._sets), {}).get(message["method"])
+        return mcp_record.version_of(asked or {}, self._record.get(mcp_record.HANDSHAKE, ()))
 
     def _begin(self, work: Callable[[], None]) -> None:
         self._threads = [one for number, one in enumerate(self._threads) if number == 0 or one.is_alive()]
@@ -281,14 +287,13 @@ class Pipe:
         code = self._programs.run("recollect.doors.mcp_listing", given, found.update)
         if "response" not in found:
             raise RecollectError(f"The tools cannot be listed (exit status {code}).")
-        self._record = found["record"]
+        self._record |= found["record"]
         if not call.cancelled:
             self._write(found["response"])
 
     def _pass_on(self, message: Message, call: _Call) -> None:
         """Ask the daemon, again when it is gone meanwhile, and hand on each line of its answer."""
-        body: Message = {"message": message, "opening": self._opening, "toolsets": self._sets}
-        body["request_id"] = os.urandom(16).hex()
+        headers = {KEY: os.urandom(16).hex()} | _about(message, self._version(message))
 
         def report(what: str) -> None:
             token = (message.get("params") or {}).get("_meta", {}).get("progressToken")
@@ -301,11 +306,9 @@ class Pipe:
             client: Link | None = None
             try:
                 client = self._link.connected(report)
-                for answer in client.stream(self._link.path, body | self._link.who, call.started):
-                    if "method" in answer and "id" in answer:
-                        self._asked.add(answer["id"])
+                for answer in client.stream(self._link.path, message, headers, call.started):
                     if not call.cancelled:
-                        self._write(answer)
+                        self._write(answer if "method" in answer else answer | {"id": message["id"]})
                     if "method" not in answer:
                         return
             except Lost as gone:
@@ -319,11 +322,6 @@ class Pipe:
         if isinstance(lost, ServerUnreachable):
             raise lost
         raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
-
-    def _reply(self, message: Message) -> None:
-        """Hand the daemon what the client answers; one that has gone asks again when its call is passed on again."""
-        with suppress(RecollectError, OSError, ValueError):
-            tuple(self._link.connected(lambda _: None).stream(_REPLY, {"message": message}, lambda _: None))
 
     def _refuse(self, number: int | str | None, code: int, why: str) -> None:
         self._write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": why}})
@@ -345,7 +343,7 @@ def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: boo
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     programs = OwnPrograms()
-    link = ServerLink(dict(given)) if remote else DaemonLink(dict(given), programs)
+    link = ServerLink(dict(given), sets) if remote else DaemonLink(dict(given), programs, sets)
     pipe = Pipe(link, programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
     threading.Thread(target=link.keep_alive, daemon=True).start()
     pipe.serve(sys.stdin.buffer)
@@ -367,6 +365,17 @@ def _wrong(message: Message) -> str:
 
 def _is_id(number: object) -> bool:
     return isinstance(number, int | str) and not isinstance(number, bool)
+
+
+def _about(message: Message, version: str) -> dict[str, str]:
+    """Return the headers that say what a message says too: its protocol version, its method, and the tool it names."""
+    name = message.get("params", {}).get("name")
+    headers = {"MCP-Protocol-Version": version} if version else {}
+    if _is_modern(message):
+        headers["Mcp-Method"] = message["method"]
+        if isinstance(name, str):
+            headers["Mcp-Name"] = f"=?base64?{b64encode(name.encode('utf-8', 'replace')).decode()}?="
+    return {key: value for key, value in headers.items() if value.isascii() and value.isprintable()}
 
 
 def _is_modern(message: Message) -> bool:

@@ -151,11 +151,13 @@ def answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
         case results.Listed():
             memories(result.memories)
             print_line(page_line(len(result.memories), result.total, offset))
+            _notes(result.notes)
         case results.FactsFound():
             _facts(result)
             print_line(page_line(len(result.facts), result.total, offset))
         case results.Stats():
             _stats(result)
+            _notes(result.notes)
         case results.Rescanned():  # where secrets are stored and of which kinds, never what they are
             rows = [[one.what, str(one.id), one.field, ", ".join(one.kinds)] for one in result.exposed]
             print_rows(rows, "what", "id", "field", "kinds")
@@ -243,8 +245,16 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
         print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
         print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
-    for note in found.notes:
-        print_line(note)
+    _notes(found.notes)
+
+
+def _notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        print_line(
+            f"{note} `recall` and `list` look there with `--everywhere`."
+            if note.startswith(results.ELSEWHERE)
+            else note
+        )
 
 
 def _hit(hit: results.Hit, *, why: bool) -> None:
@@ -252,7 +262,7 @@ def _hit(hit: results.Hit, *, why: bool) -> None:
     found = ", ".join(parts.pop("found_by"))
     one = hit.memory
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
-    labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.key, one.category)), *one.tags]
+    labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
     sure = f"{hit.certainty} ({hit.match:.0%}){older}   found by {found or 'meaning'}"
@@ -271,7 +281,14 @@ def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[st
     """Print memories with their labels, and a last column of `values`."""
     rows: list[list[str | Text]] = []
     for one, value in zip(memories, values, strict=True):
-        labels = [str(one.fact_type), str(one.type or ""), one.category or "", *one.tags, *one.concepts]
+        labels = [
+            str(one.fact_type),
+            str(one.type or ""),
+            one.project or "",
+            one.category or "",
+            *one.tags,
+            *one.concepts,
+        ]
         title, preview = sanitized(one.title), sanitized(results.preview_of(one.content))
         text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), " ", (preview, ""))
         rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])

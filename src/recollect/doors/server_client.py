@@ -5,12 +5,11 @@ from __future__ import annotations
 import http.client
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import quote
 
-from recollect.doors.link import Link, Lost, read_json
+from recollect.doors.link import KEY, Link, Lost, at, read_json
 from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.server_url import ServerUrl
 
@@ -20,7 +19,6 @@ _ATTEMPTS: Final = 6
 _PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 20.0
 _AWAY: Final = (502, 503, 504)
-_KEY: Final = "Idempotency-Key"
 
 
 class ServerGone(ServerUnreachable, Lost):
@@ -38,8 +36,7 @@ class ServerClient(Link):
     def __init__(self, url: ServerUrl, token: str, team: str = "", project: str = "") -> None:
         self.url = url
         self._token = token
-        named = {"team": team, "project": project}
-        self._narrowed = "&".join(f"{name}={quote(value, safe='')}" for name, value in named.items() if value)
+        self._narrowed = {"team": team, "project": project}
 
     def post(self, path: str, body: dict[str, Any], key: str = "", *, narrowed: bool = True) -> Any:
         """Send one request, again when the server is away for a moment, and return the answer, an object or an array.
@@ -48,7 +45,7 @@ class ServerClient(Link):
         error that the server reports, or `ServerUnreachable`.
         """
         target = self.narrowed(path) if narrowed else path
-        headers = {_KEY: key} if key else {}
+        headers = {KEY: key} if key else {}
         for attempt in range(_ATTEMPTS):
             try:
                 return self._exchange(target, body, _ANSWER, headers)
@@ -63,9 +60,9 @@ class ServerClient(Link):
             time.sleep(pause)
         raise ServerUnreachable(f"The server {self.url.name} did not answer.")
 
-    def narrowed(self, path: str) -> str:
-        """Return a path narrowed to the team and the project."""
-        return f"{path}?{self._narrowed}" if self._narrowed else path
+    def narrowed(self, path: str, toolset: Sequence[str] = ()) -> str:
+        """Return a path narrowed to the team and the project, and to toolsets of MCP."""
+        return at(path, **self._narrowed, toolset=toolset)
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the object at a path; raise as `post` does."""

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from recollect import __version__
-from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import Connection
 from recollect.doors.serializers import from_wire
 from recollect.doors.server_client import ServerClient
-from recollect.doors.toolset_names import SETS
-from recollect.errors import RecollectError
 from recollect.operations.table import Operation
 from recollect.server_url import parse
 from recollect.settings import Settings
 
-_CLIENT: Final = {"name": "recollect", "version": __version__}
-_OPENING: Final = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": _CLIENT,
-    },
-}
-
 
 class ServerConnection(Connection):
-    """Calls of operations and tools on a server; each carries a key, so that none takes effect twice."""
+    """Calls of operations on a server; each carries a key, so that none takes effect twice."""
 
     def __init__(self, settings: Settings) -> None:
         self.client = client_of(settings)
@@ -48,19 +31,7 @@ class ServerConnection(Connection):
     def close(self) -> None:
         """Do nothing: each call has a connection of its own."""
 
-    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None] = lambda _: None) -> ToolAnswer:
-        """Run one call of the tool of that name."""
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-        body = {"message": call, "opening": _OPENING, "toolsets": list(SETS), "request_id": uuid.uuid4().hex}
-        lines = self.client.stream(self.client.narrowed("/mcp/message"), body, lambda _: None)
-        answer = next((one for one in lines if "method" not in one), {})
-        if "result" not in answer:
-            raise RecollectError(str(answer.get("error", {}).get("message", "The server gave no answer.")))
-        found = answer["result"]
-        texts = tuple(str(part.get("text", "")) for part in found["content"])
-        return ToolAnswer(texts, found.get("structuredContent") or {}, failed=bool(found.get("isError")))
-
-    def operation(self, name: str, fields: dict[str, Any], _: Callable[[str], None] = lambda _: None) -> Any:
+    def operation(self, name: str, fields: dict[str, Any]) -> Any:
         """Run one operation of the table and return its answer as JSON."""
         key = uuid.uuid4().hex  # reading twice does no harm, and a write is known by it
         return self.client.post(f"/v1/{name}", fields, key)

@@ -53,7 +53,7 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> d
     """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
     for attempt in range(_ATTEMPTS):
         try:
-            return client.post("/command", body)
+            return dict(client.post("/command", body))
         except DaemonGone:
             time.sleep(_PAUSE * attempt)
             client = _ensured(given) or client
@@ -69,7 +69,7 @@ def _start(given: Mapping[str, str]) -> None:
 def _ensured(given: Mapping[str, str]) -> Client | None:
     """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
     settings = import_module("recollect.settings").Settings(**given)
-    if not settings.daemon or import_module("recollect.store.files").read_only(settings.folder):
+    if not settings.daemon or import_module("recollect.store.files").read_only(settings.database.parent):
         return None
     client: Client = import_module("recollect.doors.daemon.launch").ensure(settings)
     return client

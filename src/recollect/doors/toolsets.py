@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from recollect.app import App
 from recollect.domain.enums import Observation
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller, Update
@@ -21,10 +22,9 @@ from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
 from recollect.doors.toolset_names import SETS
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput
 from recollect.operations.table import Operation
 from recollect.policy.budget import printed
-from recollect.ports.app import App
 
 _OBSERVED: Final = tuple(Observation)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""
@@ -179,14 +179,6 @@ def tool_names(toolsets: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def call(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
-    """Run one call of any tool; return an error as an answer with its message."""
-    try:
-        return run(app, name, arguments, caller, request_id)
-    except RecollectError as error:
-        return memory_tool.failure(error)
-
-
 def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of any tool."""
     if name == memory_tool.NAME:
@@ -232,6 +224,8 @@ def _answer(tool: Tool, result: Any) -> ToolAnswer:
             return ToolAnswer((result.text or "Nothing relevant is remembered.",), body)
         case Recalled(index=None):
             return memory_tool.recalled(result)
+        case Recalled():  # its budget holds for the object
+            return ToolAnswer((printed(body), memory_tool.DATA), body)
         case Outcome():
             return memory_tool.written(result, "`supersedes`" if "supersedes" in tool.fields else "")
         case Purged() | Summarized():
@@ -239,4 +233,4 @@ def _answer(tool: Tool, result: Any) -> ToolAnswer:
         case Stats():
             return ToolAnswer((printed(body),), body)
         case _:
-            return ToolAnswer((printed(body), memory_tool.DATA), body)
+            return memory_tool.data(printed(body), body)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, Field
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.ports.chat import Chat
 from recollect.ports.models import Description
+
+if TYPE_CHECKING:
+    from recollect.engines.chat import PydanticAiChat
 
 _SHOWN: Final = 12_000  # characters of all texts of a question
 _NOTE: Final = 600  # characters of a note of a session
@@ -80,7 +82,7 @@ class _Session(_Layers):
 class ChatDescribe:
     """The `Describe` port over a language model."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: PydanticAiChat) -> None:
         self._chat = chat
 
     def text(self, content: str) -> Description:

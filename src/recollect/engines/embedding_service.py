@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = 32  # in one request: what text-embeddings-inference takes by default
 _CHARACTERS: Final = 32_000
+_LARGEST: Final = 16_000_000  # bytes of an answer: five times what the longest vectors take
 _QUERY: Final = 2.0  # seconds that a recall waits
 _DOCUMENT: Final = 30.0
 _TRIES: Final = 3
@@ -196,6 +197,8 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
             with client.stream("POST", self._endpoint, json=body, timeout=limits) as answer:
                 for some in answer.iter_bytes():
                     told += some
+                    if len(told) > _LARGEST:
+                        raise ModelUnusable("The embedding server answers with more than vectors take.")
                     if time.monotonic() > until:
                         raise _Again("it took too long")
         except httpx.InvalidURL:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
 from recollect.domain.enums import Choice, Reason
-from recollect.ports.chat import Chat
 from recollect.ports.models import Judgement
+
+if TYPE_CHECKING:
+    from recollect.engines.chat import PydanticAiChat
 
 _TASK: Final = (
     "The user's text is a JSON object: `new` is a note that somebody wants to keep, `old` are notes that are kept "
@@ -30,7 +32,7 @@ class _Answer(BaseModel):
 class ChatReconcile:
     """The `Reconcile` port over a language model."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: PydanticAiChat) -> None:
         self._chat = chat
 
     def choose(self, new: str, old: Sequence[str]) -> Judgement:

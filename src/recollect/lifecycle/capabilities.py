@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar, cast
 
+from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.operations.table import CORE
 from recollect.policy.boundaries import Boundary, Window
 from recollect.policy.memorability import Memorability
 from recollect.policy.observations.features import Feature
-from recollect.ports.app import App
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from recollect.app import App
 from recollect.domain.enums import Observation, Scope
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
@@ -20,7 +21,6 @@ from recollect.lifecycle.capabilities import COMPRESSION
 from recollect.lifecycle.context import Context
 from recollect.operations.summaries import write_summary
 from recollect.policy.compression import FEWEST, clusters, summary, topic
-from recollect.ports.app import App
 
 _SUMMARIES: Final = 5
 """Summaries of one session's end; the next end writes the next."""

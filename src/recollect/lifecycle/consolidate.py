@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from recollect.app import App
 from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import CAPTURED, EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.lifecycle.capabilities import CONSOLIDATION
 from recollect.lifecycle.context import Context
 from recollect.policy.consolidation import Consolidated, consolidated
-from recollect.ports.app import App
 from recollect.ports.storage import AgingMemory
 
 _BATCH: Final = 100

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from recollect.app import App
 from recollect.domain.lifecycle import LifecycleSettings, Observation, Session, SessionEvent
 from recollect.domain.requests import Caller
 from recollect.lifecycle.capabilities import Registry
 from recollect.lifecycle.session_state import SessionState
-from recollect.ports.app import App
 
 E = TypeVar("E", bound=SessionEvent)
 

@@ -9,25 +9,30 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated, Final
+from itertools import count
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
+from recollect.app import App
+from recollect.domain.answer import DescribedBy
 from recollect.domain.enums import FactType, OnSecret, Source
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Outcome, WriteStatus
-from recollect.domain.transfer import Extracted, ExtractMemories, Said
+from recollect.domain.transfer import Extracted, ExtractMemories, Problem, Said
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import clear, masked
 from recollect.operations.remember import remember
 from recollect.policy.observations.noise import gives_orders
-from recollect.ports.app import App
-from recollect.ports.chat import Chat
+
+if TYPE_CHECKING:
+    from recollect.engines.chat import PydanticAiChat
 
 _NAME: Final = "extract_memories"
 _PART: Final = 12_000  # characters that one question shows
 _ANSWER: Final = 3_000  # tokens
-_MOST: Final = 12
+_ASKED_FOR: Final = 12  # candidates
+_TAKEN: Final = 40  # candidates: more have no room in an answer
 _NO_MEMORY: Final = "0"  # such an outcome is kept for good
 _TRUST: Final = 0.4
 """Below what somebody remembers himself, so that what is extracted joins and hides nothing of that."""
@@ -60,7 +65,17 @@ class _Candidate(BaseModel):
 
 
 class _Answer(BaseModel):
-    memories: Annotated[list[_Candidate], Field(max_length=_MOST)]
+    memories: Annotated[
+        list[Annotated[Any, DescribedBy(_Candidate)]], Field(json_schema_extra={"maxItems": _ASKED_FOR})
+    ]
+
+    @field_validator("memories")
+    @classmethod
+    def _one_is_usable(cls, memories: list[Any]) -> list[Any]:
+        """Refuse an answer without one usable candidate, so that it is asked again; each is checked by itself later."""
+        if memories and all(_fault(one) for one in memories):
+            raise ValueError("no candidate is usable")
+        return memories
 
 
 _KINDS: Final = {
@@ -82,9 +97,10 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     del request_id  # each part is known by what it says
     namespace, chat = caller.writable(caller.namespace(request.scope)), app.capabilities.chat
     done: list[str] = []
+    problems: list[Problem] = []
     known = unread = read = 0
     why = ""
-    for part in _parts(request.messages):
+    for place, part in zip(count(1), _parts(request.messages)):
         digest = hashlib.sha256(json.dumps(part, ensure_ascii=False).encode()).hexdigest()
         if app.records.previous_outcome([namespace], caller.user, _NAME, digest) is not None:
             known += 1
@@ -94,12 +110,17 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
         except ModelUnusable as error:
             unread, why = unread + 1, str(error)
             continue
-        done += [_stored(app, request, one, caller) for one in candidates]
+        for number, one in enumerate(candidates, 1):
+            try:
+                done.append(_stored(app, request, one, number, caller))
+            except (InvalidInput, SecretFound) as error:
+                problems.append(Problem(f"candidate {number} of part {place}", str(error)))
         with app.records.writing(namespace, caller.user) as transaction:
             transaction.record_outcome(_NAME, digest, Outcome(WriteStatus.STORED, _NO_MEMORY))
         read += 1
-    counts = {name: done.count(name) for name in ("new", "updated", "left_out")}
-    return Extracted(**counts, parts=read, known=known, unread=unread, why=why)
+    new = done.count("new")
+    counts = {"new": new, "updated": len(done) - new, "left_out": len(problems), "parts": read, "known": known}
+    return Extracted(**counts, unread=unread, why=why, problems=tuple(problems))
 
 
 def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
@@ -122,27 +143,39 @@ def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
         yield taken
 
 
-def _candidates(chat: Chat | None, part: list[dict[str, str]]) -> list[_Candidate]:
+def _candidates(chat: PydanticAiChat | None, part: list[dict[str, str]]) -> list[Any]:
     if chat is None:
         raise ModelUnusable("No language model is configured: set RECOLLECT_CHAT_MODEL.")
     return chat.ask(_TASK, part, _Answer, most=_ANSWER).memories
 
 
-def _stored(app: App, request: ExtractMemories, one: _Candidate, caller: Caller) -> str:
-    """Remember a candidate and say what became of it; what gives orders to a model is left out."""
-    if gives_orders("\n".join((one.content, one.overview, one.abstract))):
-        return "left_out"
+def _fault(found: Any) -> str:
+    """Return what is wrong with a candidate, without a word of it; nothing for one that can be used."""
     try:
-        draft = Draft(
-            content=one.content,
-            fact_type=_KINDS[one.category],
-            scope=request.scope,
-            trust=_TRUST,
-            source=Source.EXTRACTION,
-            **{name: text for name in ("abstract", "overview") if (text := getattr(one, name))},
-            **({} if request.session_id is None else {"session_id": request.session_id}),
-        )
-        outcome = remember(app, clear(draft, OnSecret.REDACT).value, caller)
-    except (InvalidInput, SecretFound):
-        return "left_out"
+        _Candidate.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'candidate'}: {first['msg']}."
+    return ""
+
+
+def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller: Caller) -> str:
+    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out."""
+    if number > _TAKEN:
+        raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
+    if fault := _fault(found):
+        raise InvalidInput("memories", fault)
+    one = _Candidate.model_validate(found)
+    if gives_orders("\n".join((one.content, one.overview, one.abstract))):
+        raise InvalidInput("content", "It gives orders to a language model.")
+    draft = Draft(
+        content=one.content,
+        fact_type=_KINDS[one.category],
+        scope=request.scope,
+        trust=_TRUST,
+        source=Source.EXTRACTION,
+        **{name: text for name in ("abstract", "overview") if (text := getattr(one, name))},
+        **({} if request.session_id is None else {"session_id": request.session_id}),
+    )
+    outcome = remember(app, clear(draft, OnSecret.REDACT).value, caller)
     return "new" if outcome.status is WriteStatus.STORED else "updated"

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from recollect.app import App
 from recollect.domain.lifecycle import (
     CheckpointSession,
     EndSession,
@@ -25,7 +26,6 @@ from recollect.lifecycle.hooks import Emitted, Hooks
 from recollect.lifecycle.project_settings import settings_in
 from recollect.lifecycle.session_state import rebased, state_of
 from recollect.lifecycle.stages import STAGES, Stage, capabilities, permitted, running
-from recollect.ports.app import App
 
 E = TypeVar("E", bound=SessionEvent)
 

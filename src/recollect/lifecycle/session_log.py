@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.lifecycle import (
     CorrectObservation,
     Decision,
@@ -22,7 +23,6 @@ from recollect.lifecycle.session_state import state_of
 from recollect.operations.forget import forget
 from recollect.operations.remember import remember
 from recollect.operations.visibility import unfiltered
-from recollect.ports.app import App
 
 _BY_YOU = "by you"
 

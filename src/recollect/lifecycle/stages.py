@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from recollect.app import App
 from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import (
     CheckpointSession,
@@ -34,7 +35,6 @@ from recollect.lifecycle.inject import forget_shown, inject
 from recollect.policy.boundaries import observed
 from recollect.policy.memorability import memorability
 from recollect.policy.temporal_scales import balanced
-from recollect.ports.app import App
 
 
 @dataclass(frozen=True, slots=True)

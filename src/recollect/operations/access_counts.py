@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
+from recollect.app import App
 from recollect.domain.enums import Retention
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.errors import StoreUnusable
-from recollect.ports.app import App
 
 
 def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller, *, accessed: bool) -> None:

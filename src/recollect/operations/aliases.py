@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Update
 from recollect.domain.results import Outcome, Recalled
 from recollect.errors import InvalidInput
 from recollect.operations.recall import recall
 from recollect.operations.remember import remember
 from recollect.operations.update import update_memory
-from recollect.ports.app import App
 
 _STEPS = 10.0
 

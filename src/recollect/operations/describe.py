@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from recollect.app import App
 from recollect.domain.enums import Observation, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
 from recollect.domain.requests import Caller, Draft, StoreFact
@@ -33,9 +34,12 @@ from recollect.policy.grounding import MOST_ENTITIES, checked
 from recollect.policy.reconcile import expired
 from recollect.policy.text import layers
 from recollect.policy.text.normalization import fold
-from recollect.ports.app import App
-from recollect.ports.models import Describe, Description, Triple
-from recollect.ports.storage import FactEntry, Writing
+from recollect.ports.models import Description, Triple
+from recollect.ports.storage import FactEntry
+
+if TYPE_CHECKING:
+    from recollect.engines.describe import ChatDescribe
+    from recollect.store.sql.writing import Writing
 
 T = TypeVar("T")
 
@@ -86,7 +90,7 @@ def _later(app: App, ask: Callable[[], None]) -> None:
     app.ask_later(within_budget)
 
 
-def _answer(app: App, ask: Callable[[Describe], T]) -> T | None:
+def _answer(app: App, ask: Callable[[ChatDescribe], T]) -> T | None:
     """Return what a model says; None where it says nothing of use."""
     writer = app.capabilities.describe
     try:

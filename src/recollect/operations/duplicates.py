@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recollect.app import App
 from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, owned
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
@@ -16,7 +17,6 @@ from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
 from recollect.policy.text import layers
 from recollect.policy.text.neutral import neutral
-from recollect.ports.app import App
 from recollect.ports.models import Judgement
 from recollect.ports.search import Term
 

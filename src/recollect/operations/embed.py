@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.errors import RecollectError
 from recollect.policy.text.chunk import chunk
-from recollect.ports.app import App
 from recollect.ports.models import Embedder
-from recollect.ports.storage import Chunk, Records
+from recollect.ports.storage import Chunk
+
+if TYPE_CHECKING:
+    from recollect.store.sql.records import Records
 
 _RESERVED = 2  # the model's own tokens at either end
 _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it

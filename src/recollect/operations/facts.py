@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
@@ -14,8 +16,10 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
 from recollect.operations.visibility import allowed_levels, levels_with, parse_id, unfiltered
 from recollect.policy.reconcile import expired, reinforced
-from recollect.ports.app import App
-from recollect.ports.storage import FactEntry, Writing
+from recollect.ports.storage import FactEntry
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _FACT = "Fact"
 _NAME, _FORGET = "store_fact", "forget_fact"

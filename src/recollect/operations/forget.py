@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Memory, Outcome, WriteStatus
@@ -12,8 +14,9 @@ from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.operations.visibility import levels_of, parse_id
 from recollect.policy.reconcile import expired
 from recollect.policy.text.layers import one_line
-from recollect.ports.app import App
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _NAME = "forget"
 _HIDDEN = "The memory is hidden; `restore` brings it back."

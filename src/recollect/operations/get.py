@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Get
 from recollect.domain.results import Memory
 from recollect.errors import NotFound
 from recollect.operations.access_counts import count_use
+from recollect.operations.elsewhere import project_with
 from recollect.operations.visibility import parse_id, unfiltered
-from recollect.ports.app import App
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:
@@ -19,6 +20,7 @@ def get_memory(app: App, request: Get, caller: Caller) -> Memory:
     view = unfiltered(app, request, caller).model_copy(update={"merged": True})
     memory = app.records.load([memory_id], view).get(memory_id) if memory_id else None
     if memory is None:
-        raise NotFound(f"Memory {request.id} not found.")
+        project = project_with(app, memory_id, view, caller) if memory_id else ""
+        raise NotFound(f"Memory {request.id} not found{f'; it is in your project {project}' if project else ''}.")
     count_use(app, [memory], view.now, caller, accessed=True)
     return memory.model_copy(update={"merged_from": app.records.merged_from(memory.id, view)})

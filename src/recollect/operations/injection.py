@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
 from recollect.operations.query.features import gather
@@ -12,7 +13,6 @@ from recollect.operations.query.search import reading
 from recollect.policy import injection
 from recollect.policy.governor import permitted
 from recollect.policy.injection import CONSIDERED, Candidate
-from recollect.ports.app import App
 
 
 def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
 from recollect.errors import ModelUnusable, RecollectError
+from recollect.operations.elsewhere import note_of_counts
 from recollect.operations.visibility import levels_of, parse_id
-from recollect.ports.app import App
-from recollect.ports.chat import Chat
 from recollect.ports.models import Loadable
+
+if TYPE_CHECKING:
+    from recollect.engines.chat import PydanticAiChat
 
 
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
@@ -26,7 +30,10 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
     A store of one's own tells what its language model used, too; of a shared one that would tell of others.
     """
     namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
-    found = app.records.stats(View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller)))
+    view = View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
+    found = app.records.stats(view)
+    if not found.memories:
+        found = replace(found, notes=note_of_counts(app, view, caller, request.scope))
     chat = app.capabilities.chat
     return found if chat is None or app.capabilities.shared else replace(found, model_tokens=asdict(chat.used()))
 
@@ -47,7 +54,7 @@ def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
     return found
 
 
-def _answers(chat: Chat, seen: str) -> Check:
+def _answers(chat: PydanticAiChat, seen: str) -> Check:
     try:
         chat.reach()
     except ModelUnusable as error:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from recollect.app import App
 from recollect.domain.enums import Order
 from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
 from recollect.domain.results import Listed
+from recollect.operations.elsewhere import note_of_counts, widened, with_project
 from recollect.operations.visibility import load_page, view_of
-from recollect.ports.app import App
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
     """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
     view = view_of(app, request, caller)
+    if request.everywhere:
+        view = widened(app, view, caller, request.scope)
     with app.records.snapshot():
         memories = load_page(app, view, request.order, request.limit, request.offset)
-        return Listed(tuple(memories), app.records.count(view))
+        total = app.records.count(view)
+        notes = () if total or request.everywhere else note_of_counts(app, view, caller, request.scope)
+    return Listed(tuple(with_project(one, caller) if request.everywhere else one for one in memories), total, notes)
 
 
 def search_by_file(app: App, request: ByFile, caller: Caller) -> Listed:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import chain
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
@@ -13,8 +15,9 @@ from recollect.gate import clear
 from recollect.operations.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
 from recollect.policy.duplicates import merged
 from recollect.policy.reconcile import expired
-from recollect.ports.app import App
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 LABELS = ("tags", "concepts", "files_read", "files_modified")
 """The fields of which a merged memory has what all its parts have."""

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from recollect.app import App
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.fields import Request
 from recollect.domain.lifecycle import CAPTURED
@@ -23,8 +24,10 @@ from recollect.policy.text import layers
 from recollect.policy.text.entities import entities
 from recollect.policy.text.speaker_names import words_of
 from recollect.policy.text.terms import keywords_and_words
-from recollect.ports.app import App
-from recollect.ports.storage import Chunk, Entry, Writing
+from recollect.ports.storage import Chunk, Entry
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 T = TypeVar("T", bound=Request)
 Embeddings = dict[str, tuple[Chunk, ...] | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.enums import Order
 from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
@@ -12,7 +13,6 @@ from recollect.operations.visibility import view_of
 from recollect.policy.budget import estimate
 from recollect.policy.governor import governed_memory
 from recollect.policy.prompt import fenced, most_valuable
-from recollect.ports.app import App
 
 _LEADING = (Order.USED, Order.UPDATED, Order.IMPORTANT)
 _CANDIDATES = 2  # times as many of each order as there are places

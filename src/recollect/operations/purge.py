@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Purge
 from recollect.domain.results import Purged
 from recollect.operations.visibility import allowed_levels
-from recollect.ports.app import App
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:

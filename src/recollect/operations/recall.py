@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from recollect.app import App
 from recollect.domain.compact import CompactRecalled
 from recollect.domain.enums import Layer
 from recollect.domain.requests import Caller, CompactQuery, Query
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import View
 from recollect.operations.access_counts import count_use
+from recollect.operations.elsewhere import note_of_hits, widened, with_project
 from recollect.operations.query.ranking import Ranked, Ranking, ranking_of
 from recollect.operations.query.search import reading
 from recollect.policy import budget
 from recollect.policy.passages import LONG, best_passage
 from recollect.policy.proximity import Proximity
 from recollect.policy.text import layers
-from recollect.ports.app import App
 
 _DEEPEST = 500  # hits: nobody reads further page by page
 ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."
@@ -30,10 +31,12 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     it asks for the best there is. What could not be searched stands in the
     notes; it is never an error.
     """
-    with reading(app, query, caller) as view:
+    with reading(app, query, caller) as seen:
+        view = widened(app, seen, caller, query.scope) if query.everywhere else seen
         ranking = ranking_of(app, query, view)
-        hits = _with_passages(app, ranking, ranking.hits)
-        recalled = Recalled(hits, found_message(len(hits)), ranking.notes)
+        hits = _with_passages(app, ranking, _in_projects(query, ranking.hits, caller))
+        notes = ranking.notes if ranking.ranked else (*ranking.notes, *note_of_hits(app, query, view, caller))
+        recalled = Recalled(hits, found_message(len(hits)), notes)
         if query.max_tokens is not None:
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory for hit in recalled.hits], view.now, caller, accessed=False)
@@ -46,19 +49,26 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
     It finds and ranks as `recall` does without a budget. Only what is shown counts as recalled.
     """
     upto = min(query.offset + query.limit, _DEEPEST)
-    with reading(app, query, caller) as view:
+    with reading(app, query, caller) as seen:
+        view = widened(app, seen, caller, query.scope) if query.everywhere else seen
         ranking = ranking_of(app, query.model_copy(update={"limit": upto, "max_tokens": None}), view)
-        hits = _with_passages(app, ranking, ranking.hits[query.offset :])
+        hits = _with_passages(app, ranking, _in_projects(query, ranking.hits[query.offset :], caller))
+        notes = ranking.notes if ranking.ranked else (*ranking.notes, *note_of_hits(app, query, view, caller))
     page = CompactRecalled(
         tuple(replace(hit, layer=Layer.PASSAGE) if hit.passage else hit for hit in hits),
         found=len(ranking.ranked),
         offset=query.offset,
         user=caller.user,
-        notes=ranking.notes,
+        notes=notes,
     )
     page = budget.page_within(page, query.max_tokens, app.embedder.counter() or budget.estimate)
     count_use(app, [hit.memory for hit in page.hits], view.now, caller, accessed=False)
     return page
+
+
+def _in_projects(query: Query, hits: Sequence[Hit], caller: Caller) -> Sequence[Hit]:
+    """Name the project of each hit that is of another one."""
+    return [replace(hit, memory=with_project(hit.memory, caller)) for hit in hits] if query.everywhere else hits
 
 
 def _with_passages(app: App, ranking: Ranking, hits: Sequence[Hit]) -> tuple[Hit, ...]:

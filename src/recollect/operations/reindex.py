@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from recollect.app import App
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.policy.text.entities import entities
 from recollect.policy.text.speaker_names import words_of
 from recollect.policy.text.terms import keywords_and_words
-from recollect.ports.app import App
 from recollect.ports.models import Embedder
 from recollect.ports.storage import Chunk
 

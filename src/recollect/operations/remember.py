@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.enums import Sensitivity
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
@@ -24,9 +26,10 @@ from recollect.operations.prepare_write import (
 )
 from recollect.operations.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 from recollect.policy.reconcile import Action, decide, expired
-from recollect.ports.app import App
 from recollect.ports.models import Judgement
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 
 def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:

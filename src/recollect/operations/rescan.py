@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from recollect.app import App
 from recollect.domain.enums import OnFound, OnSecret, Scope
 from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespace
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
 from recollect.operations.visibility import allowed_levels
-from recollect.ports.app import App
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _PAGE = 200
 _PARTS = ("subject", "predicate", "object")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.requests import Caller, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.search import View
@@ -22,8 +24,9 @@ from recollect.operations.prepare_write import (
 from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.consolidation import importance_before
 from recollect.policy.reconcile import expired, lapsed
-from recollect.ports.app import App
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _NAME = "restore"
 

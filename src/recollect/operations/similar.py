@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.requests import Caller, FindSimilar
 from recollect.domain.results import Similar
 from recollect.errors import InvalidInput, ModelUnusable, NotFound
 from recollect.operations.embed import wait_for_model
 from recollect.operations.visibility import parse_id, unfiltered, view_of
-from recollect.ports.app import App
 
 
 def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar]:

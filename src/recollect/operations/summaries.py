@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from recollect.app import App
 from recollect.domain.enums import OF_SESSION, Observation, OnSecret, Scope, Source
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
@@ -25,8 +26,9 @@ from recollect.operations.prepare_write import (
 )
 from recollect.policy.condense import IN_SHORT, kept_fields
 from recollect.policy.reconcile import expired
-from recollect.ports.app import App
-from recollect.ports.storage import Writing
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 _MOST_ENTITIES: Final = 100

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 
+from recollect.app import App
 from recollect.domain.enums import Order
 from recollect.domain.requests import Caller, Summarize
 from recollect.domain.results import Memory, Summarized
@@ -13,7 +14,6 @@ from recollect.domain.search import View
 from recollect.operations.summaries import write_summary
 from recollect.operations.visibility import load_page
 from recollect.policy.condense import MOST, condensed, may_condense
-from recollect.ports.app import App
 
 _PAGE = 500
 

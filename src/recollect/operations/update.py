@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from recollect.app import App
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.requests import Caller, Draft, Levels, MemoryFields, Update
 from recollect.domain.results import Memory, Outcome, WriteStatus
@@ -23,7 +24,6 @@ from recollect.operations.prepare_write import (
 )
 from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.reconcile import expired
-from recollect.ports.app import App
 
 _NAME = "update_memory"
 _CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items() if field.default in (None, ""))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from recollect.app import App
 from recollect.domain.enums import Order, Scope, Sensitivity, owned
 from recollect.domain.requests import Caller, Draft, Filters, Levels, StoreFact
 from recollect.domain.results import Memory
 from recollect.domain.search import FILTERS, View
-from recollect.ports.app import App
 
 _LARGEST = 2**31 - 1
 

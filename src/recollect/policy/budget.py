@@ -21,7 +21,8 @@ from recollect.policy.text.neutral import neutral_json
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 
 _DEEPEST_FIRST: Final = (Layer.CONTENT, Layer.PASSAGE, Layer.OVERVIEW, Layer.ABSTRACT)
-_LINE: Final = 32  # tokens; twenty words have about thirty, twenty words of Thai or twenty paths hundreds
+_LINE: Final = 24  # tokens; twenty words have about as many, twenty words of Thai or twenty paths hundreds
+_DETAILS: Final = 5  # a fifth of the room is kept for details
 _FEWEST: Final = 80  # characters of a text that are shown however small the budget is
 _WIDEST: Final = 24  # characters; hardly any token has more
 _WORD: Final = 20  # letters; what has more is no word
@@ -31,7 +32,7 @@ _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
 def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     """Return `whole` as far as its printed answer has at most `max_tokens`.
 
-    The best matches get their index lines, which take half of the room at most; then the hits get their details, best
+    Matches get their index lines, best first, which leave a fifth of the room; then the hits get their details, best
     first, each at the deepest layer that fits; what is left goes to the lines of further matches. A hit that does not
     fit at all makes room for a later, smaller one. Notes may take half of what the bare answer leaves.
     """
@@ -44,7 +45,7 @@ def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     room = _Room(max_tokens - count(printed(cut((), (), ()).public())), count)
     reserve = room.left // 2
     notes = [note for note in whole.notes if room.take({"notes": [note]}, reserve)]
-    lines = _listed(matches, room, room.left // 2)
+    lines = _listed(matches, room, room.left // _DETAILS)
     listed = {line.id: line.abstract for line in lines}
     shown = (_deepest(hit, listed[hit.memory.id], room) for hit in whole.hits if hit.memory.id in listed)
     hits = [hit for hit in shown if hit]
@@ -124,11 +125,11 @@ class _Room:
 def _listed(matches: Sequence[IndexLine], room: _Room, reserve: int) -> list[IndexLine]:
     """Return the lines that fit without the reserve, up to the first that does not: who is listed is no worse."""
     brief = (_brief(line, room.count) for line in matches)
-    return list(takewhile(lambda line: room.take(line.public(), reserve), brief))
+    return list(takewhile(lambda line: room.take(line.text, reserve), brief))
 
 
 def _brief(line: IndexLine, count: Count) -> IndexLine:
-    """Return the line with an abstract of at most 32 tokens, so that none takes the room of many."""
+    """Return the line with an abstract of at most 24 tokens, so that none takes the room of many."""
     abstract, columns = line.abstract, 2 * len(line.abstract)
     while (used := count(abstract)) > _LINE and columns > 1:
         columns = columns * _LINE // used

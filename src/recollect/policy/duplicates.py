@@ -52,6 +52,15 @@ def same(one: str, other: str) -> bool:
     return all(map(_is_same_word, ours, theirs))
 
 
+def says_all(old: str, new: str) -> bool:
+    """Say whether each sentence of `new` has exactly the words of a sentence of `old`, in whatever order."""
+
+    def bags(text: str) -> set[tuple[str, ...]]:
+        return {tuple(sorted(_words(text[start:end]))) for start, end in _sentences(text)}
+
+    return bags(new) <= bags(old)
+
+
 def merged(old: str, new: str) -> str:
     """Return `old` and, after it, the sentences of `new` that it does not say yet.
 

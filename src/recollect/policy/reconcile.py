@@ -11,7 +11,7 @@ from recollect.domain.enums import POLICIES, Choice, Merge
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.policy.duplicates import merged, same
+from recollect.policy.duplicates import merged, same, says_all
 from recollect.ports.models import Judgement
 
 
@@ -68,6 +68,8 @@ def refresh_if_same(draft: Draft, near: Sequence[Memory]) -> Decision:
 def follow_judgement(draft: Draft, near: Sequence[Memory], judgement: Judgement) -> Decision:
     """Take a language model's choice, but let it destroy nothing: what it would skip although it is new is merged.
 
+    The words of a memory in another order are nothing new where the model says so: it knows what the order means.
+
     Whoever writes to a key writes over its memory, so nothing is merged into that. What is trusted less than a memory
     neither becomes a part of it nor takes its place: the part would gain the trust of the whole.
     """
@@ -76,6 +78,8 @@ def follow_judgement(draft: Draft, near: Sequence[Memory], judgement: Judgement)
         return replace(NEW, judgement=judgement)
     if judgement.choice is Choice.SUPERSEDE:
         return Decision(Action.SUPERSEDE, old, judgement)
+    if judgement.choice is Choice.SKIP and says_all(old.content, draft.content):
+        return Decision(Action.REFRESH, old, judgement)
     return replace(merge_or_refresh(draft, old), judgement=judgement)
 
 

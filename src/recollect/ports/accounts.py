@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
 
-from recollect.domain.accounts import AuditLine, ProjectSummary, TeamSummary, Token, User
+from recollect.domain.accounts import Token, User
 from recollect.domain.enums import Role
 
 ACCOUNTS = "accounts"
@@ -42,86 +40,3 @@ class Access:
     user: User
     projects: dict[tuple[str, str], Role] = field(default_factory=dict)
     private: frozenset[tuple[str, str]] = frozenset()
-
-
-class AccountWriting(Protocol):
-    """One open transaction on accounts, which excludes every other; each change leaves a line in the journal."""
-
-    def user(self, name: str) -> User | None:
-        """Return the user of this name, None where there is none."""
-
-    def admins(self) -> int:
-        """Count the admins of the deployment who are not disabled."""
-
-    def has_memories(self, user: str) -> bool:
-        """Say whether something was ever stored as the personal memory of this name."""
-
-    def add_user(self, name: str, *, admin: bool) -> None:
-        """Write a new user."""
-
-    def set_disabled(self, name: str, *, disabled: bool) -> None:
-        """Disable or enable a user."""
-
-    def has_team(self, team: str) -> bool:
-        """Say whether there is a team of this name."""
-
-    def add_team(self, team: str) -> None:
-        """Write a new team."""
-
-    def set_role(self, team: str, user: str, role: Role | None) -> None:
-        """Give a user a role in a team in place of the one they had; None takes it away, and those in its projects."""
-
-    def project(self, team: str, project: str) -> ProjectSummary | None:
-        """Return a registered project, None where it is not."""
-
-    def put_project(self, team: str, project: str, *, private: bool) -> None:
-        """Register a project, or write whether it is private."""
-
-    def set_project_role(self, team: str, project: str, user: str, role: Role | None) -> None:
-        """Give a user a role in a registered project; None takes it away."""
-
-    def token(self, prefix: str) -> Token | None:
-        """Return the token with this prefix, None where there is none."""
-
-    def add_token(self, token: Token, hashed: str) -> None:
-        """Write a new token by its hash (SHA-256 in hex)."""
-
-    def revoke(self, prefix: str) -> None:
-        """Let a token open nothing any more."""
-
-    def revoke_all(self, user: str) -> int:
-        """Let no token of a user open anything any more; return how many there were."""
-
-    def refuse(self, field: str, kinds: Sequence[str]) -> None:
-        """Journal that the gate refused a request: the field and the kinds of secret, never a value."""
-
-
-class Accounts(Protocol):
-    """The users, teams, projects and tokens of a deployment."""
-
-    def access(self, hashed: str) -> Access | None:
-        """Return what is known of the token with this hash (SHA-256 in hex), valid or not; None for an unknown one."""
-
-    def used(self, prefix: str, at: datetime) -> None:
-        """Note when a token was used last; no writer is waited for."""
-
-    def changing(self, actor: str) -> AbstractContextManager[AccountWriting]:
-        """Open one transaction, journalled as by `actor`; nothing of it exists before the block has ended well."""
-
-    def users(self, teams: Sequence[str] | None) -> list[User]:
-        """Return all users, or the members of some teams, by their names."""
-
-    def teams(self, names: Sequence[str] | None) -> list[TeamSummary]:
-        """Return all teams, or those of these names."""
-
-    def projects(self, teams: Sequence[str] | None) -> list[ProjectSummary]:
-        """Return the registered projects of all teams, or of some."""
-
-    def tokens(self, user: str) -> list[Token]:
-        """Return the tokens of a user, the newest first."""
-
-    def lines(self, teams: Sequence[str] | None, before: int | None, limit: int, *, accounts: bool) -> list[AuditLine]:
-        """Return journal lines of teams and their projects, the newest first, with those of accounts if asked for.
-
-        None stands for all teams; no line of a personal namespace is among them, and none of a private project.
-        """

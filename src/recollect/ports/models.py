@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from recollect.domain.enums import Choice, Reason
 from recollect.domain.results import Entity
-from recollect.domain.search import ModelCard, QuerySignals, Signals
-from recollect.ports.chat import Chat
+from recollect.domain.search import ModelCard
+
+if TYPE_CHECKING:
+    pass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,31 +84,6 @@ class Embedder(Loadable, Protocol):
         """Return a function that counts the tokens of a text, or None where that cannot be had without loading."""
 
 
-class Fusion(Protocol):
-    """The learned fusion: from the signals of the candidates to how likely each candidate answers the query (0–1)."""
-
-    def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
-        """Return for each candidate how likely it answers the query, 0–1."""
-
-
-class Rerank(Loadable, Protocol):
-    """A second, closer look at the best matches of a query."""
-
-    @property
-    def model(self) -> str:
-        """Return the model's name as it was configured."""
-
-    @property
-    def top(self) -> int:
-        """Return how many of the best matches it may be asked about at once."""
-
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return how relevant each of `texts` is to `query`, 0–1, in their order.
-
-        Loads the model when nobody has. Raises `ModelUnusable` when there are no scores to be had.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What becomes of something new, which of the old texts (from 0, nearest first) that is about, and why."""
@@ -114,16 +91,6 @@ class Judgement:
     choice: Choice
     which: int = 0
     reason: Reason = Reason.UNSURE
-
-
-class Reconcile(Protocol):
-    """A judge of what becomes of something new that resembles what is stored."""
-
-    def choose(self, new: str, old: Sequence[str]) -> Judgement:
-        """Return the choice, which of `old` (nearest first) it is about, and why.
-
-        Raises `ModelUnusable` when there is no judgement to be had.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,30 +102,3 @@ class Description:
     overview: str = ""
     facts: tuple[Triple, ...] = ()
     entities: tuple[Entity, ...] = ()
-
-
-class Describe(Protocol):
-    """A writer who says in fewer words what texts say. What it writes is to be checked against them.
-
-    Each method raises `ModelUnusable` where there is no description to be had.
-    """
-
-    def text(self, content: str) -> Description:
-        """Return the layers, facts and entities of one text."""
-
-    def together(self, contents: Sequence[str]) -> Description:
-        """Return the layers of a summary of texts about the same."""
-
-    def session(self, contents: Sequence[str]) -> tuple[Description, dict[int, Description]]:
-        """Return the layers of a summary of notes, and by a note's number (from 0) its title, facts and entities."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """The skills that this store was opened with, None for each that is off; and whether strangers share it."""
-
-    rerank: Rerank | None = None
-    reconcile: Reconcile | None = None
-    describe: Describe | None = None
-    chat: Chat | None = None
-    shared: bool = False

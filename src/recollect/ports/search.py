@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from recollect.domain.results import Memory
 from recollect.domain.search import View
-from recollect.ports.storage import Chunk, UnembeddedMemory
 
 if TYPE_CHECKING:
     from recollect.ports.models import Matrix, Vector, Weights
@@ -105,31 +104,3 @@ class Vectors(Protocol):
     @property
     def state(self) -> str:
         """Say how the index is: `opening`, `rebuilding`, `ready`, `unreadable`, `away`, or `moved` to another model."""
-
-
-class ShadowIndex(Protocol):
-    """A second set of vectors of the same memories, built while the first one serves, and the change of places."""
-
-    def serves(self, model: Mapping[str, str]) -> bool:
-        """Say whether the store's vectors are those of the model with these stamps (id, revision, dimensions)."""
-
-    def begin(self, model: Mapping[str, str]) -> None:
-        """Build for the model with these stamps: what is stored for it is kept, what is for any other is dropped."""
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many memories have been read for the new model, and how many there are."""
-
-    def missing(self, after: int, limit: int) -> list[UnembeddedMemory]:
-        """Return memories with ids above `after` that have not been read as they are now, the lowest id first."""
-
-    def put(self, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
-        """Store what the new model made of some memories; one that changed meanwhile stays missing."""
-
-    def index(self, tick: Callable[[], None]) -> None:
-        """Build the vector index of the new model; `tick` is called often, and may raise to break off."""
-
-    def switch(self, read: Callable[[str], tuple[Chunk, ...]]) -> bool:
-        """Put the new vectors in the place of the old in one transaction; `read` embeds the last few contents.
-
-        Says false, and changes nothing, where too many are missing.
-        """

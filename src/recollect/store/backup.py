@@ -25,7 +25,8 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.store.files import flush, usable
+from recollect.process import DATABASE
+from recollect.store.files import flush, folder_of, usable
 from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.sql import store_metadata, tables
@@ -34,7 +35,6 @@ from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
-DATABASE = "memory.db"
 CHROMA = "chroma"
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -81,27 +81,26 @@ class Restored:
 _MANIFEST = TypeAdapter(Manifest)
 
 
-def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
-    """Copy the store in `folder` into `file`, readable by nobody else, and return what the copy holds.
+def backup(database: Path, file: Path, *, force: bool = False) -> Manifest:
+    """Copy the store of `database` into `file`, readable by nobody else, and return what the copy holds.
 
     Others may write meanwhile; the copy is of one instant. Raises `InvalidInput` when the file exists and `force` is
     not given, is the store's own, or has no folder; `StoreUnusable` when there is no store, it is damaged, or the file
     cannot be written. A file that is there stays as it is until the new one has been read back.
     """
-    source = folder / DATABASE
-    if file.resolve() in {folder.resolve() / f"{DATABASE}{end}" for end in ("", *_LOGS)}:
+    if file.resolve() in {Path(f"{database.resolve()}{end}") for end in ("", *_LOGS)}:
         raise InvalidInput("file", f"{file} is the store itself; name another file.")
     _check_target(file, force=force)
-    if not source.is_file():
-        raise StoreUnusable(f"There is no store in {folder}.")
+    if not database.is_file():
+        raise StoreUnusable(f"There is no store at {database}.")
     with usable(f"The backup {file} cannot be written"), scratch(file.parent) as place:
         copy = place / DATABASE
-        _copy(source, copy)
+        _copy(database, copy)
         if found := faults_in(copy):
-            raise StoreUnusable(f"The store in {folder} is damaged ({found}); no backup was written. {_ADVICE}")
+            raise StoreUnusable(f"The store {database} is damaged ({found}); no backup was written. {_ADVICE}")
         _compact(copy)
-        with opened(copy) as database:
-            contents = _contents(database)
+        with opened(copy) as whole:
+            contents = _contents(whole)
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
         packed = place / "packed"
@@ -114,8 +113,8 @@ def backup(folder: Path, file: Path, *, force: bool = False) -> Manifest:
     return manifest
 
 
-def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[], object] = lambda: None) -> Restored:
-    """Put the backup `file` in the place of the store in `folder`, once it has proven whole.
+def restore(database: Path, file: Path, *, force: bool = False, free: Callable[[], object] = lambda: None) -> Restored:
+    """Put the backup `file` in the place of the store of `database`, once it has proven whole.
 
     With `force` a store that holds something is kept aside under another name. `free` is called once all is checked, to
     end whoever has the store open. Raises `InvalidInput` when the backup is damaged, of a newer Recollect, or the store
@@ -123,18 +122,20 @@ def restore(folder: Path, file: Path, *, force: bool = False, free: Callable[[],
     """
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")
-    with usable(f"The store in {folder} cannot be restored"):
+    folder = folder_of(database)
+    with usable(f"The store {database} cannot be restored"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with scratch(folder) as place:
             fresh = place / DATABASE
             manifest = _unpack(file, fresh)
             _verify(file, fresh, manifest)
-            _check_free(folder, force=force)
+            _check_free(database, force=force)
             free()
             holder = own(folder)
             try:
-                used = _check_free(folder, force=force)
-                kept = put_in_place(folder, fresh, place, "before-restore" if used else "", (CHROMA, TIPS))
+                used = _check_free(database, force=force)
+                derived = (folder / CHROMA, folder / TIPS)
+                kept = put_in_place(database, fresh, place, "before-restore" if used else "", derived)
                 begin_tips(folder / TIPS)  # the backup's journal was checked whole
             finally:
                 holder.release()
@@ -152,25 +153,25 @@ def verify(file: Path) -> Manifest:
     return manifest
 
 
-def put_in_place(folder: Path, fresh: Path, place: Path, keep: str, derived: Iterable[str] = ()) -> Path | None:
+def put_in_place(database: Path, fresh: Path, place: Path, keep: str, derived: Iterable[Path] = ()) -> Path | None:
     """Let a database take the place of the store's, which is kept under a name with `keep` in it, unless that is empty.
 
     What is `derived` from the old database goes. Returns where the old one lies. When anything fails, all is put back.
     """
-    database, kept = folder / DATABASE, None
+    kept = None
     with ExitStack() as undo:
         if keep:
             kept = _second_name(database, keep)
             undo.callback(_put_back, database, kept)
-        for name in (*(f"{DATABASE}{end}" for end in _LOGS), *derived):
-            path, aside = folder / name, place / name
+        for path in (*(database.with_name(f"{database.name}{end}") for end in _LOGS), *derived):
+            aside = place / path.name
             if path.exists():  # what belongs to the old database would be read into the new one
-                if kept and name.endswith("-wal") and path.stat().st_size:
+                if kept and path.name.endswith("-wal") and path.stat().st_size:
                     aside = kept.with_name(f"{kept.name}-wal")
                 path.rename(aside)
                 undo.callback(aside.rename, path)
         fresh.replace(database)
-        flush(folder)
+        flush(database.parent)
         undo.pop_all()
     return kept
 
@@ -301,11 +302,11 @@ def _check_contents(file: Path, copy: Path, manifest: Manifest) -> None:
         raise _damaged(file, "its database has another schema, model or counts than its manifest says")
 
 
-def _check_free(folder: Path, *, force: bool) -> bool:
+def _check_free(database: Path, *, force: bool) -> bool:
     """Say whether something must be kept aside; refuse to do so unless `force` is given."""
-    used = _used(folder / DATABASE)
+    used = _used(database)
     if used and not force:
-        raise InvalidInput("force", f"The store in {folder} is not empty; --force keeps it aside and replaces it.")
+        raise InvalidInput("force", f"The store {database} is not empty; --force keeps it aside and replaces it.")
     return used
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from recollect import process
 from recollect.errors import RecollectError, StoreUnusable
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,11 @@ def usable(failure: str) -> Iterator[None]:
         raise
     except (OSError, sqlite3.Error) as error:
         raise StoreUnusable(f"{failure}: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def folder_of(database: Path) -> Path:
+    """Return the folder of what belongs to a database: its lock, vectors and logs."""
+    return Path(process.files_of(str(database)))
 
 
 def secure(folder: Path) -> None:
@@ -63,6 +69,12 @@ def _secure(folder: Path) -> None:
             raise StoreUnusable(f"Other users can write into {folder}. {_ELSEWHERE}")
         folder.chmod(stat.S_IMODE(about.st_mode) & ~_OTHERS)
         log.warning("other users could write into %s; they no longer can", folder)
+
+
+def check_owner(file: Path) -> None:
+    """Refuse a file, or a link in its place, that another user owns. Raises `StoreUnusable`."""
+    if os.name == "posix" and os.path.lexists(file) and file.lstat().st_uid not in {0, os.geteuid()}:
+        raise StoreUnusable(f"{file} belongs to another user, who could plant or read memories. {_ELSEWHERE}")
 
 
 def read_only(folder: Path) -> bool:

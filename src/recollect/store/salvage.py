@@ -18,8 +18,9 @@ from sqlalchemy import Table, text
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import StoreUnusable
-from recollect.store.backup import DATABASE, put_in_place, scratch
-from recollect.store.files import usable
+from recollect.process import DATABASE
+from recollect.store.backup import put_in_place, scratch
+from recollect.store.files import folder_of, usable
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
@@ -46,27 +47,28 @@ class Mended:
     kept: Path
 
 
-def mend(folder: Path, free: Callable[[], object] = lambda: None) -> Mended | None:
-    """Build the database in `folder` anew when its file or its schema is damaged; None when it is not.
+def mend(file: Path, free: Callable[[], object] = lambda: None) -> Mended | None:
+    """Build the database `file` of a store anew when its file or its schema is damaged; None when it is not.
 
     `free` is called before, to end a daemon that has the store open. Raises `StoreUnusable` when rows that nothing else
     holds cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
     """
+    folder = folder_of(file)
     if held(folder) and role_of(folder) == DAEMON:
-        if not damage_in(folder / DATABASE):
+        if not damage_in(file):
             return None
         free()
     holder = own(folder)
     try:
-        damage = damage_in(folder / DATABASE)
+        damage = damage_in(file)
         if not damage:
             return None
         with usable(f"The store in {folder} cannot be mended"), scratch(folder) as place:
             fresh = place / DATABASE
             with closing(open_file(fresh)) as database:
                 migrate(database)
-            _copy_rows(folder / DATABASE, fresh)
-            kept = put_in_place(folder, fresh, place, "damaged")
+            _copy_rows(file, fresh)
+            kept = put_in_place(file, fresh, place, "damaged")
     finally:
         holder.release()
     return Mended(damage, kept) if kept else None

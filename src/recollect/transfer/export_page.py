@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.app import App
 from recollect.domain.enums import Sensitivity, owned, sensitivity_of
 from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
 from recollect.errors import InvalidInput
 from recollect.operations.visibility import levels_of
-from recollect.ports.app import App
 from recollect.transfer import recollect_jsonl as jsonl
 
 _LINES_A_PAGE: Final = 500

@@ -6,12 +6,17 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import IO, Any, BinaryIO, Final, NamedTuple, cast
+from zipfile import BadZipFile, ZipFile
 
-from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, Problem
+from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput
 from recollect.transfer import (
     chatgpt_export,
@@ -42,6 +47,9 @@ _GRAPH: Final = frozenset({"observations", "relations"})
 _LISTS: Final = frozenset({"results", "memories", "records", "data"})
 _MARKDOWN: Final = (".md", ".markdown", ".mdc", ".cursorrules", ".windsurfrules", ".clinerules")
 _ZIP: Final = b"PK\x03\x04"
+_IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json")
+"""The files of an archive that ChatGPT or Claude exports in which memories may be."""
+_TIMES: Final = frozenset({"created_at", "updated_at"})
 _CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
 
 
@@ -154,32 +162,71 @@ def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> Impo
     return next((one for one, format in FORMATS.items() if format.fits(begins)), None)
 
 
-def recognised(path: Path, chosen: ImportFormat | None) -> Recognised:
-    """Look at the beginning of a file; raise `InvalidInput` when it cannot be read or is of no known format."""
-    try:
-        with open(path, "rb", opener=_of_regular_file) as source:
-            known = os.fstat(source.fileno())
-            head = b"" if chosen else source.read(HEAD)
-            tables = names_in(path) if head.startswith(MAGIC) else frozenset()
-    except OSError as error:
-        raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
+def members_of(path: Path) -> Sequence[str]:
+    """Return the names of the conversations in an archive; an empty one stands for a file that is no archive of such.
+
+    Raises `InvalidInput` when it cannot be read.
+    """
+    with _opened(path) as (source, _, _):
+        found = ZipFile(cast(IO[bytes], source)).namelist() if source.read(len(_ZIP)) == _ZIP else []
+    return [one for one in found if _IN_ARCHIVE.fullmatch(one)] or [""]
+
+
+def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
+    """Look at the beginning of a file, or of a member of an archive.
+
+    Raises `InvalidInput` when it cannot be read or is of no known format.
+    """
+    with _opened(path, member) as (source, known, size):
+        head = b"" if chosen else source.read(HEAD)
+        tables = names_in(path) if head.startswith(MAGIC) else frozenset()
     found = chosen or detect(path.name, head, tables)
     if found is None:
         advice = "unpack it first" if head.startswith(_ZIP) else "name it with `--format`"
         raise InvalidInput("file", f"{path} has an unrecognised format; {advice}.")
-    return Recognised(found, known.st_size, (known.st_dev, known.st_ino))
+    return Recognised(found, size, (known.st_dev, known.st_ino))
 
 
-def read_file(path: Path, name: str, format: ImportFormat) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
-    """Yield what a file holds, and how many of its bytes were read; raise `InvalidInput` when it cannot be read."""
+def read_file(
+    path: Path, name: str, format: ImportFormat, member: str = ""
+) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+    """Yield what a file holds, and how many of its bytes were read; raise `InvalidInput` when it cannot be read.
+
+    A memory without any time is as old as the file.
+    """
     try:
-        with open(path, "rb", opener=_of_regular_file) as source:
+        with _opened(path, member) as (source, known, _):
+            written = datetime.fromtimestamp(min(known.st_mtime, time.time()), UTC).isoformat()
             for thing in FORMATS[format].read(source, name):
-                yield thing, source.tell()
-    except OSError as error:
-        raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
+                yield _dated(thing, written), source.tell()
     except Unreadable as error:
         raise InvalidInput("file", f"{path} cannot be imported as {format}: {error}") from None
+
+
+def _dated(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
+    if not isinstance(thing, ImportItem) or thing.kind is not ItemKind.MEMORY or _TIMES & thing.fields.keys():
+        return thing
+    return thing.model_copy(update={"fields": thing.fields | {"created_at": written}})
+
+
+@contextmanager
+def _opened(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_result, int]]:
+    """Open a file or a member of an archive, and say what the file is and how many bytes there are to read.
+
+    Raises `InvalidInput` where that fails.
+    """
+    try:
+        with open(path, "rb", opener=_of_regular_file) as source:
+            known = os.fstat(source.fileno())
+            if member:
+                with ZipFile(source) as archive, archive.open(member) as inside:
+                    yield cast(BinaryIO, inside), known, archive.getinfo(member).file_size
+            else:
+                yield source, known, known.st_size
+    except OSError as error:
+        raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
+    except (BadZipFile, zlib.error, EOFError, RuntimeError):
+        raise InvalidInput("file", f"{path} cannot be read: the archive is damaged, or has a password.") from None
 
 
 def _of_regular_file(path: str, flags: int) -> int:

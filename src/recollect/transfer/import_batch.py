@@ -1,18 +1,22 @@
 """Import: what a file holds is checked, embedded in large batches and written many memories at a time.
 
 Whatever is there already stays as it is, so that doing it twice does it once. Nothing merges with what resembles it.
+A request that is sent again, as its answer was lost, counts what it wrote before as it was then.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from recollect.app import App
 from recollect.domain.enums import Scope, Sensitivity, owned
 from recollect.domain.requests import Caller
+from recollect.domain.results import Outcome, WriteStatus
 from recollect.domain.transfer import (
     FactRecord,
     FileSections,
@@ -28,14 +32,17 @@ from recollect.gate import Cleared
 from recollect.operations.embed import chunks_of_each
 from recollect.operations.prepare_write import evict_surplus
 from recollect.operations.visibility import levels_with, parse_id
-from recollect.ports.app import App
-from recollect.ports.storage import FactEntry, Writing
+from recollect.ports.storage import FactEntry
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
 from recollect.transfer.import_memories import ChunksByHash, NamespaceImport
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 TRANSACTION_MEMORIES: Final = 125
 """How many memories one transaction writes: few enough that others need not wait long for their turn."""
 _LISTED: Final = 20
+_NAME: Final = "import_batch"
 
 Placed = tuple[int, ImportItem]
 """An item and its place in the batch."""
@@ -43,8 +50,7 @@ Placed = tuple[int, ImportItem]
 
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
     """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
-    del request_id  # the same batch again changes nothing
-    batch = _Batch(app, request, caller)
+    batch = _Batch(app, request, caller, request_id)
     for kind, items in groupby(enumerate(request.items), key=lambda one: one[1].kind):
         write = batch.memories if kind is ItemKind.MEMORY else batch.facts
         write(list(items))
@@ -60,10 +66,11 @@ def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: 
 class _Batch:
     """One batch for one caller."""
 
-    def __init__(self, app: App, request: ImportBatch, caller: Caller) -> None:
+    def __init__(self, app: App, request: ImportBatch, caller: Caller, request_id: str) -> None:
         self._app = app
         self._request = request
         self._caller = caller
+        self._request_id = request_id
         self.report = Report()
         self._checks = Checks(request, caller, request.on_secret or app.on_secret, self.report)
 
@@ -88,6 +95,7 @@ class _Batch:
                     self.report.fail(place, fact.origin, "The memory that states this fact is not there.")
                 elif writing.import_fact(self._fact_entry(cleared), cleared):
                     self.report.outcomes[place] = "facts"
+            self._as_first_told(namespaces, [place for place, _, _ in checked])
 
     def links(self, links: Sequence[MemoryLink]) -> None:
         """Let memories give way to those that they gave way to where they come from."""
@@ -166,6 +174,19 @@ class _Batch:
                     self._app, self._caller, self.report, namespaces[namespace], chunks, self._request.dry_run
                 )
                 importing.write(list(some))
+            self._as_first_told(namespaces, [one.place for one in run])
+
+    def _as_first_told(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
+        """Keep what became of these items, in their transaction; where that was kept before, it is told again."""
+        key, _, asked = self._request_id.partition("\n")
+        if not (key and places):
+            return
+        writing, part = next(iter(namespaces.values())), f"{key} {places[0]}\n{asked}"
+        if before := writing.previous_outcome(_NAME, part):
+            self.report.outcomes |= {int(place): outcome for place, outcome in json.loads(before.notes[0]).items()}
+            return
+        told = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
+        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(told),)))
 
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""

@@ -180,7 +180,7 @@ class Import:
     def _send_file(self, file: FileImport, progress: Callable[[int], None]) -> None:
         source = file.source
         try:
-            for thing, read in read_file(source.path, source.name, source.format):
+            for thing, read in read_file(source.path, source.name, source.format, source.member):
                 if isinstance(thing, Problem):
                     file.counts["failed"] += 1
                     file.tell([thing])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from recollect.app import App
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.operations.embed import chunks_of
 from recollect.operations.prepare_write import PreparedDraft, entry_for
 from recollect.policy.reconcile import expired
-from recollect.ports.app import App
-from recollect.ports.storage import Chunk, ImportedMemory, Writing
+from recollect.ports.storage import Chunk, ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 ChunksByHash = dict[str, tuple[Chunk, ...] | None]
 

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import FORMATS, recognised
+from recollect.projects import checkout_of
+from recollect.transfer.formats import FORMATS, members_of, recognised
 from recollect.transfer.reading import LARGEST_FILE
 
 _SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3"})
@@ -54,12 +55,16 @@ OTHER_NOTES: Final = "files that are no instructions"
 
 
 class FoundFile(NamedTuple):
-    """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes."""
+    """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes.
+
+    `member` is the one of an archive that is meant.
+    """
 
     path: Path
     name: str
     format: ImportFormat
     size: int
+    member: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ def name_of(path: Path) -> str:
     The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
     """
     whole, here, home = path.parent.resolve() / path.name, Path.cwd(), Path.home()
-    root = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    root = checkout_of(here) or here
     inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
     name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole
     return os.fsencode(name.as_posix()).decode(errors="backslashreplace")
@@ -122,7 +127,7 @@ class _Search:
         self._format = format
         self._transcripts = transcripts
         self._instructions = instructions
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: set[tuple[tuple[int, int], str]] = set()
         self.found = FoundPaths()
 
     def look_at(self, path: Path) -> None:
@@ -130,8 +135,11 @@ class _Search:
         if path.is_dir():
             for one in self._inside(path):
                 self._take_quietly(one)
-        else:
+        elif (members := members_of(path)) == [""]:
             self._take(path)
+        else:
+            for member in members:
+                self._take_quietly(path, member)
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield the files below a folder in the order of their names, without any of a kind that nobody means."""
@@ -158,31 +166,32 @@ class _Search:
                     yield path
             waiting += reversed(below)
 
-    def _take_quietly(self, path: Path) -> None:
-        """Take a file out of a folder, or count why not."""
+    def _take_quietly(self, path: Path, member: str = "") -> None:
+        """Take a file out of a folder or an archive, or count why not."""
         instruction = _is_instruction(path)
         if self._instructions and not instruction:
             self._skip(OTHER_NOTES)
-        elif path.suffix.lower() not in _SUFFIXES and not instruction:
+        elif not member and path.suffix.lower() not in _SUFFIXES and not instruction:
             self._skip(UNKNOWN)
         else:
             try:
-                self._take(path)
+                self._take(path, member)
             except InvalidInput:
                 self._skip(UNKNOWN if os.access(path, os.R_OK) else UNREADABLE)
 
-    def _take(self, path: Path) -> None:
-        head = recognised(path, self._format)
-        if head.place in self._seen:
+    def _take(self, path: Path, member: str = "") -> None:
+        head = recognised(path, self._format, member)
+        if (head.place, member) in self._seen:
             return
-        self._seen.add(head.place)
+        self._seen.add((head.place, member))
         format = FORMATS[head.format]
         if format.transcript and not (self._transcripts or self._format):
             self._skip(TRANSCRIPTS)
         elif head.size > LARGEST_FILE and not format.streamed:
             self._skip(LARGE)
         else:
-            self.found.files.append(FoundFile(path, name_of(path), head.format, head.size))
+            name = f"{name_of(path)}/{member}" if member else name_of(path)
+            self.found.files.append(FoundFile(path, name, head.format, head.size, member))
 
     def _skip(self, reason: str) -> None:
         self.found.skipped[reason] += 1

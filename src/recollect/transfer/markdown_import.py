@@ -42,7 +42,7 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
     known: set[tuple[str, str]] = set()
     own_title = str(head.get("title") or "").strip()
     title = without_markup(masked(own_title)) if own_title else PurePath(name).name
-    shared = _of_head(head)
+    shared = _of_head(head) | {"files_read": [masked(name)]}
     for section in sections(rest, first):
         if not section.text.strip():
             continue

@@ -19,8 +19,10 @@ VERSION: Final = 1
 _FIELDS: Final = {
     "memory": tuple(name for name in MemoryRecord.model_fields if name in Memory.model_fields),
     "fact": tuple(name for name in FactRecord.model_fields if name not in ("origin", "replaces", *Levels.model_fields)),
-    "journal": ("id", "at", "actor", "namespace", "action", "memory_id", "changes", "hash"),
+    "journal": ("id", "at", "actor", "namespace", "action", "memory_id", "changes"),
 }
+_FORMER: Final = {"memory": frozenset[str](), "fact": frozenset[str](), "journal": frozenset({"hash"})}
+"""What earlier versions wrote too."""
 _COUNTED: Final = {"memory": "memories", "fact": "facts", "journal": "journal"}
 _STEERING: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON itself escapes the others
 _COUNTS: Final = ("accessed_count", "recalled_count")
@@ -59,7 +61,7 @@ def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
         ((kind, fields),) = line.items() if len(line) == 1 else [("", None)]
         if kind not in _FIELDS or not isinstance(fields, dict):
             raise Unreadable("It is neither a memory, nor a fact, nor a line of the journal.")
-        if not fields.keys() <= set(_FIELDS[kind]):
+        if not fields.keys() <= _FORMER[kind].union(_FIELDS[kind]):
             raise Unreadable("It has a field that has no name here.")
         found[kind] += 1
         if kind in set(ItemKind):

@@ -22,6 +22,7 @@ def home(tmp_path: Path) -> Path:
 def checkout(tmp_path: Path) -> Path:
     """Return a checkout without any agent's files."""
     (tmp_path / "engine" / ".git").mkdir(parents=True)
+    (tmp_path / "engine" / ".git" / "HEAD").touch()
     return tmp_path / "engine"
 
 

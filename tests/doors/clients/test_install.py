@@ -33,13 +33,13 @@ def put_in(agent: Agent, level: Level, root: Path) -> list[Change]:
     """Install for an agent, as the command does after the question."""
     entry = {**agent.entry, "command": PROGRAM, "args": ["mcp"]}
     changes = plan_install(agent, level, root, entry)
-    apply(changes, root, level)
+    apply(changes, level)
     return changes
 
 
 def take_out(agent: Agent, level: Level, root: Path) -> None:
     """Uninstall for an agent, as the command does after the question."""
-    apply(plan_uninstall(agent, level, root)[0], root, level)
+    apply(plan_uninstall(agent, level, root)[0], level)
 
 
 @pytest.mark.usefixtures("at_home")
@@ -144,7 +144,8 @@ def test_the_settings_that_were_given_go_along(typing: Typed, home: Path) -> Non
     assert 'RECOLLECT_HOME = "/data/memories"' in text
     assert 'RECOLLECT_DAEMON = "0"' in text
     assert "RECOLLECT_PROJECT =" not in text
-    assert '"RECOLLECT_PROJECT"' in text.partition("env_vars")[2]  # else what is set for Codex reaches hooks alone
+    handed = text.partition("env_vars")[2]  # else what is set for Codex reaches hooks alone
+    assert [name for name in ("HOME", "MEMORY_DB", "USER", "PROJECT") if f'"RECOLLECT_{name}"' not in handed] == []
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini-cli", "cursor", "vscode", "zed"])
@@ -308,10 +309,33 @@ def test_an_unknown_agent_is_told_the_known_ones(typing: Typed) -> None:
         assert "claude-code, codex, cursor, vscode, gemini-cli, zed" in ended.err
 
 
-def test_no_password_goes_into_the_files_of_others(typing: Callable[..., Ended], home: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "url", "advice"),
+    [
+        ("DATABASE_URL", "postgresql://ada:hush-hush@db.example/recollect", "~/.pgpass"),
+        ("DATABASE_URL", "postgresql://db.example/recollect?sslmode=require&password=hush-hush", "~/.pgpass"),
+        ("CHROMA_URL", "http://chroma.example/?key=hush-hush", "a proxy of yours"),
+        ("EMBEDDING_URL", "http://embedding.example/v1?key=hush-hush", "RECOLLECT_EMBEDDING_KEY"),
+    ],
+)
+def test_no_password_goes_into_the_files_of_others(
+    typing: Callable[..., Ended], home: Path, name: str, url: str, advice: str
+) -> None:
     """An address with a password is refused in a sentence that does not repeat it, and nothing is written."""
-    url = "postgresql://ada:hush-hush@db.example/recollect"
-    done = typing("install", "claude-code", "--yes", RECOLLECT_DATABASE_URL=url)
+    done = typing("install", "claude-code", "--yes", **{f"RECOLLECT_{name}": url})
     assert done.code == 2
-    assert ("~/.pgpass" in done.err, "hush-hush" in done.out + done.err) == (True, False)
+    assert (advice in done.err, "hush-hush" in done.out + done.err) == (True, False)
     assert list(home.rglob("*.json")) == []
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize("level", list(Level))
+def test_a_folder_that_was_empty_is_there_afterwards(checkout: Path, level: Level) -> None:
+    """Who had an empty folder for an agent, by which it is recognised, has it after `uninstall` too."""
+    agent = agents()["cursor"]
+    folder = agent.config(level, checkout).parent
+    folder.mkdir(parents=True)
+    put_in(agent, level, checkout)
+    take_out(agent, level, checkout)
+    assert folder.is_dir()
+    assert not [one for one in folder.rglob("*") if one.is_file()]

@@ -21,6 +21,7 @@ from stand_in import TOKEN, http, publish, standing_in
 from command_line import EXECUTABLE
 from recollect import process
 from recollect.doors import hook, hook_spool
+from recollect.doors.daemon import launch
 
 Run = Callable[..., str]
 KEEP = hook_spool.keep
@@ -410,6 +411,7 @@ def test_events_that_nobody_takes_are_counted_and_deleted(
 ) -> None:
     """Where no daemon comes up in time, and where it refuses an event, nothing stays behind but how many were lost."""
     run(PROMPT, "UserPromptSubmit", seconds=0.1)
+    assert hook_spool.PATIENCE >= launch._START_TIMEOUT  # as long as a daemon may take to start
     monkeypatch.setattr(hook_spool, "PATIENCE", 0.3)
     hook_spool._deliver(str(home), delivering[0])
     assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 1)

@@ -56,13 +56,11 @@ def test_the_address_offers_toolsets(talk: Talk) -> None:
     assert talk.ask("POST", "/mcp", json=asked, params={"user": "bob"}, headers=BOTH).status_code == 422
 
 
-def test_single_messages_are_answered(talk: Talk) -> None:
-    """`POST /mcp/message` answers one message in lines of JSON, and says of what is no message that it is none."""
+def test_a_key_lets_a_call_take_effect_once(talk: Talk) -> None:
+    """A call that is sent again under its key, as after a lost connection, gets the first answer."""
     asked = message("tools/call", name="memory", arguments={"action": "remember", "content": "The mast is pine."})
-    body = {"message": asked, "opening": OPENING, "toolsets": ["memory"], "request_id": "r1"}
-    answer = talk.post("/mcp/message", body, params={"project": "engine"})
-    lines = [json.loads(line) for line in answer.text.splitlines() if line]
-    assert lines[-1]["result"]["structuredContent"]["id"] == "1"
-    wrong = talk.post("/mcp/message", body | {"message": {"x": 1}}, params={})
-    assert json.loads(wrong.text.splitlines()[-1])["error"]["code"] == -32600
-    assert talk.post("/mcp/message", {"message": 1}, params={}).status_code == 422
+    headers = BOTH | {"Idempotency-Key": "r1"}
+    answers = [talk.ask("POST", "/mcp", json=asked, params={"project": "engine"}, headers=headers) for _ in range(2)]
+    assert [json.loads(one.text.partition("data: ")[2])["result"]["content"][0]["text"] for one in answers] == [
+        "Memory stored successfully with ID: 1"
+    ] * 2

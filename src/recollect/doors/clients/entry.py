@@ -47,7 +47,7 @@ def new_entry(settings: Settings, extra: Mapping[str, Any], *, shared: bool = Fa
     """
     for name in ("database_url", "chroma_url", "embedding_url", "chat_url"):
         address = urlsplit(getattr(settings, name))
-        if address.password or (address.query and name in ("embedding_url", "chat_url")):
+        if address.password or ("password" in address.query if name == "database_url" else address.query):
             raise InvalidInput(
                 name,
                 f"An address of a server holds a password or a key, which would be written into the agent's files: "

@@ -6,7 +6,6 @@ import os
 import stat
 import uuid
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,14 +58,6 @@ def write(file: Path, content: bytes | None, like: Path | None = None, *, privat
             _replace(file, content, like or file, private=private)
     except OSError as error:
         raise RecollectError(f"{file} cannot be written: {error.strerror or error}.") from None
-
-
-def remove_empty(folder: Path, root: Path) -> None:
-    """Delete a folder and those around it, up to a root, as far as nothing is left in them."""
-    with suppress(OSError):
-        while folder != root and folder.is_relative_to(root):
-            folder.rmdir()
-            folder = folder.parent
 
 
 def _replace(file: Path, content: bytes, like: Path, *, private: bool) -> None:

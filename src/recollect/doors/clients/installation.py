@@ -157,8 +157,11 @@ def _all_again(parts: Sequence[_Part]) -> Again:
     return again
 
 
-def apply(changes: Sequence[Change], root: Path, level: Level) -> None:
-    """Write all changes, or none: raise `RecollectError` when one is refused or a file has changed meanwhile."""
+def apply(changes: Sequence[Change], level: Level) -> None:
+    """Write all changes, or none: raise `RecollectError` when one is refused or a file has changed meanwhile.
+
+    No folder is deleted: an empty one may have been there before.
+    """
     done: list[Change] = []
     try:
         for one in changes:
@@ -172,9 +175,6 @@ def apply(changes: Sequence[Change], root: Path, level: Level) -> None:
                 files.write(one.file, one.before)
                 files.write(files.backup_of(one.file), one.kept)
         raise
-    for one in changes:
-        if one.kind == "deleted":
-            files.remove_empty(one.file.parent, root if level is Level.PROJECT else Path.home())
 
 
 def found_entry(agent: Agent, text: str) -> tuple[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from recollect.doors.daemon import runtime
 from recollect.doors.daemon.runtime import Runtime
-from recollect.doors.link import SILENCE, Link, Lost
+from recollect.doors.link import KEY, SILENCE, Link, Lost
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
@@ -60,9 +60,13 @@ class Client(Link):
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         return said
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`."""
-        return dict(self._exchange(path, body, _TRANSFER, {}, lambda connection: self._await(connection, busy=True)))
+    def post(self, path: str, body: dict[str, Any], key: str = "") -> Any:
+        """Send one request and wait for the answer; raise the error that the daemon reports, or `DaemonGone`.
+
+        Under a `key` it takes effect once, however often it is sent.
+        """
+        headers = {KEY: key} if key else {}
+        return self._exchange(path, body, _TRANSFER, headers, lambda connection: self._await(connection, busy=True))
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.runtime.token}"}

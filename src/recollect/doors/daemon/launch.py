@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 
 from recollect import process as surroundings
 from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone, TokenRejected
+from recollect.doors.daemon.client import Client, DaemonGone, DaemonSilent, TokenRejected
+from recollect.doors.link import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
 from recollect.store import store_lock
@@ -102,22 +103,23 @@ def report_failure(error: Exception) -> str:
 
 def _probe(folder: Path) -> Client | _Obstacle | None:
     """Return the daemon that answers, or why there is none and none can be started."""
-    client, refused = None, False
+    client, lost = None, None
     try:
         client = _connect(folder)
     except DaemonGone as gone:
-        refused = isinstance(gone, TokenRejected)
+        lost = gone
     if client is not None or not store_lock.held(folder):
         return client
     who = store_lock.owner_of(folder)
     if store_lock.role_of(folder) not in ("", runtime.ROLE):
         return _Obstacle(store_lock.owned(folder), _OWNER_TIMEOUT)
-    if refused:
+    if isinstance(lost, TokenRejected):
         path = folder / runtime.NAME
         error = DaemonUnreachable(f"The memory daemon, {who}, rejects the token in {path}; end that process.")
         return _Obstacle(error, _OWNER_TIMEOUT)
     message = f"The memory daemon, {who}, holds the store in {folder} but does not answer; see its log, or end it."
-    return _Obstacle(DaemonUnreachable(message), _START_TIMEOUT)
+    # One that takes connections and is silent has long started.
+    return _Obstacle(DaemonUnreachable(message), SILENCE if isinstance(lost, DaemonSilent) else _START_TIMEOUT)
 
 
 def _connect(folder: Path) -> Client | None:

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from recollect.app import App
 from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.reindex import reindex
-from recollect.ports.app import App
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.daemon.launch import ensure
-from recollect.doors.memory_tool import ToolAnswer
+from recollect.doors.link import at
 from recollect.doors.operations import Connection
-from recollect.doors.serializers import from_wire
 from recollect.errors import DaemonUnreachable, RecollectError
 from recollect.settings import Settings
 
@@ -26,10 +25,6 @@ log = logging.getLogger(__name__)
 
 _ATTEMPTS = 6
 _PAUSE = 0.1
-
-
-def _ignore(_: str) -> None:
-    return None
 
 
 class DaemonConnection(Connection):
@@ -48,41 +43,28 @@ class DaemonConnection(Connection):
 
     def start(self) -> None:
         """Start the daemon in the background, before the first call."""
-        in_background(lambda: self._connected(_ignore))
+        in_background(self._connected)
 
     def close(self) -> None:
         """Forget the daemon, without waiting for a thread that still starts it; a later call looks for it again."""
         self._client = None
 
-    def tool(self, name: str, arguments: dict[str, Any], report: Callable[[str], None] = _ignore) -> ToolAnswer:
-        """Run one call of the tool of that name."""
-        found = self._post("/tool", {"name": name, "arguments": arguments}, report)
-        answer: ToolAnswer = from_wire(ToolAnswer, found)
-        return answer
-
-    def operation(self, name: str, fields: dict[str, Any], report: Callable[[str], None] = _ignore) -> Any:
+    def operation(self, name: str, fields: dict[str, Any]) -> Any:
         """Run one operation of the table and return its answer as JSON."""
-        return self._post("/operation", {"name": name, "fields": fields}, report)["result"]
-
-    def _post(self, path: str, body: dict[str, Any], report: Callable[[str], None]) -> Any:
-        request = body | about_caller(self._settings) | {"request_id": uuid.uuid4().hex}
+        path, key = at(f"/v1/{name}", **about_caller(self._settings)), uuid.uuid4().hex
         for attempt in range(_ATTEMPTS):
-            client = self._connected(report)
+            client = self._connected()
             try:
-                return client.post(path, request)
+                return client.post(path, fields, key)
             except DaemonGone:
                 self._drop(client)
                 time.sleep(_PAUSE * attempt)
         raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
 
-    def _connected(self, report: Callable[[str], None]) -> Client:
-        client = self._client
-        if client is not None:
-            return client
-        report("Waiting for the memory daemon.")
+    def _connected(self) -> Client:
         with self._lock:
             if self._client is None:
-                self._client = ensure(self._settings, report)
+                self._client = ensure(self._settings)
             return self._client
 
     def _drop(self, client: Client) -> None:
@@ -91,10 +73,13 @@ class DaemonConnection(Connection):
                 self._client = None
 
 
-def about_caller(settings: Settings) -> dict[str, Any]:
-    """Return what every request says of its caller and of the settings that apply to it."""
+def about_caller(settings: Settings) -> dict[str, str]:
+    """Return what the address of a request says of its caller and of the settings that apply to it."""
+    caller = settings.caller
     return {
-        "caller": settings.caller.model_dump(),
+        "user": caller.user,
+        "team": caller.team,
+        "project": caller.project,
         "on_secret": str(settings.on_secret),
         "model": settings.model,
     }

@@ -1,10 +1,10 @@
-"""The daemon's HTTP application over one open store: tool calls, operations, and MCP over HTTP under `/mcp`."""
+"""The daemon's HTTP application over one open store: operations, commands, events of sessions, and MCP under `/mcp`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,26 +16,26 @@ from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.app import App
 from recollect.domain.enums import OnSecret
-from recollect.domain.requests import Caller
-from recollect.doors import hook_spool, memory_tool, toolsets
+from recollect.domain.fields import one_of
+from recollect.doors import hook_spool, toolsets
 from recollect.doors.daemon import commands, hook_requests
 from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.reindex_job import ReindexJob
 from recollect.doors.daemon.runtime import Runtime
+from recollect.doors.link import KEY
 from recollect.doors.operations import BY_NAME, perform
-from recollect.doors.serializers import wire_json
-from recollect.doors.serving import mcp_http, mcp_messages
+from recollect.doors.serializers import wire_bytes
+from recollect.doors.serving import mcp_http
 from recollect.doors.serving.errors import error_response, to_recollect_error
 from recollect.doors.serving.hook_queue import HookQueue
 from recollect.doors.serving.mcp_http import McpOverHttp
-from recollect.doors.serving.mcp_messages import McpMessages
 from recollect.errors import InvalidInput, ModelMismatch, RecollectError
-from recollect.ports.app import App
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 _WORKERS = 64
 _FINISH = 30.0  # seconds for the events that wait when the daemon stops
 _AT_ONCE = ("ping", "status", "stop", "progress")
-_IN_THREAD = ("tool", "operation", "command", "hook", "reindex")
+_IN_THREAD = ("command", "hook", "reindex")
 
 
 class Daemon:
@@ -56,10 +56,7 @@ class Daemon:
         self._model = model
         self._folder = folder
         self._stop = stop
-        self._mcp = McpOverHttp(self._run_of)
-        self._messages = McpMessages(
-            lambda _, body, name, arguments: self._call_tool(body, name, arguments), replies=True
-        )
+        self._mcp = McpOverHttp(self._run_of, stateless=True)
         self._reindex_job = ReindexJob(app, self._end)
         self._hooks = HookQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -67,41 +64,33 @@ class Daemon:
     def application(self) -> ASGIApp:
         """Return the ASGI application, with authentication."""
         routes = [
-            Route(f"/{name}", _endpoint(getattr(self, name), wait=name in _IN_THREAD), methods=["POST"])
+            Route(f"/{name}", _answering(_from_body(getattr(self, name), wait=name in _IN_THREAD)), methods=["POST"])
             for name in (*_AT_ONCE, *_IN_THREAD)
         ]
+        routes.append(Route("/v1/{name}", _answering(self._operation), methods=["POST"]))
         routes += [Route(path, _Asked(self._mcp)) for path in ("/mcp", "/mcp/")]
-        routes.append(Route(mcp_messages.PATH, self._messages, methods=["POST"]))
-        routes.append(Route(mcp_messages.REPLY, self._messages.reply, methods=["POST"]))
         return TokenAuth(Starlette(routes=routes, lifespan=self._lifespan), self.runtime.token, self.activity)
 
     def ping(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return process and version; at once, whatever else is running."""
         return {name: self.runtime.public[name] for name in ("pid", "version", "protocol")}
 
-    def tool(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Run one call of a tool, whichever toolset it is of."""
-        answer = self._call_tool(body, str(body.get("name", memory_tool.NAME)), dict(body["arguments"]))
-        return dict(wire_json(memory_tool.ToolAnswer, answer))
-
     def _run_of(self, request: Request) -> mcp_http.Run:
         """Return what runs tool calls for the caller that the address of this request names."""
-        caller = mcp_http.caller_of(request.query_params)
-        return mcp_http.guarded(lambda name, arguments: toolsets.call(self._app, name, arguments, caller))
+        caller, app, key = mcp_http.caller_of(request.query_params), self._app_for(request.query_params), _key(request)
+        return lambda name, arguments, _: toolsets.run(app, name, arguments, caller, key)
 
-    def _call_tool(self, body: dict[str, Any], name: str, arguments: dict[str, Any]) -> memory_tool.ToolAnswer:
-        """Run a tool as the request's caller; under the same `request_id` a retry gets the first answer again."""
-        request_id = str(body.get("request_id", ""))
-        return toolsets.call(self._app_for(body), name, arguments, _caller(body), request_id)
-
-    def operation(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Run one operation of the table and return its answer as JSON."""
-        if body.get("name") not in BY_NAME:
+    async def _operation(self, request: Request) -> Response:
+        """Run one operation of the table for the caller that the address names; answer in JSON."""
+        asked, name = request.query_params, request.path_params["name"]
+        if name not in BY_NAME:
             raise InvalidInput("name", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
-        caller = _caller(body)
-        app, kind = self._app_for(body), BY_NAME[body["name"]].answer
-        result = perform(app, body["name"], body["fields"], caller, body.get("request_id", ""))
-        return {"result": wire_json(kind, result)}
+        caller, app, fields = mcp_http.caller_of(asked), self._app_for(asked), dict(await request.json())
+
+        def run() -> bytes:
+            return wire_bytes(BY_NAME[name].answer, perform(app, name, fields, caller, _key(request)))
+
+        return Response(await run_sync(run), media_type="application/json")
 
     def command(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run the command line of a client that imports nothing, and return what it prints."""
@@ -120,7 +109,7 @@ class Daemon:
         """
 
         def serving(settings: Settings) -> Callable[..., Any]:
-            app = self._app_for({"model": settings.model, "on_secret": settings.on_secret})
+            app = self._app_for({"model": settings.model, "on_secret": str(settings.on_secret)})
 
             def run(name: str, **fields: Any) -> Any:
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
@@ -178,15 +167,17 @@ class Daemon:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.stop, {})
 
-    def _app_for(self, body: dict[str, Any]) -> App:
-        """Return the store with the rule for secrets of this request; raise `ModelMismatch` for another model."""
-        wanted = body.get("model", self._model)
+    def _app_for(self, asked: Mapping[str, str]) -> App:
+        """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""
+        wanted = asked.get("model", self._model)
         if wanted not in (self._model, self._app.embedder.card.id):
             raise ModelMismatch(
                 f"The memory daemon of this store uses the embedding model {self._model}, but {wanted} is "
                 "configured. Set RECOLLECT_MODEL back, or run `recollect reindex` to move the store to the other model."
             )
-        chosen = body.get("on_secret")
+        chosen = asked.get("on_secret")
+        if chosen and chosen not in tuple(OnSecret):
+            raise InvalidInput("on_secret", f"Invalid on_secret: {one_of(OnSecret)}")
         return replace(self._app, on_secret=OnSecret(chosen)) if chosen else self._app
 
     @asynccontextmanager
@@ -214,13 +205,25 @@ class _Asked:
         await self._mcp(scope, receive, send)
 
 
-def _endpoint(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) -> Callable[[Request], Any]:
-    """Make a route of a function: JSON in, JSON out, each error with its own status."""
+Endpoint = Callable[[Request], Awaitable[Response]]
 
-    async def endpoint(request: Request) -> JSONResponse:
+
+def _from_body(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) -> Endpoint:
+    """Make a route of a function: JSON in, JSON out."""
+
+    async def endpoint(request: Request) -> Response:
+        body = dict(await request.json())
+        return JSONResponse(await run_sync(work, body) if wait else work(body))
+
+    return endpoint
+
+
+def _answering(endpoint: Endpoint) -> Endpoint:
+    """Let each error be answered with its own status."""
+
+    async def answering(request: Request) -> Response:
         try:
-            body = dict(await request.json())
-            return JSONResponse(await run_sync(work, body) if wait else work(body))
+            return await endpoint(request)
         except RecollectError as error:
             return error_response(error)
         except (KeyError, TypeError, ValueError) as error:
@@ -229,11 +232,8 @@ def _endpoint(work: Callable[[dict[str, Any]], dict[str, Any]], *, wait: bool) -
         except Exception as error:  # noqa: BLE001 - the client must get a message for any error
             return error_response(to_recollect_error(error))
 
-    return endpoint
+    return answering
 
 
-def _caller(body: dict[str, Any]) -> Caller:
-    """Return the caller that the request names; there is no default."""
-    if "caller" not in body:
-        raise InvalidInput("caller", "Missing caller: A request names its `user`, `team` and `project`.")
-    return Caller(**body["caller"])
+def _key(request: Request) -> str:
+    return request.headers.get(KEY, "")

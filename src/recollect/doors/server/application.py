@@ -20,10 +20,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import __version__
+from recollect.app import App
 from recollect.auth.administration import ADMIN, administer
 from recollect.auth.authenticate import authenticate, look_again
 from recollect.domain.requests import Caller
 from recollect.doors import memory_tool, toolsets
+from recollect.doors.link import KEY
 from recollect.doors.operations import TABLE, perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.server import address, document, probes, stages
@@ -32,14 +34,12 @@ from recollect.doors.server.entrance import METRICS, Admission, Entrance, Rules
 from recollect.doors.server.events import Events, operation_of
 from recollect.doors.server.metrics import CONTENT_TYPE, Metrics
 from recollect.doors.server.rates import Rates
-from recollect.doors.serving import hook_events, mcp_messages
+from recollect.doors.serving import hook_events
 from recollect.doors.serving.errors import to_recollect_error
-from recollect.doors.serving.mcp_http import McpOverHttp, Run, guarded
-from recollect.doors.serving.mcp_messages import McpMessages
+from recollect.doors.serving.mcp_http import McpOverHttp, Run
 from recollect.errors import Forbidden, InvalidInput
 from recollect.operations.table import Operation
 from recollect.ports.accounts import confirmed_by
-from recollect.ports.app import App
 from recollect.settings import Settings
 
 _MIB: Final = 2**20
@@ -66,7 +66,6 @@ class Server:
         self._app = stages.timed(replace(app, reads_folders=False), self.metrics.spent)
         self._settings = settings
         self._mcp = McpOverHttp(self._run_of, stateless=True, max_request_body_size=settings.max_body_mib * _MIB)
-        self._messages = McpMessages(self._call_message)
         parts = [operation_of(one) for one in hook_events.OPERATIONS]
         self._schemas = document.Schemas([*TABLE, *parts, *ADMIN])
         probes.measure(app, self.events, self.metrics, time.monotonic() if began is None else began)
@@ -145,7 +144,6 @@ class Server:
         api.add_api_route("/readyz", self._ready, methods=["GET"], **document.probe("Readiness", _READY, unready=True))
         api.add_api_route(METRICS, self._metrics, methods=["GET"], include_in_schema=False)
         api.router.routes += [Route(path, _Checked(self._mcp, ("toolset",))) for path in _MCP]
-        api.router.routes.append(Route(mcp_messages.PATH, _Checked(self._messages), methods=["POST"]))
 
     def _endpoint(self, work: Work, *, keyed: bool, narrowed: bool = True) -> Callable[[Request], Awaitable[Response]]:
         """Make a route of what works on a request: JSON in, JSON out, each error with its own status."""
@@ -198,18 +196,11 @@ class Server:
 
     def _run_of(self, request: Request) -> Run:
         """Return what runs tool calls for who sent this request."""
-        who, asked = request.state.admission, address.read(request.query_params, ("toolset",))
-        return guarded(lambda name, arguments: self._call(who, asked, name, arguments))
-
-    def _call_message(
-        self, request: Request, body: dict[str, Any], name: str, arguments: dict[str, Any]
-    ) -> memory_tool.ToolAnswer:
-        asked = address.read(request.query_params)
-        key = body.get("request_id", "")
-        return self._call(request.state.admission, asked, name, arguments, key if isinstance(key, str) else "")
+        who, asked, key = request.state.admission, address.read(request.query_params, ("toolset",)), _key(request)
+        return lambda name, arguments, _: self._call(who, asked, name, arguments, key)
 
     def _call(
-        self, who: Admission, asked: address.Address, name: str, arguments: dict[str, Any], key: str = ""
+        self, who: Admission, asked: address.Address, name: str, arguments: dict[str, Any], key: str
     ) -> memory_tool.ToolAnswer:
         """Run one call of a tool, and count how it ends."""
         status = 500
@@ -218,13 +209,14 @@ class Server:
             with _asking(who, asked) as caller:
                 answer = toolsets.run(self._app, name, arguments, caller, key)
             status = 200
-        except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+            return answer
+        except Exception as error:  # noqa: BLE001 - it is counted, and answered as a sentence
             known = to_recollect_error(error, "the server")
             self.metrics.refused(known)
-            status, answer = known.status, memory_tool.failure(known)
+            status = known.status
+            raise known from None
         finally:
             self.metrics.called(name, status)
-        return answer
 
     def _admit_metrics(self, bearer: str) -> None:
         """Let in who holds the token for metrics, or that of an admin of the deployment."""
@@ -295,7 +287,7 @@ _NO_ROUTE: Final = {
 
 def _key(request: Request) -> str:
     """Return the idempotency key of a request; raise `InvalidInput` for one that is too long or no plain text."""
-    key = request.headers.get("idempotency-key", "")
+    key = request.headers.get(KEY, "")
     if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
         raise InvalidInput(
             "Idempotency-Key", f"Invalid Idempotency-Key: Must have at most {_LONGEST_KEY} printable ASCII characters"

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final
 
+from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.doors.operations import BY_NAME, PARTS, perform
 from recollect.doors.serving import hook_events
@@ -15,7 +16,6 @@ from recollect.doors.serving.hook_queue import HookQueue
 from recollect.errors import InvalidInput
 from recollect.lifecycle.project_settings import narrowed
 from recollect.operations.table import Operation
-from recollect.ports.app import App
 
 Asking = Callable[[], AbstractContextManager[Caller]]
 """Gives the caller of an event, with the rights that they have by now."""

@@ -19,12 +19,12 @@ import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
+from recollect.app import App
 from recollect.doors.server import logs
 from recollect.doors.server.application import Server
 from recollect.doors.serving.connections import BoundedProtocol
 from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import InvalidInput
-from recollect.ports.app import App
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)

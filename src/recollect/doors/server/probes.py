@@ -7,11 +7,11 @@ import threading
 import time
 from typing import Any
 
+from recollect.app import App
 from recollect.doors.server.events import Events
 from recollect.doors.server.metrics import Metrics
 from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import RecollectError
-from recollect.ports.app import App
 
 
 def readiness(app: App) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from recollect.ports.app import App
+from recollect.app import App
 
 operation: ContextVar[str] = ContextVar("operation", default="background")
 """The operation that runs; what no request asks for is the `background`."""

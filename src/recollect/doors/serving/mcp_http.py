@@ -17,7 +17,6 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.requests import Caller
-from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.serving.errors import to_recollect_error
 from recollect.errors import InvalidInput
@@ -66,19 +65,18 @@ class McpOverHttp:
     def _sessions(self) -> Any:
         door: Any = import_module("recollect.doors.mcp")  # takes half a second, which most daemons never need
         manager: Any = import_module("mcp.server.streamable_http_manager")
-        return manager.StreamableHTTPSessionManager(door.build(self._run_of, _sets_of), **self._options)
+        return manager.StreamableHTTPSessionManager(door.build(self._reporting, _sets_of), **self._options)
 
+    def _reporting(self, request: Request) -> Run:
+        """Return what runs tool calls for a request, and logs an error that nobody meant."""
 
-def guarded(call: Callable[[str, dict[str, Any]], ToolAnswer]) -> Run:
-    """Return what runs calls of tools and answers every error with its message."""
+        def run(name: str, arguments: dict[str, Any], report: object) -> ToolAnswer:
+            try:
+                return self._run_of(request)(name, arguments, report)
+            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+                raise to_recollect_error(error) from None
 
-    def run(name: str, arguments: dict[str, Any], _: object) -> ToolAnswer:
-        try:
-            return call(name, arguments)
-        except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-            return memory_tool.failure(to_recollect_error(error))
-
-    return run
+        return run
 
 
 def caller_of(asked: QueryParams) -> Caller:

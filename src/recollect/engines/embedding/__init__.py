@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.engines.embedding.cards import find_card
-from recollect.engines.embedding.export import verify_export
 from recollect.engines.embedding.fetch import fetch_model
 from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
@@ -23,7 +22,6 @@ __all__ = [
     "find_card",
     "open_embedder",
     "open_service",
-    "verify_export",
 ]
 
 

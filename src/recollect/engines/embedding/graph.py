@@ -1,64 +1,101 @@
-"""Draws a BERT encoder as an ONNX graph from its safetensors weights, with numpy and onnx alone.
+"""Draws a BERT encoder as an ONNX graph that points into its safetensors file, so that the weights lie on disk once.
 
-Pooling and normalisation are part of the graph; nothing here reads or writes a cache.
+Pooling and normalisation are part of the graph. Drawing takes some milliseconds and reads no weights.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
+from typing import Any, Final
 
 from recollect.engines.embedding.weights import WEIGHTS
 from recollect.errors import ModelUnusable
 
-if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
-
-Array: TypeAlias = NDArray[Any]
-
 INPUTS: Final = ("input_ids", "attention_mask")
 SENTENCE: Final = "sentence_embedding"
 TOKENS: Final = "token_embeddings"
-POOLINGS: Final = ("mean", "cls")
-_OPSET: Final = 20
+_OPERATORS: Final = {"": 20, "com.microsoft": 1}  # the version of each set; onnxruntime has the second built in
 _IR_VERSION: Final = 9  # opset 20's own; readable by every onnxruntime we allow
-_FLOAT: Final = 1  # onnx.TensorProto.FLOAT and INT64, spelt out so that onnx is not imported for them
-_INT64: Final = 7
+_FLOAT, _INT64 = 1, 7  # of onnx.TensorProto.DataType
+_STORED: Final = {"F32": _FLOAT, "F16": 10, "F64": 11, "BF16": 16}
+_LONGEST_HEADER: Final = 100_000_000  # bytes, the format's own limit
+
+# `output = Operator input… attribute=JSON`, where `-` is no input. Our own: `Linear` is x Wᵀ + b, `Norm` a
+# LayerNormalization, each of the layer that is named last.
+_EMBEDDINGS: Final = """
+zero = Constant value_ints=[0]
+one = Constant value_ints=[1]
+last = Constant value_ints=[-1]
+length = Shape input_ids start=1 end=2
+places = Slice embeddings.position_embeddings.weight zero length zero
+words = Gather embeddings.word_embeddings.weight input_ids
+type = Slice embeddings.token_type_embeddings.weight zero one zero
+placed = Add words places
+typed = Add placed type
+hidden.0 = Norm typed embeddings.LayerNorm
+seen = Cast attention_mask to=6
+"""
+_LAYER: Final = """
+{p}q = Linear {before} {p}attention.self.query
+{p}k = Linear {before} {p}attention.self.key
+{p}v = Linear {before} {p}attention.self.value
+{p}context = MultiHeadAttention {p}q {p}k {p}v - seen num_heads={heads}
+{p}attended = Linear {p}context {p}attention.output.dense
+{p}residual = Add {p}attended {before}
+{p}middle = Norm {p}residual {p}attention.output.LayerNorm
+{p}wide = Linear {p}middle {p}intermediate.dense
+{p}active = Gelu {p}wide
+{p}narrow = Linear {p}active {p}output.dense
+{p}sum = Add {p}narrow {p}middle
+{after} = Norm {p}sum {p}output.LayerNorm
+"""
+_POOLINGS: Final = {
+    "mean": """
+mask = Cast attention_mask to=1
+column = Unsqueeze mask last
+kept = Mul token_embeddings column
+total = ReduceSum kept one keepdims=0
+number = ReduceSum column one keepdims=0
+least.number = Constant value_float=1e-9
+count = Max number least.number
+pooled = Div total count
+""",
+    "cls": """
+first = Constant value_int=0
+pooled = Gather token_embeddings first axis=1
+""",
+}
+_UNIT: Final = """
+norm = ReduceL2 pooled last keepdims=1
+least.norm = Constant value_float=1e-12
+divisor = Max norm least.norm
+sentence_embedding = Div pooled divisor
+"""
 
 
-def draw(folder: Path, pooling: str) -> ModelProto:
-    """Return the checked ONNX model of the BERT encoder in `folder`.
+def draw(folder: Path, pooling: str) -> bytes:
+    """Return the ONNX model of the BERT encoder in `folder`; its weights are external data of the resolved file.
 
     Inputs: `input_ids` and `attention_mask`, int64[n, t], 1 in the mask for a real token.
     Outputs: `sentence_embedding` float32[n, d], unit rows; `token_embeddings` float32[n, t, d], the last hidden state.
     Raises `ModelUnusable` for another architecture, pooling, or a file that is not what it says.
     """
-    from onnx import checker, helper
-
     config = _read_config(folder / "config.json")
-    if pooling not in POOLINGS:
-        raise ModelUnusable(f"The pooling `{pooling}` cannot be exported; known are {', '.join(POOLINGS)}.")
+    if pooling not in _POOLINGS:
+        raise ModelUnusable(f"The pooling `{pooling}` cannot be drawn; known are {', '.join(_POOLINGS)}.")
     try:
-        bert = _Bert(config, _read_weights(folder / WEIGHTS))
-        bert.draw(pooling)
-        model = helper.make_model(bert.graph(), opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
-        checker.check_model(model)
-    except (KeyError, checker.ValidationError) as error:
-        raise ModelUnusable(f"The weights in {folder} do not fit their config.json: {error}.") from error
-    return model
-
-
-def _read_weights(path: Path) -> dict[str, Array]:
-    try:
-        return dict(load_file(path))
-    except (OSError, SafetensorError) as error:
-        raise ModelUnusable(f"{path} cannot be read as safetensors: {error}.") from error
+        graph = _Graph(folder / WEIGHTS, config["layer_norm_eps"])
+        graph.add(_EMBEDDINGS)
+        heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
+        for index in range(layers):
+            after = f"hidden.{index + 1}" if index + 1 < layers else TOKENS
+            graph.add(_LAYER.format(p=f"encoder.layer.{index}.", before=f"hidden.{index}", after=after, heads=heads))
+        graph.add(_POOLINGS[pooling] + _UNIT)
+        return graph.model(config["hidden_size"])
+    except KeyError as error:
+        raise ModelUnusable(f"The weights in {folder} do not fit their config.json: {error} is missing.") from error
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -70,120 +107,112 @@ def _read_config(path: Path) -> dict[str, Any]:
     for field, value in wanted.items():
         found = config.get(field, "absolute" if field == "position_embedding_type" else None)
         if found != value:
-            raise ModelUnusable(f"Only BERT encoders can be exported: {path} has {field} = {found}, not {value}.")
+            raise ModelUnusable(f"Only BERT encoders can be drawn: {path} has {field} = {found}, not {value}.")
     return config
 
 
-class _Bert:
-    """Collects the nodes and weights of one encoder; every drawing method returns the name of its result."""
+class _Graph:
+    """Collects nodes, and the places of the weights that they use."""
 
-    def __init__(self, config: dict[str, Any], weights: dict[str, Array]) -> None:
-        self._weights = {name.removeprefix("bert."): array for name, array in weights.items()}
-        self._width: int = config["hidden_size"]
-        self._heads: int = config["num_attention_heads"]
-        self._layers: int = config["num_hidden_layers"]
-        self._epsilon: float = config["layer_norm_eps"]
-        self._nodes: list[NodeProto] = []
-        self._initializers: dict[str, TensorProto] = {}
+    def __init__(self, weights: Path, epsilon: float) -> None:
+        self._stored, self._start = _read_header(weights)
+        self._file = weights.resolve().name  # the runtime follows no link out of a folder, as the hub's cache has them
+        self._norm = {"axis": -1, "epsilon": float(epsilon)}
+        self._known = {*INPUTS, ""}
+        self._nodes: list[bytes] = []
+        self._weights: list[bytes] = []
 
-    def draw(self, pooling: str) -> None:
-        """Draw the whole encoder, from the inputs to both outputs."""
-        mask = self._node("Cast", "attention_mask", to=_FLOAT)
-        hidden = self._embeddings()
-        bias = self._attention_bias(mask)
-        for index in range(self._layers):
-            hidden = self._layer(hidden, bias, f"encoder.layer.{index}.")
-        self._node("Identity", hidden, output=TOKENS)
-        pooled = self._mean(hidden, mask) if pooling == "mean" else self._first(hidden)
-        norm = self._node("ReduceL2", pooled, self._ints("last", [-1]), keepdims=1)
-        self._node("Div", pooled, self._node("Max", norm, self._float("least norm", 1e-12)), output=SENTENCE)
+    def add(self, lines: str) -> None:
+        """Add the nodes of a drawing; raises `KeyError` for a weight that the file lacks."""
+        for line in filter(None, lines.splitlines()):
+            output, _, operator, *rest = line.split()
+            pairs = [one.split("=") for one in rest if "=" in one]
+            inputs = [one.strip("-") for one in rest if "=" not in one]
+            self._node(output, operator, inputs, {name: json.loads(value) for name, value in pairs})
 
-    def graph(self) -> GraphProto:
-        """Return what was drawn as an ONNX GraphProto."""
-        from onnx import helper
+    def model(self, width: int) -> bytes:
+        """Return the ONNX ModelProto."""
+        inputs = [_value_info(name, _INT64, "n", "t") for name in INPUTS]
+        outputs = [_value_info(SENTENCE, _FLOAT, "n", width), _value_info(TOKENS, _FLOAT, "n", "t", width)]
+        graph = _fields(1, *self._nodes) + _fields(2, "bert") + _fields(5, *self._weights)
+        graph += _fields(11, *inputs) + _fields(12, *outputs)
+        sets = (_fields(1, name) + _fields(2, version) for name, version in _OPERATORS.items())
+        return _fields(1, _IR_VERSION) + _fields(7, graph) + _fields(8, *sets)
 
-        inputs = [helper.make_tensor_value_info(name, _INT64, ["n", "t"]) for name in INPUTS]
-        outputs = [
-            helper.make_tensor_value_info(SENTENCE, _FLOAT, ["n", self._width]),
-            helper.make_tensor_value_info(TOKENS, _FLOAT, ["n", "t", self._width]),
-        ]
-        return helper.make_graph(self._nodes, "bert", inputs, outputs, list(self._initializers.values()))
-
-    def _embeddings(self) -> str:
-        prefix = "embeddings."
-        length = self._node("Shape", "input_ids", start=1, end=2)
-        table = self._weight(prefix + "position_embeddings.weight")
-        places = self._node("Slice", table, self._ints("zero", [0]), length, self._ints("rows", [0]))
-        words = self._node("Gather", self._weight(prefix + "word_embeddings.weight"), "input_ids")
-        first_type = self._weights[prefix + "token_type_embeddings.weight"][0]
-        total = self._node("Add", self._node("Add", words, places), self._constant("token type", first_type))
-        return self._normalised(total, prefix + "LayerNorm")
-
-    def _attention_bias(self, mask: str) -> str:
-        absent = self._node("Sub", self._float("one", 1.0), self._node("Unsqueeze", mask, self._ints("heads", [1, 2])))
-        return self._node("Mul", absent, self._float("never", -1e9))
-
-    def _layer(self, hidden: str, bias: str, prefix: str) -> str:
-        attended = self._linear(
-            self._attention(hidden, bias, prefix + "attention.self."), prefix + "attention.output.dense"
+    def _node(self, output: str, operator: str, inputs: list[str], attributes: dict[str, Any]) -> None:
+        if operator == "Linear":
+            value, layer = inputs
+            self._node(f"{output}.weight", "Transpose", [f"{layer}.weight"], {"perm": [1, 0]})
+            self._node(f"{output}.product", "MatMul", [value, f"{output}.weight"], {})
+            operator, inputs = "Add", [f"{output}.product", f"{layer}.bias"]
+        elif operator == "Norm":
+            value, layer = inputs
+            operator, inputs, attributes = "LayerNormalization", [value, f"{layer}.weight", f"{layer}.bias"], self._norm
+        for name in inputs:
+            if name not in self._known:
+                self._weight(name)
+        self._known.add(output)
+        made = [_attribute(name, value) for name, value in attributes.items()]
+        home = "com.microsoft" if operator == "MultiHeadAttention" else ""
+        self._nodes.append(
+            _fields(1, *inputs) + _fields(2, output) + _fields(4, operator) + _fields(5, *made) + _fields(7, home)
         )
-        hidden = self._normalised(self._node("Add", attended, hidden), prefix + "attention.output.LayerNorm")
-        wide = self._node("Gelu", self._linear(hidden, prefix + "intermediate.dense"))
-        narrow = self._linear(wide, prefix + "output.dense")
-        return self._normalised(self._node("Add", narrow, hidden), prefix + "output.LayerNorm")
 
-    def _attention(self, hidden: str, bias: str, prefix: str) -> str:
-        size = self._width // self._heads
-        split = self._ints("split", [0, 0, self._heads, size])
-        query, key, value = (
-            self._node("Reshape", self._linear(hidden, prefix + name), split) for name in ("query", "key", "value")
-        )
-        query = self._node("Transpose", query, perm=[0, 2, 1, 3])
-        key = self._node("Transpose", key, perm=[0, 2, 3, 1])
-        value = self._node("Transpose", value, perm=[0, 2, 1, 3])
-        scores = self._node("Mul", self._node("MatMul", query, key), self._float("scale", size**-0.5))
-        shares = self._node("Softmax", self._node("Add", scores, bias), axis=-1)
-        context = self._node("Transpose", self._node("MatMul", shares, value), perm=[0, 2, 1, 3])
-        return self._node("Reshape", context, self._ints("join", [0, 0, self._width]))
+    def _weight(self, name: str) -> None:
+        stored = self._stored[name]
+        (start, end), kind = stored["data_offsets"], _STORED[stored["dtype"]]
+        place = {"location": self._file, "offset": str(self._start + start), "length": str(end - start)}
+        entries = (_fields(1, key) + _fields(2, value) for key, value in place.items())
+        held = name if kind == _FLOAT else f"{name}.stored"
+        shape = _fields(1, *stored["shape"])
+        self._weights.append(shape + _fields(2, kind) + _fields(8, held) + _fields(13, *entries) + _fields(14, 1))
+        self._known |= {name, held}
+        if held != name:
+            self._node(name, "Cast", [held], {"to": _FLOAT})
 
-    def _mean(self, hidden: str, mask: str) -> str:
-        column = self._node("Unsqueeze", mask, self._ints("last", [-1]))
-        tokens = self._ints("tokens", [1])
-        total = self._node("ReduceSum", self._node("Mul", hidden, column), tokens, keepdims=0)
-        count = self._node("ReduceSum", column, tokens, keepdims=0)
-        return self._node("Div", total, self._node("Max", count, self._float("least count", 1e-9)))
 
-    def _first(self, hidden: str) -> str:
-        return self._node("Gather", hidden, self._constant("first", np.asarray(0, dtype=np.int64)), axis=1)
+def _read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """Return what a safetensors file says of each tensor, and at which byte its tensors begin."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, _LONGEST_HEADER)))
+        return {name.removeprefix("bert."): tensor for name, tensor in header.items()}, 8 + length
+    except (OSError, ValueError, AttributeError) as error:
+        raise ModelUnusable(f"{path} cannot be read as safetensors: {error}.") from error
 
-    def _linear(self, value: str, prefix: str) -> str:
-        weight = self._constant(prefix + ".weight", self._weights[prefix + ".weight"].T)
-        return self._node("Add", self._node("MatMul", value, weight), self._weight(prefix + ".bias"))
 
-    def _normalised(self, value: str, prefix: str) -> str:
-        scale, shift = self._weight(prefix + ".weight"), self._weight(prefix + ".bias")
-        return self._node("LayerNormalization", value, scale, shift, axis=-1, epsilon=self._epsilon)
+def _attribute(name: str, value: float | list[int]) -> bytes:
+    """Return an ONNX AttributeProto: its name, its value in the field of its kind, and the number of that kind."""
+    if isinstance(value, list):
+        return _fields(1, name) + _fields(8, *value) + _fields(20, 7)
+    if isinstance(value, float):
+        return _fields(1, name) + _fields(2, value) + _fields(20, 1)
+    return _fields(1, name) + _fields(3, value) + _fields(20, 2)
 
-    def _weight(self, name: str) -> str:
-        return self._constant(name, self._weights[name])
 
-    def _float(self, name: str, value: float) -> str:
-        return self._constant(name, np.asarray(value, dtype=np.float32))
+def _value_info(name: str, kind: int, *shape: int | str) -> bytes:
+    places = (_fields(2 if isinstance(one, str) else 1, one) for one in shape)
+    return _fields(1, name) + _fields(2, _fields(1, _fields(1, kind) + _fields(2, _fields(1, *places))))
 
-    def _ints(self, name: str, values: list[int]) -> str:
-        return self._constant(name, np.asarray(values, dtype=np.int64))
 
-    def _constant(self, name: str, array: Array) -> str:
-        from onnx import numpy_helper
+def _fields(number: int, *values: float | str | bytes) -> bytes:
+    """Return values in the encoding of protocol buffers, each as a field of this number."""
+    return b"".join(_field(number, value) for value in values)
 
-        if name not in self._initializers:
-            dtype = np.int64 if array.dtype.kind == "i" else np.float32
-            self._initializers[name] = numpy_helper.from_array(np.asarray(array, dtype=dtype, order="C"), name)
-        return name
 
-    def _node(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        from onnx import helper
+def _field(number: int, value: float | str | bytes) -> bytes:
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    if isinstance(value, float):
+        return _varint(number << 3 | 5) + struct.pack("<f", value)
+    data = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
 
-        output = output or f"{operator}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, inputs, [output], **attributes))
-        return output
+
+def _varint(number: int) -> bytes:
+    rest, found = number % 2**64, bytearray()
+    while rest > 127:
+        found.append(rest % 128 + 128)
+        rest //= 128
+    return bytes([*found, rest])

@@ -1,4 +1,4 @@
-"""The default embedder: onnxruntime over an export of the model, warm in well under a second and without torch."""
+"""The default embedder: onnxruntime over the model's own weights, warm in well under a second and without torch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from recollect import process
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.export import MODEL, TOKENIZER, find_export, open_export
-from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS
+from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS, draw
 from recollect.engines.embedding.tokens import Tokens
 from recollect.engines.embedding.turns import EmbeddingModel
+from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, find_weights, held_weights
 from recollect.engines.late_interaction import make_reading
 from recollect.errors import ModelUnusable
 
@@ -75,18 +75,33 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
         return self._model().tokens.spans(text)
 
     def counter(self) -> Callable[[str], int] | None:
-        """Return what counts the tokens of a text, or None where no export of the model is there to read it from.
+        """Return what counts the tokens of a text, or None where no file of the model is there to read it from.
 
         Loads no weights and waits for nobody who does.
         """
         if self.ready:
             return self._model().tokens.count
-        folder = find_export(self._card, self._cache_dir)
-        return None if folder is None else Tokens.read(folder / TOKENIZER).count
+        folder = held_weights(self._card, self._models_dir, self._cache_dir)
+        try:
+            return Tokens.read(folder / TOKENIZER).count if folder else None
+        except ModelUnusable:
+            return None
 
     def _load(self) -> _Loaded:
-        folder = open_export(self._card, self._models_dir, self._cache_dir)
-        return _Loaded(_open_session(folder / MODEL, self._threads), Tokens.read(folder / TOKENIZER))
+        folder, graph = open_model(self._card, self._models_dir, self._cache_dir)
+        tokens = Tokens.read(folder / TOKENIZER)
+        return _Loaded(_open_session(graph, folder, self._threads), tokens)
+
+
+def open_model(card: ModelCard, models_dir: Path | None, cache_dir: Path) -> tuple[Path, bytes]:
+    """Return the folder of the card's weights, compared with its hash, and the ONNX graph over them.
+
+    Raises `ModelUnusable` when the weights are absent, altered, or of another architecture.
+    """
+    if not card.sha256:
+        raise ModelUnusable(f"The model card of `{card.id}` needs the sha256 of its weights for the ONNX runtime.")
+    folder = find_weights(card, models_dir, cache_dir)
+    return folder, draw(folder, card.pooling)
 
 
 def _batches(ids: list[list[int]]) -> Iterator[list[int]]:
@@ -112,7 +127,7 @@ def _run(session: InferenceSession, ids: list[list[int]]) -> list[Matrix]:
     return found
 
 
-def _open_session(path: Path, threads: int) -> InferenceSession:
+def _open_session(graph: bytes, folder: Path, threads: int) -> InferenceSession:
     process.set_default("ORT_DISABLE_TELEMETRY", "1")  # else it reports to its makers; it looks only when it is loaded
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
@@ -122,8 +137,10 @@ def _open_session(path: Path, threads: int) -> InferenceSession:
     options.log_severity_level = 3  # errors
     # Spinning gains half a millisecond a query and burns a core beside the agent's own work.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    home = (folder / WEIGHTS).resolve().parent
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(home))
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except (
         state.Fail,
         state.InvalidArgument,
@@ -131,4 +148,4 @@ def _open_session(path: Path, threads: int) -> InferenceSession:
         state.InvalidProtobuf,
         state.NotImplemented,
     ) as error:
-        raise ModelUnusable(f"The exported model {path} cannot be loaded; delete its folder to rebuild it.") from error
+        raise ModelUnusable(f"The model in {folder} cannot be loaded: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,9 +37,13 @@ class Tokens:
     def read(cls, path: Path) -> Tokens:
         """Read a tokenizer.json; raises `ModelUnusable` when it cannot be read."""
         try:
-            return cls(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            definition = path.read_text(encoding="utf-8")
+            whole = "model" in json.loads(definition)
+        except (OSError, ValueError) as error:
             raise ModelUnusable(f"The tokenizer {path} cannot be read: {error}.") from error
+        if not whole:
+            raise ModelUnusable(f"{path} is not a tokenizer definition.")
+        return cls(definition)
 
     def tokenized(self, texts: Sequence[str], limit: int, prompt: str = "") -> list[Tokenized]:
         """Return the ids of each text with `prompt` before it, and which of them are of the text itself.

@@ -6,7 +6,11 @@ Whatever the source, weights whose SHA-256 differs from the card's are refused; 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -16,7 +20,8 @@ from recollect.engines.embedding.cards import roots
 from recollect.errors import ModelUnusable
 
 WEIGHTS: Final = "model.safetensors"
-NEEDED: Final = (WEIGHTS, "tokenizer.json", "config.json")
+TOKENIZER: Final = "tokenizer.json"
+NEEDED: Final = (WEIGHTS, TOKENIZER, "config.json")
 _SHIPPED: Final = "Recollect knows `all-MiniLM-L6-v2` and `paraphrase-multilingual-MiniLM-L12-v2`."
 _HUB_TIMEOUT: Final = 10.0  # seconds
 # Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
@@ -28,17 +33,54 @@ def find_weights(card: ModelCard, models_dir: Path | None = None, cache_dir: Pat
 
     Raises `ModelUnusable` when no source has them, or when the first that has them holds other weights than the card's.
     """
-    local = [root / card.name for root in roots(models_dir)]
-    local += [fetched_folder(card, cache_dir)] if cache_dir else []
+    if folder := held_weights(card, models_dir, cache_dir):
+        check_weights(folder / WEIGHTS, card.sha256)
+        return folder
+    snapshot = _download(card, _places(card, models_dir, cache_dir))
+    check_weights(snapshot / WEIGHTS, card.sha256)
+    return _linked(snapshot, cache_dir / "weights" / card.sha256) if cache_dir and card.sha256 else snapshot
+
+
+def held_weights(card: ModelCard, models_dir: Path | None, cache_dir: Path | None) -> Path | None:
+    """Return the folder that `find_weights` would return without asking the hub; its files are not looked into."""
     package = _package_folder(card.package)
-    folder = next((folder for folder in (*local, package) if folder and _complete(folder)), None)
-    if folder is None:
-        tried = ", ".join(map(str, local)) or "no models folder"
-        if card.package:
-            tried += f", the package `{card.package}` ({'incomplete' if package else 'not installed'})"
-        folder = _download(card, tried)
-    check_weights(folder / WEIGHTS, card.sha256)
-    return folder
+    folders = (*_places(card, models_dir, cache_dir), *([package] if package else []))
+    return next((folder for folder in folders if _complete(folder)), None)
+
+
+def _places(card: ModelCard, models_dir: Path | None, cache_dir: Path | None) -> list[Path]:
+    found = [root / card.name for root in roots(models_dir)]
+    if cache_dir:
+        found.append(fetched_folder(card, cache_dir))
+    if cache_dir and card.sha256:
+        found.append(cache_dir / "weights" / card.sha256)
+    return found
+
+
+def _linked(snapshot: Path, folder: Path) -> Path:
+    """Link a snapshot of the hub's cache to `folder`, where later starts find it without the hub's slow library."""
+    with suppress(OSError), new_folder(folder) as new:
+        for name in NEEDED:
+            source = (snapshot / name).resolve()
+            try:
+                os.link(source, new / name)
+            except OSError:  # on another file system
+                (new / name).symlink_to(source)
+    return folder if _complete(folder) else snapshot
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder that becomes `folder` when all went well."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        yield new
+        if not _complete(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # of a fetch that was cut off
+            new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def fetched_folder(card: ModelCard, cache_dir: Path) -> Path:
@@ -137,7 +179,12 @@ def _cached_snapshot(repository: str, revision: str | None, needed: Sequence[str
     return folder if all(any(folder.rglob(pattern)) for pattern in needed) else None
 
 
-def _download(card: ModelCard, tried: str) -> Path:
+def _download(card: ModelCard, places: Sequence[Path]) -> Path:
+    tried = ", ".join(map(str, places)) or "no models folder"
+    if card.package:
+        tried += (
+            f", the package `{card.package}` ({'incomplete' if _package_folder(card.package) else 'not installed'})"
+        )
     try:
         folder = hub_folder(card.id, card.revision, NEEDED)
     except ModelUnusable as error:
@@ -158,4 +205,4 @@ def _package_folder(package: str) -> Path | None:
 
 
 def _complete(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in NEEDED)
+    return all((folder / name).exists() for name in NEEDED)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
@@ -18,7 +19,6 @@ from recollect.policy.proximity import Proximity
 from recollect.policy.query_features import questions
 from recollect.policy.text.normalization import fold
 from recollect.policy.text.terms import STOP_WORDS, stem
-from recollect.ports.app import App
 from recollect.ports.search import LateInteraction
 
 if TYPE_CHECKING:

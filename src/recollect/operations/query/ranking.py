@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from recollect.app import App
 from recollect.domain.enums import Profile
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
@@ -14,7 +15,6 @@ from recollect.operations.query.features import Candidates, gather, least_score
 from recollect.operations.query.rerank import passages, reranked
 from recollect.operations.query.search import FIRST
 from recollect.policy import currency, periods, rank
-from recollect.ports.app import App
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector

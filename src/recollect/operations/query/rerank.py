@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.policy.rerank_fusion import fused
-from recollect.ports.app import App
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
+from recollect.app import App
 from recollect.domain.enums import Observation
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
@@ -23,7 +24,6 @@ from recollect.policy.text.languages import is_english
 from recollect.policy.text.speaker_names import named_speakers, without_names
 from recollect.policy.text.terms import forms, stem
 from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
-from recollect.ports.app import App
 from recollect.ports.search import SCANNED_AWAY, Term
 
 if TYPE_CHECKING:

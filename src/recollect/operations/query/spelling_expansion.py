@@ -9,10 +9,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from recollect.app import App
 from recollect.domain.search import View
 from recollect.operations.query.parse import ParsedQuery, Phrase
 from recollect.policy.text.terms import STOP_WORDS, stem
-from recollect.ports.app import App
 from recollect.ports.search import Term
 
 _MOST_WORDS = 8  # that are looked up

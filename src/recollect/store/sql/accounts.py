@@ -24,7 +24,7 @@ _BEFORE_ALL: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class SqlAccounts:
+class Accounts:
     """The `Accounts` port over one database; `clock` dates what is written."""
 
     _database: Database
@@ -49,10 +49,10 @@ class SqlAccounts:
             connection.execute(update(token).where(token.c.prefix == prefix).values(last_used_at=at))
 
     @contextmanager
-    def changing(self, actor: str) -> Iterator[SqlAccountWriting]:
+    def changing(self, actor: str) -> Iterator[AccountWriting]:
         """Open one transaction, journalled as by `actor`; nothing of it exists before the block has ended well."""
         with self._database.exclusive() as connection:
-            yield SqlAccountWriting(connection, actor, self._clock())
+            yield AccountWriting(connection, actor, self._clock())
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
         """Return all users, or the members of some teams, by their names."""
@@ -119,7 +119,7 @@ class SqlAccounts:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlAccountWriting:
+class AccountWriting:
     """One open transaction on accounts, which excludes every other; each change leaves a line in the journal."""
 
     _connection: Connection

@@ -26,7 +26,7 @@ _Read: TypeAlias = Callable[[Connection, ColumnElement[bool], int], list[T]]
 _DAMAGED = (DatabaseError, StoreUnusable)
 
 
-class SqlExportReader:
+class ExportReader:
     """The `ExportReader` port over one database."""
 
     def __init__(self, database: Database) -> None:

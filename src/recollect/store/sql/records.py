@@ -54,7 +54,7 @@ from recollect.store.sql.visibility import (
     values_of,
     visible,
 )
-from recollect.store.sql.writing import SqlWriting
+from recollect.store.sql.writing import Writing
 
 N = TypeVar("N", bound=str)
 
@@ -112,7 +112,7 @@ def _counting(dialect: Dialect) -> Executable:
 
 
 @dataclass(eq=False)
-class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
+class Records(SqlListQueries, SqlFacts, SqlConsolidation):
     """The `Records` port; `clock` dates what is written, `written` is called after each commit that left work.
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
@@ -126,7 +126,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
     @contextmanager
     def writing(
         self, namespace: WritableNamespace, actor: str, levels: Sequence[str] = PUBLIC_ONLY
-    ) -> Iterator[SqlWriting]:
+    ) -> Iterator[Writing]:
         """Open one write transaction on `namespace`; nothing of it exists before the block has ended well.
 
         What is of none of the `levels` of sensitivity does not exist for it.
@@ -145,7 +145,7 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         levels: Sequence[str] = PUBLIC_ONLY,
         *,
         dry: bool = False,
-    ) -> Iterator[dict[str, SqlWriting]]:
+    ) -> Iterator[dict[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
         with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
             yield {name: self._open(connection, name, actor, levels) for name in namespaces}
@@ -156,10 +156,10 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
         self._written()
 
-    def _open(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> SqlWriting:
+    def _open(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> Writing:
         embeds = store_metadata.embeds(connection, self._model)
         own = [owned(level, actor) for level in levels]
-        return SqlWriting(connection, self._database.dialect, namespace, actor, own, self._clock(), embeds)
+        return Writing(connection, self._database.dialect, namespace, actor, own, self._clock(), embeds)
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
@@ -226,6 +226,13 @@ class SqlRecords(SqlListQueries, SqlFacts, SqlConsolidation):
         with self._database.reading() as connection:
             found = namespace_ids(connection, namespaces)
         return tuple(one for one in namespaces if one in found)
+
+    def project_namespaces(self, team: str) -> tuple[str, ...]:
+        """Return the namespaces of all projects of a team in which something was ever stored, by their names."""
+        name = tables.namespace.c.name
+        mine = select(name).where(name.startswith(f"project:{team}/", autoescape=True)).order_by(name)
+        with self._database.reading() as connection:
+            return tuple(connection.execute(mine).scalars())
 
     def speakers(self, view: View, words: Collection[str]) -> list[str]:
         """Return who said or did something that the view may know of and has one of `words`, folded, in their name."""

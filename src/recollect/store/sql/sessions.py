@@ -28,7 +28,7 @@ _WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "failure
 
 
 @dataclass(frozen=True, slots=True)
-class SqlSessions:
+class Sessions:
     """The `Sessions` port over one database."""
 
     _database: Database

@@ -44,7 +44,7 @@ _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
 """The fields that an entry sets whatever was given."""
 
 
-class SqlWriting(FactWriting, ConsolidationWriting):
+class Writing(FactWriting, ConsolidationWriting):
     """The `Writing` port over one open transaction."""
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:

@@ -45,7 +45,7 @@ class _Indexed(NamedTuple):
     chunks: int
 
 
-class SqlShadowIndex:
+class ShadowIndex:
     """The `ShadowIndex` port."""
 
     def __init__(self, database: Database, index: ChromaCollections, vectors: SqlChromaVectors) -> None:

@@ -6,15 +6,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
-from recollect.ports.accounts import Accounts
-from recollect.ports.models import Capabilities, Embedder, Fusion
-from recollect.ports.search import ShadowIndex, Text, Vectors
-from recollect.ports.sessions import Sessions
-from recollect.ports.storage import ExportReader, Records, RetentionRules
+from recollect.ports.models import Embedder
+from recollect.ports.search import Text, Vectors
+from recollect.ports.storage import RetentionRules
+
+if TYPE_CHECKING:
+    from recollect.engines.chat import PydanticAiChat
+    from recollect.engines.describe import ChatDescribe
+    from recollect.engines.fusion import LearnedFusion
+    from recollect.engines.reconcile import ChatReconcile
+    from recollect.engines.rerank import CrossEncoderRerank
+    from recollect.store.sql.accounts import Accounts
+    from recollect.store.sql.export_reader import ExportReader
+    from recollect.store.sql.records import Records
+    from recollect.store.sql.sessions import Sessions
+    from recollect.store.vectors.shadow_index import ShadowIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """The skills that this store was opened with, None for each that is off; and whether strangers share it."""
+
+    rerank: CrossEncoderRerank | None = None
+    reconcile: ChatReconcile | None = None
+    describe: ChatDescribe | None = None
+    chat: PydanticAiChat | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +55,7 @@ class App:
     shadow_index: ShadowIndex
     embedder: Embedder
     open_model: Callable[[str, Path | None], Embedder]
-    fusion: Fusion
+    fusion: LearnedFusion
     capabilities: Capabilities
     clock: Callable[[], datetime]
     run_later: Callable[[Callable[[], None]], None]

@@ -1,0 +1,286 @@
+"""The agents: how each is installed, led to the scripted model, and asked a prompt without a terminal."""
+
+# ruff: noqa: ARG002 - not every agent needs all that its command may depend on
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from client_place import Ended, Place
+from client_protocols import Step
+
+_KEY: Final = "no-key"
+_COMPACTED: Final = "produced a summary of its thinking process"  # what Codex puts before the summary
+_FRAMEWORKS: Final = ("langchain-mcp-adapters", "langchain-openai", "langchain", "pydantic-ai-slim", "openai-agents")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What came of one prompt: how the agent ended, what its tools answered, and what its model was sent."""
+
+    ended: Ended
+    results: tuple[str, ...]
+    """The answers of the tools."""
+    sent: tuple[str, ...]
+    """Each request to the model that holds the prompt, as JSON."""
+    offered: bool
+    """Whether the model was offered the tool `memory`, at once or after it looked for it."""
+
+
+class Agent:
+    """An agent that asks a model what to do."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    packages: ClassVar[tuple[str, ...]] = ()
+    events: ClassVar[tuple[str, ...]] = ()
+    """The hooks that run in a session in which one command works and one fails."""
+    installs: ClassVar[bool] = False
+    """Whether `recollect install` knows it."""
+    lacks: ClassVar[dict[str, str]] = {}
+    """Why a case is not tried, by the name of the case."""
+
+    def prepare(self, place: Place) -> None:
+        """Write the configuration that leads the agent to the model of this place."""
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        """Return the command that asks a prompt, and what stands on its standard input."""
+        raise AssertionError(prompt)
+
+    def start(
+        self, place: Place, prompt: str, steps: Sequence[Step] = (), folder: Path | None = None
+    ) -> subprocess.Popen[str]:
+        """Begin a session with one prompt, after which the model takes these steps."""
+        place.model.steps[prompt] = tuple(steps)
+        command, said = self.command(place, prompt)
+        return place.start(command, said, folder)
+
+    def finish(self, place: Place, process: subprocess.Popen[str], prompt: str) -> Session:
+        """Wait for a session's end."""
+        ended = place.end(process)
+        requests = place.model.after(prompt)
+        results = [text for _, text in requests[-1].results] if requests else []
+        offered = any(one.offered("memory") for one in requests)
+        return Session(ended, tuple(results), tuple(one.body for one in requests), offered)
+
+    def ask(self, place: Place, prompt: str, steps: Sequence[Step] = (), folder: Path | None = None) -> Session:
+        """Run a session with one prompt to its end."""
+        return self.finish(place, self.start(place, prompt, steps, folder), prompt)
+
+    def compact(self, place: Place, first: str, second: str) -> Session:
+        """Run a session that is compacted after these prompts."""
+        raise AssertionError(first + second)
+
+    def version(self, work: Path) -> str:
+        """Return the version that is installed."""
+        file = work / "npm/node_modules" / self.packages[0] / "package.json"
+        return str(json.loads(file.read_text(encoding="utf-8"))["version"])
+
+
+class ClaudeCode(Agent):
+    """Anthropic's, with `-p`."""
+
+    name, title, packages, installs = "claude-code", "Claude Code", ("@anthropic-ai/claude-code",), True
+    events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd")
+    _COMMAND: Final = ("claude", "-p", "--verbose", "--output-format", "stream-json")
+
+    def prepare(self, place: Place) -> None:
+        place.variables |= {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": _KEY, "DISABLE_AUTOUPDATER": "1"}
+        place.variables |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        return [*self._COMMAND, "--allowedTools", "Bash,Write"], prompt
+
+    def compact(self, place: Place, first: str, second: str) -> Session:
+        sessions = [self.ask(place, first)]
+        for said in (second, "/compact"):
+            process = place.start([*self._COMMAND, "--continue"], said)
+            sessions.append(self.finish(place, process, first))
+        return next((one for one in sessions if one.ended.code), sessions[-1])
+
+
+class Codex(Agent):
+    """OpenAI's, with `exec`; its hooks are trusted by an option, as a person does it in a dialog."""
+
+    name, title, packages, installs = "codex", "Codex", ("@openai/codex",), True
+    events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
+
+    def prepare(self, place: Place) -> None:
+        place.variables["MODEL_KEY"] = _KEY
+        file = place.home / ".codex/config.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(
+            'model = "scripted"\nmodel_provider = "local"\napproval_policy = "never" # no dialog\n'
+            'sandbox_mode = "workspace-write"\n\n[model_providers.local]\nname = "local"\n'
+            f'base_url = "{place.url}/v1"\nwire_api = "responses"\nenv_key = "MODEL_KEY"\n\n'
+            f'[projects."{place.project}"]\ntrust_level = "trusted"\n',
+            encoding="utf-8",
+        )
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        return ["codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "--json", prompt], ""
+
+    def compact(self, place: Place, first: str, second: str) -> Session:
+        self.ask(place, first)
+        command, said = self.command(place, second)
+        place.model.steps |= {second: (Step("shell", {"command": "echo it works"}),), _COMPACTED: ()}
+        again = ["-c", "model_auto_compact_token_limit=2000", "resume", "--last", second]
+        return self.finish(place, place.start([*command[:-1], *again], said), second)
+
+
+class GeminiCli(Agent):
+    """Google's, with `-p`."""
+
+    name, title, packages, installs = "gemini-cli", "Gemini CLI", ("@google/gemini-cli",), True
+    events = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
+    lacks: ClassVar = {"compaction": "without a terminal it has no command to compress; `auto` comes at every turn"}
+
+    def prepare(self, place: Place) -> None:
+        place.variables |= {"GEMINI_API_KEY": _KEY, "GOOGLE_GEMINI_BASE_URL": place.url}
+        place.variables["GEMINI_CLI_TRUST_WORKSPACE"] = "true"
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "tools": {"allowed": ["run_shell_command", "write_file"]},
+            "general": {"enableAutoUpdate": False},
+            "privacy": {"usageStatisticsEnabled": False},
+        }
+        file = place.home / ".gemini/settings.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        return ["gemini", "--output-format", "json", "-p", prompt], ""
+
+
+class _WithoutInstall(Agent):
+    """An agent for which Recollect has no installation: its configuration is written here, as README says."""
+
+    _HOOKS: Final = "Recollect has no hooks for it"
+    lacks: ClassVar = {
+        "install": "`recollect install` does not know it; the entry is written by hand",
+        "ask-tool": "`recollect install` does not know it",
+        "hooks": _HOOKS,
+        "injection": _HOOKS,
+        "capture": _HOOKS,
+        "compaction": _HOOKS,
+        "uninstall": "`recollect install` does not know it",
+    }
+
+
+class OpenCode(_WithoutInstall):
+    """opencode, with `run`."""
+
+    name, title, packages = "opencode", "opencode", ("opencode-ai",)
+
+    def prepare(self, place: Place) -> None:
+        place.variables |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+        model = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 200_000, "output": 4_000}}}
+        options = {"baseURL": f"{place.url}/v1", "apiKey": _KEY}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": model}
+        entry = {"type": "local", "command": [str(place.recorder), "mcp"], "enabled": True}
+        settings = {"model": "local/scripted", "small_model": "local/scripted", "autoupdate": False}
+        file = place.home / ".config/opencode/opencode.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        known = settings | {"provider": {"local": provider}, "mcp": {"recollect": entry}}
+        file.write_text(json.dumps(known, indent=2), encoding="utf-8")
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        return ["opencode", "run", "--print-logs", prompt], ""
+
+
+class Inspector(_WithoutInstall):
+    """The MCP Inspector's command line, which has no model: it makes the calls of the script itself."""
+
+    name, title, packages = "inspector", "MCP Inspector", ("@modelcontextprotocol/inspector",)
+    lacks: ClassVar = _WithoutInstall.lacks | {"project": "it hands a server none of its own variables"}
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        (step,) = place.model.steps[prompt] or (Step(),)
+        asked = ["--method", "tools/list"]
+        if step.kind:
+            pairs = [word for name, value in step.arguments.items() for word in ("--tool-arg", f"{name}={value}")]
+            asked = ["--method", "tools/call", "--tool-name", step.kind, *pairs]
+        return ["mcp-inspector", "--cli", str(place.recorder), "mcp", *asked], ""
+
+    def finish(self, place: Place, process: subprocess.Popen[str], prompt: str) -> Session:
+        ended = place.end(process)
+        if '"isError": true' in ended.out:  # it ends as badly as the call
+            ended = replace(ended, code=0)
+        return Session(ended, (ended.out or ended.err,), (), '"memory"' in ended.out)
+
+
+class Framework(_WithoutInstall):
+    """A library's MCP client with its own loop around a model, in a program of ten lines."""
+
+    def prepare(self, place: Place) -> None:
+        place.variables |= {"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": f"{place.url}/v1"}
+        place.variables["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        program = Path(__file__).with_name("client_frameworks.py")
+        python = place.work / "python/bin/python"
+        return [str(python), "-P", str(program), self.name, str(place.recorder), prompt], ""
+
+    def version(self, work: Path) -> str:
+        distribution = {"pydantic-ai": "pydantic-ai-slim"}.get(self.name, self.name)
+        code = f"from importlib.metadata import version; print(version({distribution!r}))"
+        done = subprocess.run([work / "python/bin/python", "-c", code], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+
+class LangChain(Framework):
+    """langchain-mcp-adapters with LangChain's agent."""
+
+    name = title = "langchain-mcp-adapters"
+
+
+class PydanticAI(Framework):
+    """pydantic-ai's agent."""
+
+    name = title = "pydantic-ai"
+
+
+class OpenAIAgents(Framework):
+    """The OpenAI Agents SDK."""
+
+    name = title = "openai-agents"
+
+
+AGENTS: Final[tuple[Agent, ...]] = (
+    ClaudeCode(),
+    Codex(),
+    GeminiCli(),
+    OpenCode(),
+    Inspector(),
+    LangChain(),
+    PydanticAI(),
+    OpenAIAgents(),
+)
+
+
+def install_agents(work: Path, chosen: Sequence[Agent], update: bool) -> None:
+    """Install the packages of agents into the work folder, where they are not there yet or shall be `update`d."""
+    npm, python = work / "npm", work / "python"
+    node = {"PATH": f"{npm / 'node_modules/node/bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": str(work)}
+    packages = [name for agent in chosen for name in agent.packages]
+    lacking = [name for name in packages if update or not (npm / "node_modules" / name).is_dir()]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(npm)]
+    if lacking:  # the newest Node first, as npm takes versions that fit the one it runs on
+        npm.mkdir(parents=True, exist_ok=True)
+        _do([*command, "node@latest"], node)
+        _do([*command, *(f"{name}@latest" for name in lacking)], node)
+    if any(isinstance(agent, Framework) for agent in chosen) and (update or not (python / "bin/pip").exists()):
+        _do(["python3", "-m", "venv", str(python)], {})
+        extras = [name.replace("slim", "slim[mcp,openai]") for name in _FRAMEWORKS]
+        _do([str(python / "bin/pip"), "install", "-qq", "--upgrade", *extras], {})
+
+
+def _do(command: Sequence[str], variables: dict[str, Any]) -> None:
+    done = subprocess.run(command, env=variables or None, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"`{' '.join(command)}` failed: {done.stderr[-500:]}")

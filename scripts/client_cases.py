@@ -1,0 +1,324 @@
+"""The cases: what a person does with an agent and Recollect, and what must come of it. A `Red` says what did not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from client_agents import AGENTS, Agent, Session
+from client_place import Place
+from client_protocols import Step
+from recollect.doors import hook_contracts
+
+LESSON: Final = "From now on use pnpm instead of npm in this repository, since npm ignores our workspace protocol."
+SECOND: Final = "Never store card numbers in the orders table, because the auditors forbid it."
+LEARNT: Final = "pnpm"
+FACT: Final = "We ship on Tuesday mornings, because the warehouse is empty then."
+QUESTION: Final = "On which day of the week do we ship?"
+OTHER: Final = "Rename the variable in the loop to total."
+ONE, TWO = "The invoices are numbered per country.", "The staging server stands in Lyon."
+HOOK_LIMIT: Final = 2_500.0  # milliseconds; agents stop a hook after 3,000
+CALL_LIMIT: Final = 60.0  # seconds for a session whose call of the tool meets a daemon that hangs
+REMEMBER: Final = Step("memory", {"action": "remember", "content": FACT})
+RECALL: Final = Step("memory", {"action": "recall", "query": QUESTION})
+WORKS: Final = Step("shell", {"command": "echo it works"})
+FAILS: Final = Step("shell", {"command": "ls /there/is/no/such/folder"})
+
+
+class Red(Exception):
+    """What did not come as it must, in one line."""
+
+
+@dataclass
+class Outcome:
+    """What came of one case of one agent."""
+
+    agent: str
+    case: str
+    state: str
+    """`green`, `red` or `not offered`."""
+    why: str = ""
+    seconds: float = 0.0
+    hooks: list[tuple[str, float]] = field(default_factory=list)
+    """Event and milliseconds of each hook that ran."""
+    injected: list[int] = field(default_factory=list)
+    """Bytes of each text that a hook put before a prompt."""
+
+    def public(self) -> dict[str, Any]:
+        """Return it for `--json`."""
+        return asdict(self)
+
+
+def check(holds: object, why: str) -> None:
+    """Raise `Red` where something does not hold."""
+    if not holds:
+        raise Red(" ".join(why.split())[:300])
+
+
+def ready(agent: Agent, place: Place, *options: str) -> None:
+    """Lead an agent to its model, and install Recollect for it where there is an installation."""
+    agent.prepare(place)
+    if agent.installs:
+        done = place.recollect("install", agent.name, "--yes", *options)
+        check(done.code == 0, f"`recollect install` ended with {done.code}: {done.told}")
+
+
+def asked(agent: Agent, place: Place, prompt: str, *steps: Step) -> Session:
+    """Run a session that must end well, in which every hook must have ended well and in silence."""
+    return sound(place, agent.ask(place, prompt, steps))
+
+
+def sound(place: Place, session: Session) -> Session:
+    """Raise `Red` for a session that ended badly, or in which a hook did."""
+    check(session.ended.code == 0, f"the session ended with {session.ended.code}: {session.ended.told}")
+    for hook in place.hooks():
+        check(hook.code == 0, f"the hook {hook.event} ended with {hook.code}: {hook.errors}")
+        check(not hook.errors.strip(), f"the hook {hook.event} wrote: {hook.errors}")
+        check(hook.ms < HOOK_LIMIT, f"the hook {hook.event} took {hook.ms:.0f} ms")
+    return session
+
+
+def install(agent: Agent, place: Place) -> None:
+    """Install writes what `doctor` then finds sound, and a second run changes nothing."""
+    ready(agent, place)
+    before = place.files()
+    told = place.recollect("doctor").out
+    for name in (agent.name, f"{agent.name} hooks"):
+        check(re.search(rf"✓\s*{name}\s", told), f"`doctor` has no good line for {name}")
+    ready_again = place.recollect("install", agent.name, "--yes")
+    check(ready_again.code == 0 and place.files() == before, "a second `recollect install` changed files")
+
+
+def connect(agent: Agent, place: Place) -> None:
+    """The first session after the installation has the tool."""
+    ready(agent, place)
+    session = asked(agent, place, OTHER)
+    check(session.offered, "the model was not offered the tool in its first request")
+
+
+def call(agent: Agent, place: Place) -> None:
+    """One session remembers and another recalls it, without any dialog."""
+    ready(agent, place)
+    first = asked(agent, place, "Please keep in mind when we ship.", REMEMBER)
+    check(any("stored" in one for one in first.results), f"not remembered: {_last(first)}")
+    second = asked(agent, place, "When was it that we ship?", RECALL)
+    check(any(FACT in one for one in second.results), f"not recalled: {_last(second)}")
+
+
+def ask_tool(agent: Agent, place: Place) -> None:
+    """With `--ask-tool` an agent that can ask nobody does not use the tool."""
+    ready(agent, place, "--ask-tool")
+    asked(agent, place, "Please keep in mind when we ship.", REMEMBER)
+    check(not place.memories(FACT), "the tool was used though nobody agreed")
+
+
+def hooks(agent: Agent, place: Place) -> None:
+    """Each hook runs, is understood, and its session is known."""
+    ready(agent, place)
+    asked(agent, place, OTHER, WORKS, FAILS)
+    ran = place.hooks()
+    check(not (lacking := set(agent.events) - {one.event for one in ran}), f"no hook for {', '.join(sorted(lacking))}")
+    heard = [hook_contracts.understood(one.event, agent.name, one.payload) for one in ran if one.event in agent.events]
+    check(all(heard), "a payload was not understood")
+    tools = [one.payload.get("tool_name") for one in ran if one.payload.get("tool_name")]
+    check(len(tools) == 2, f"hooks for {len(tools)} of 2 commands: {', '.join(map(str, tools))}")
+    sessions = {str(one.fields["session_id"]) for one in heard if one}
+    known = len(sessions) == 1 and place.await_text(sessions.pop(), "session", "list", "--json")
+    check(known, "the session is not in `recollect session list`")
+
+
+def injection(agent: Agent, place: Place) -> None:
+    """A memory stands in the model's own request before a prompt that it answers, and before no other."""
+    ready(agent, place)
+    place.recollect("remember", FACT)
+    session = asked(agent, place, QUESTION)
+    check(session.sent and FACT in session.sent[0], "the memory is not in the model's request")
+    check(not any(FACT in one for one in asked(agent, place, OTHER).sent), "it is before an unrelated prompt, too")
+
+
+def capture(agent: Agent, place: Place) -> None:
+    """What a person lays down in a session is a memory after its end."""
+    ready(agent, place)
+    place.recollect("recall", QUESTION)
+    asked(agent, place, LESSON, WORKS)
+    check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
+
+
+def two(agent: Agent, place: Place) -> None:
+    """Two agents write into one store at the same time."""
+    partner = AGENTS[1] if agent is AGENTS[0] else AGENTS[0]
+    for each in (agent, partner):
+        ready(each, place)
+    said = {ONE: (agent, "Please keep the first in mind."), TWO: (partner, "Please keep the second in mind.")}
+    steps = {text: Step("memory", {"action": "remember", "content": text}) for text in said}
+    running = [(who, who.start(place, prompt, (steps[text],)), prompt) for text, (who, prompt) in said.items()]
+    for session in [who.finish(place, process, prompt) for who, process, prompt in running]:
+        sound(place, session)
+    for text, (who, _) in said.items():
+        check(place.memories(text), f"what {who.title} remembered is not stored")
+
+
+def stopped(agent: Agent, place: Place) -> None:
+    """The first session after the daemon's end has the tool, and is learnt from."""
+    ready(agent, place)
+    place.recollect("remember", FACT)
+    place.recollect("stop")
+    session = asked(agent, place, LESSON, RECALL)
+    check(any(FACT in one for one in session.results), f"not recalled: {_last(session)}")
+    if agent.events:
+        check(place.await_memory(LEARNT), f"the first prompt was lost: {_observed(place)}")
+
+
+def hung(agent: Agent, place: Place) -> None:
+    """A daemon that does not answer keeps no session from its end, and hears of it later."""
+    ready(agent, place)
+    place.recollect("remember", FACT)
+    daemon = place.daemon()
+    check(daemon, "there is no daemon")
+    os.kill(daemon, signal.SIGSTOP)
+    session = asked(agent, place, LESSON, RECALL)
+    took = session.ended.seconds
+    check(took < CALL_LIMIT, f"the session took {took:.0f} s: {_last(session)}")
+    os.kill(daemon, signal.SIGCONT)
+    if agent.events:
+        check(place.await_memory(LEARNT), f"the prompt was lost: {_observed(place)}")
+
+
+def readonly(agent: Agent, place: Place) -> None:
+    """A data folder that cannot be written breaks no session, and the tool says so in a sentence."""
+    ready(agent, place)
+    place.recollect("remember", ONE)
+    place.recollect("stop")
+    place.lock()
+    session = asked(agent, place, LESSON, REMEMBER)
+    said = " ".join(session.results)
+    check(re.search(r"cannot be (written|used)|read-only|not writable", said), f"the tool says: {_last(session)}")
+
+
+def compaction(agent: Agent, place: Place) -> None:
+    """What a session taught before it was compacted stands in its summary after its end."""
+    ready(agent, place)
+    place.recollect("recall", QUESTION)
+    sound(place, agent.compact(place, LESSON, SECOND))
+    check(any(one.event == "PreCompact" for one in place.hooks()), "no hook for the compaction")
+    check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
+    summaries = ("list", "--all", "--json", "--type", "session_summary")
+    check(place.await_text(LEARNT, *summaries), "the session's summary does not hold it")
+
+
+def project(agent: Agent, place: Place) -> None:
+    """Tool and hooks write into the project that the session's environment names, also where the agent filters it."""
+    ready(agent, place)
+    place.variables["RECOLLECT_PROJECT"] = "atlas"
+    asked(agent, place, LESSON, REMEMBER)
+    _in_project(agent, place, "with RECOLLECT_PROJECT")
+    del place.variables["RECOLLECT_PROJECT"]
+    check(not place.memories(), "something was stored in the folder's project")
+
+
+def folder(agent: Agent, place: Place) -> None:
+    """Tool and hooks write into the repository's project, from a folder in it and when a command changes folder."""
+    ready(agent, place)
+    other, inner = place.repository("other"), place.project / "src"
+    inner.mkdir()
+    leave = Step("shell", {"command": f"cd {other} && pwd"})
+    steps = (leave, REMEMBER) if agent.events else (REMEMBER,)
+    sound(place, agent.ask(place, LESSON, steps, inner))
+    _in_project(agent, place, "in a folder of the repository")
+    check(not place.memories(folder=other), "something was stored in the other repository's project")
+
+
+def uninstall(agent: Agent, place: Place) -> None:
+    """Uninstall leaves every file as it was, and after sessions nothing of ours in what it had changed."""
+    agent.prepare(place)
+    before = place.files()
+    for word in ("install", "uninstall"):
+        check(place.recollect(word, agent.name, "--yes").code == 0, f"`recollect {word}` failed")
+    after = place.files()
+    wrong = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    check(not wrong, f"not as before: {', '.join(wrong)}")
+    ready(agent, place)
+    changed = [name for name, content in place.files().items() if before.get(name) != content]
+    asked(agent, place, OTHER)
+    check(place.recollect("uninstall", agent.name, "--yes").code == 0, "`recollect uninstall` failed")
+    left = place.files()
+    wrong = [name for name in changed if any(ours in left.get(name, b"") for ours in (b"bin/recollect", b"recollect:"))]
+    check(not wrong, f"something of ours is left in {', '.join(wrong)}")
+
+
+CASES: Final[dict[str, Callable[[Agent, Place], None]]] = {
+    "install": install,
+    "connect": connect,
+    "call": call,
+    "ask-tool": ask_tool,
+    "hooks": hooks,
+    "injection": injection,
+    "capture": capture,
+    "two agents": two,
+    "stopped": stopped,
+    "hung": hung,
+    "read-only": readonly,
+    "compaction": compaction,
+    "project": project,
+    "folder": folder,
+    "uninstall": uninstall,
+}
+
+
+def tried(agent: Agent, case: str, make: Callable[[], Place]) -> Outcome:
+    """Try one case in a place of its own."""
+    if why := agent.lacks.get(case):
+        return Outcome(agent.name, case, "not offered", why)
+    begun, place = time.monotonic(), make()
+    found = Outcome(agent.name, case, "green")
+    try:
+        CASES[case](agent, place)
+    except Red as red:
+        found.state, found.why = "red", str(red)
+    except (OSError, ValueError, KeyError) as error:  # what was read is not what the case knows
+        found.state, found.why = "red", f"{type(error).__name__}: {error}"
+    finally:
+        place.close()
+    found.seconds = time.monotonic() - begun
+    ran = place.hooks()
+    found.hooks = [(one.event, one.ms) for one in ran if one.code is not None]
+    found.injected = [len(one.injected.encode()) for one in ran if one.injected]
+    summary = json.dumps(found.public() | {"version": agent.version(place.work)}, indent=1)
+    (place.evidence / "outcome.json").write_text(summary, encoding="utf-8")
+    return found
+
+
+def latencies(outcomes: Iterable[Outcome]) -> dict[str, tuple[int, float, float]]:
+    """Return how often each event came, and the median and the slowest of its milliseconds."""
+    by_event: dict[str, list[float]] = {}
+    for event, ms in (pair for one in outcomes for pair in one.hooks):
+        by_event.setdefault(event, []).append(ms)
+    return {event: (len(ms), statistics.median(ms), max(ms)) for event, ms in sorted(by_event.items())}
+
+
+def cold(outcomes: Iterable[Outcome]) -> tuple[int, int]:
+    """Return how many sessions that began without a daemon were learnt from, and how many there were."""
+    tries = [one for one in outcomes if one.case == "stopped" and one.hooks]
+    return sum("first prompt" not in one.why for one in tries), len(tries)
+
+
+def _in_project(agent: Agent, place: Place, where: str) -> None:
+    check(place.memories(FACT), f"what the tool remembered {where} is not in the project")
+    if agent.events:
+        check(place.await_memory(LEARNT), f"what hooks learnt {where} is not in the project")
+
+
+def _last(session: Session) -> str:
+    return session.results[-1] if session.results else f"no tool answered; {session.ended.told}"
+
+
+def _observed(place: Place) -> str:
+    """Return what Recollect says of the latest session, in a line."""
+    return place.recollect("session", "show").told
