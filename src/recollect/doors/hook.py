@@ -41,6 +41,8 @@ _FIRST_FOLDER = "CLAUDE_PROJECT_DIR"  # where the session began; what its payloa
 _OWN_TOOL = "recollect"
 _TIME, _LONGEST_TIME = "timestamp", 64
 _LONGEST_PATH = 4096
+_unsent: list[Callable[[], None]] = []
+"""What keeps the event for later that nobody has taken yet."""
 
 
 class Absent(Exception):
@@ -56,7 +58,7 @@ def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
     try:
         deadline = time.monotonic() + LIMIT
         if os.name == "posix":
-            signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+            signal.signal(signal.SIGALRM, lambda *_: _give_up())
             signal.setitimer(signal.ITIMER_REAL, _END)
             said = answer(words, _read(), given, deadline)
             if said:
@@ -64,6 +66,15 @@ def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
     except BaseException:  # noqa: BLE001, S110 - whatever goes wrong, the agent's work goes on
         pass
     os._exit(0)  # not even taking the interpreter down may fail, or take time
+
+
+def _give_up() -> NoReturn:
+    """End at once; an event that nobody has taken is delivered later."""
+    try:
+        for keep in _unsent:
+            keep()
+    finally:
+        os._exit(0)
 
 
 def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
@@ -84,6 +95,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         there = import_module("recollect.doors.hook_remote")
         return _reply(heard, there.tell(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
     body = {
+        "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
         "fields": fields,
         "given": dict(given),
@@ -163,8 +175,27 @@ def _folder(payload: Mapping[str, Any]) -> str:
 def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
     """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one.
 
-    An event that the daemon cannot take in time is delivered later, after those that came before it.
+    An event that the daemon has not answered in time is delivered later, after those that came before it. One that it
+    had taken all the same has the same id, by which the daemon knows it.
     """
+    at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+    def later() -> None:
+        hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
+        hook_spool.deliver_later(home, _delivering(home, given))
+
+    _unsent[:] = [later]
+    try:
+        return _answered(home, body, given, deadline)
+    except OSError:
+        later()
+        return {}
+    finally:
+        _unsent.clear()
+
+
+def _answered(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
+    """Return the daemon's answer to an event; raise `OSError` where none comes before the deadline."""
     content, missed = json.dumps(body).encode(), False
     while time.monotonic() < deadline:
         try:
@@ -177,10 +208,7 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
             missed = True
             deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
         time.sleep(_PAUSE)
-    at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
-    hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
-    hook_spool.deliver_later(home, _delivering(home, given))
-    return {}
+    raise TimeoutError
 
 
 def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float], bool]:
@@ -192,9 +220,7 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
         try:
             if "taken" not in _posted(_address(home), content, deadline):
                 raise ValueError("the event was refused")
-        except TimeoutError:  # it has the event
-            return True
-        except Absent:
+        except (Absent, OSError):
             if time.monotonic() - started > _START_AGAIN and not _busy(home):
                 started = time.monotonic()
                 _start(given)
@@ -282,13 +308,18 @@ def _received(link: _socket.socket, deadline: float) -> bytes:
 
 
 def _parsed(response: bytes) -> dict[str, Any]:
-    """Return the object in a response; raise `Outdated` for one of a daemon that cannot take events."""
-    head, _, content = response.partition(b"\r\n\r\n")
+    """Return the object in a response; raise `Outdated` for one of a daemon that cannot take events.
+
+    Raises `ConnectionError` where the daemon ended before it answered.
+    """
+    head, found, content = response.partition(b"\r\n\r\n")
+    if not found:
+        raise ConnectionError
     status = int(head.split(b" ", 2)[1])
     if status in _TOO_OLD:
         raise Outdated
-    found = json.loads(content) if status == 200 else None
-    return found if isinstance(found, dict) else {}
+    answer = json.loads(content) if status == 200 else None
+    return answer if isinstance(answer, dict) else {}
 
 
 def _left(deadline: float) -> float:

@@ -103,7 +103,7 @@ def _empty(home: str, deliver: Callable[[bytes, float], bool]) -> None:
             return
         try:
             taken = deliver(read_private(events[0]) or b"{}", end)
-        except (OSError, ValueError):  # it was refused, or the daemon went while it had it
+        except (OSError, ValueError):  # it cannot be read, or was refused
             taken = True
             _lose(f"{home}/{_FOLDER}", 1)
         if taken:

@@ -167,15 +167,34 @@ def test_a_daemon_that_answers_garbage(typed: Callable[..., Any], home: Path, an
         assert typed(json.dumps(PROMPT).encode()) == (0, b"", b"")
 
 
-def test_a_daemon_that_hangs(run: Run, home: Path) -> None:
-    """A daemon that takes the event and does not answer is given up at the deadline."""
+def test_a_daemon_that_hangs(run: Run, home: Path, delivering: list[Callable[[bytes, float], bool]]) -> None:
+    """One that does not answer in time is given up, and gets the event again later, under the same id."""
 
     def hang(_: dict[str, Any]) -> bytes:
         time.sleep(0.6)
         return INJECTED
 
-    with standing_in(home, hang), pytest.raises(TimeoutError):
-        run(PROMPT, seconds=0.2)
+    with standing_in(home, hang) as taken:
+        assert run(PROMPT, seconds=0.2) == ""
+    (home / "s").unlink()
+    with standing_in(home, lambda _: http({"taken": True})) as again:
+        hook_spool._deliver(str(home), delivering[0])
+    assert [one["id"] for one in taken] == [one["id"] for one in again] != [""]
+
+
+def test_a_process_that_stands_still_keeps_its_event(home: Path) -> None:
+    """Where the machine holds the process up until its end is near, its event is delivered later."""
+    code = """
+import sys, time
+from recollect.doors import hook, hook_spool
+hook._posted = lambda *_: time.sleep(60)
+hook._address = hook_spool.deliver_later = lambda *_: {}
+hook.main(["UserPromptSubmit"], {})
+"""
+    environment = {**os.environ, "RECOLLECT_HOME": str(home), "RECOLLECT_DAEMON": "1"}
+    subprocess.run([sys.executable, "-c", code], input=json.dumps(PROMPT).encode(), env=environment, check=True)
+    [kept] = (home / "hook-events").glob("*.json")
+    assert json.loads(kept.read_bytes())["fields"]["prompt"] == PROMPT["prompt"]
 
 
 def test_the_process_ends_beside_a_daemon_that_hangs(typed: Callable[..., Any], home: Path) -> None:

@@ -44,6 +44,17 @@ def test_a_full_queue_loses_the_newest() -> None:
     assert (queue.waiting, queue.lost) == (0, 2)
 
 
+def test_an_event_that_comes_twice_is_worked_on_once() -> None:
+    """One that was sent again, as its first answer came too late, is known by its id, also once it is done."""
+    queue, done = HookQueue(), list[str]()
+    for event_id in ("a", "b", "a", "", ""):
+        assert queue.put(lambda event_id=event_id: done.append(event_id), 1, event_id)  # type: ignore[misc]
+    assert queue.finish(60)
+    assert queue.put(lambda: done.append("again"), 1, "b")
+    assert queue.finish(60)
+    assert (done, queue.lost) == (["a", "b", "", ""], 0)
+
+
 def test_the_texts_of_all_that_waits_are_counted() -> None:
     """Events that are small each fill the queue together, and make room again when they are done."""
     queue, go = HookQueue(largest=100), threading.Event()

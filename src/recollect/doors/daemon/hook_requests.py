@@ -38,5 +38,6 @@ def take(
     transcript = fields.pop("transcript", None)
     if isinstance(transcript, str) and read_later and settings_in(folder, settings.lifecycle).capture:
         read_later(partial(extract_from, Path(transcript), perform))
-    late = bool(body.get("late"))
-    return hook_events.take(body["event"], {"folder": folder} | fields, perform, now, queue, late=late)
+    late, event_id = bool(body.get("late")), str(body.get("id", ""))
+    event_fields = {"folder": folder} | fields
+    return hook_events.take(body["event"], event_fields, perform, now, queue, late=late, event_id=event_id)

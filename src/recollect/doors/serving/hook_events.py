@@ -26,7 +26,14 @@ _ANSWERS: Final = {"prompt:submit": "answer_prompt"}
 
 
 def take(
-    event: str, fields: dict[str, Any], perform: Perform, now: str, queue: HookQueue, *, late: bool = False
+    event: str,
+    fields: dict[str, Any],
+    perform: Perform,
+    now: str,
+    queue: HookQueue,
+    *,
+    late: bool = False,
+    event_id: str = "",
 ) -> dict[str, Any]:
     """Answer a prompt with the `text` to put before it, and put what is left to do of each event into the queue.
 
@@ -36,7 +43,7 @@ def take(
     fields = fields | {"at": _time(fields.get("at"), now)}
     answer = {"text": perform(_ANSWERS[event], **fields).text} if event in _ANSWERS and not late else {}
     size = sum(len(str(one)) for one in fields.values())
-    return answer | {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size)}
+    return answer | {"taken": queue.put(partial(perform, OPERATIONS[event], **fields), size, event_id)}
 
 
 def check(event: str) -> None:

@@ -32,6 +32,7 @@ class HookQueue:
         self._largest = largest
         self._waiting: deque[tuple[Work, int]] = deque()
         self._size = 0
+        self._known: deque[str] = deque(maxlen=most)
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self.lost = 0
@@ -43,12 +44,18 @@ class HookQueue:
         with self._changed:
             return len(self._waiting)
 
-    def put(self, work: Work, size: int) -> bool:
-        """Take an event whose texts have `size` characters; return whether there was room for it."""
+    def put(self, work: Work, size: int, event_id: str = "") -> bool:
+        """Take an event whose texts have `size` characters; return whether there was room for it.
+
+        One that comes again, as its id tells, is taken once: whoever sent it had no answer in time.
+        """
         with self._changed:
+            if event_id and event_id in self._known:
+                return True
             if len(self._waiting) >= self._most or (self._waiting and self._size + size > self._largest):
                 self.lost += 1
                 return False
+            self._known.append(event_id)
             self._waiting.append((work, size))
             self._size += size
             if self._thread is None:
