@@ -35,11 +35,10 @@ from recollect.ports.models import Embedder, TokenEmbeddings
 from recollect.transfer.import_batch import import_batch
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path += [str(TESTS), str(TESTS / "e2e")]
-
-from team import TeamProcess as TeamProcess  # noqa: E402 - they are no package
+sys.path.append(str(TESTS / "support"))
 
 from chroma_process import ChromaProcess  # noqa: E402
+from team_process import TeamProcess as TeamProcess  # noqa: E402 - they are no package
 
 TEAM: Final = "crew"
 PROJECTS: Final = 20

@@ -25,22 +25,21 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS / "e2e"), str(TESTS)]
+sys.path.insert(0, str(TESTS / "support"))
 
-from crowd import Crowd, check_crowd  # noqa: E402 - they are no package
-from daemons import Place, open_place  # noqa: E402
-from faults import Load, check, deployed, kill_parts  # noqa: E402
-from kills import kill_writers  # noqa: E402
-from moves import kill_movers, make_stage  # noqa: E402
-
-from alike import compare, two_stores  # noqa: E402
+from agent_crowd import Crowd, check_crowd  # noqa: E402 - they are no package
 from chroma_process import ChromaProcess  # noqa: E402
 from clock import Clock as StoreClock  # noqa: E402
+from daemon_place import Place, open_place  # noqa: E402
+from killed_owners import kill_writers  # noqa: E402
+from model_moves import kill_movers, make_stage  # noqa: E402
+from paired_stores import compare, two_stores  # noqa: E402
 from postgres import ADDRESS, Postgres  # noqa: E402
 from random_calls import judged  # noqa: E402
+from random_team_calls import judged_team  # noqa: E402
 from recollect import Settings  # noqa: E402
+from replica_faults import Load, check, deployed, kill_parts  # noqa: E402
 from stores import make_migrated, open_app  # noqa: E402
-from team_calls import judged_team  # noqa: E402
 
 WRITERS, MOVES, MEMORIES = 24, 2, 120
 AGENTS, CALLS, KILLS = 20, 100, 3

@@ -92,7 +92,7 @@ class Walk:
     """The servers of one walk, the folder of each who types, and what became of each block."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        sys.path.insert(0, str(ROOT / "tests"))
+        sys.path.insert(0, str(ROOT / "tests" / "support"))
         from chroma_process import ChromaProcess
         from postgres_cluster import Cluster
 

@@ -18,14 +18,12 @@ import pytest
 
 from chroma_process import ChromaProcess
 from clock import Clock
-from compiled import share
-from further import FURTHER
+from places import SCRIPTS
 from postgres import ADDRESS, Postgres
 from recollect import App, Settings
+from statement_cache import share
 from stores import lay, make_migrated, open_app
 
-TESTS = Path(__file__).parent
-SCRIPTS = TESTS.parent / "scripts"
 MEMORY = Path("/dev/shm")
 ENOUGH = 2**30  # bytes: a whole run leaves less behind at any time
 
@@ -38,12 +36,18 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the further cases, and deal files that wait for processes among those that compute, the longest early."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases that are named as `full`, and deal files that wait for processes among those that compute."""
+    named, there = set[tuple[str, str]](), set[tuple[str, str]]()
     for item in items:
-        names = FURTHER.get(item.path.relative_to(TESTS).as_posix(), ())
-        if item.name in names or item.name.partition("[")[0] in names:
+        test, _, case = item.nodeid.removesuffix("]").partition("[")
+        cases = [name for mark in item.iter_markers("full_cases") for name in mark.args]
+        named |= {(test, name) for name in cases}
+        there.add((test, case))
+        if case in cases:
             item.add_marker(pytest.mark.full)
+    if named - there and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"full_cases names cases that do not exist: {sorted(named - there)}")
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
         by_file.setdefault(item.path, []).append(item)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from account_admin import Office
 from callers import EVERY_LEVEL
 from entries import make_entry
-from office import Office
 from recollect.auth.administration import initialize
 from recollect.auth.principal import Principal
 from recollect.domain.results import Memory

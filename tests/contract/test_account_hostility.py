@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from office import Office
+from account_admin import Office
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized

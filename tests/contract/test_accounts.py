@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from office import Office
+from account_admin import Office
 from recollect.auth.administration import ADMIN, initialize, operator
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal

@@ -47,6 +47,7 @@ def fail(store: Any, namespace: str) -> None:
         raise ZeroDivisionError
 
 
+@pytest.mark.full_cases("sqlite-1", "sqlite-2", "postgresql-0", "postgresql-2")
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_and_names_equal_what_is_stored(store: Any, seed: int) -> None:
     """After random inserts, updates, deletes and failures the counts and names are those of the memories."""

@@ -34,6 +34,7 @@ def fail(store: Any, namespace: str, content: str) -> None:
         raise ZeroDivisionError
 
 
+@pytest.mark.full_cases("sqlite-1", "sqlite-2", "sqlite-3", "postgresql-0", "postgresql-2", "postgresql-3")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_vocabulary_equals_what_is_used(store: Any, seed: int) -> None:
     """After random inserts, updates, deletes and failures every count is right and no word is left over."""

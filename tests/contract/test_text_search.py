@@ -94,6 +94,7 @@ def ask(store: Any, typed: str) -> set[int]:
     return found
 
 
+@pytest.mark.full_cases("sqlite-typed37")
 @pytest.mark.parametrize("typed", NASTY)
 def test_nasty_text_is_only_text(store: Any, typed: str) -> None:
     """Operators, quotes, wildcards and columns are searched for as letters, and find the memory that holds them."""

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import call_tool
 from recollect import App
 from recollect.domain.requests import Listing, Update
 from recollect.doors import toolsets
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.errors import InvalidInput
+from run_operations import call_tool
 
 Call = Callable[..., ToolAnswer]
 MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"

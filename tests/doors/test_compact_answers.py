@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import add, call_tool, do
 from recollect import App
 from recollect.domain.compact import WHOLE
 from recollect.doors.memory_tool import DATA, ToolAnswer
 from recollect.policy.budget import estimate, printed
+from run_operations import add, call_tool, do
 
 FILLING = "The harbour master counts the crates on the quay every morning before breakfast. " * 15
 LONG = f"{FILLING}\n\nThe quokka mascot is named Zerline.\n\n{FILLING}"

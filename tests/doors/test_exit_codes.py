@@ -133,6 +133,7 @@ def test_a_closed_input_holds_nothing(alone: dict[str, str], line: str) -> None:
     )
 
 
+@pytest.mark.full_cases("list --json", "show 99 --json")
 @pytest.mark.parametrize("command", ["list", "list --json", "show 99 --json", "export"])
 def test_an_answer_that_cannot_be_written_is_said(alone: dict[str, str], command: str) -> None:
     """A full device is one sentence."""
@@ -141,6 +142,7 @@ def test_an_answer_that_cannot_be_written_is_said(alone: dict[str, str], command
     assert done.stderr == "recollect: The answer cannot be written: No space left on device.\n"
 
 
+@pytest.mark.full_cases("list --json", "show 99 --json")
 @pytest.mark.parametrize("command", ["list", "list --json", "show 99 --json"])
 def test_a_reader_that_goes_is_no_error(alone: dict[str, str], command: str) -> None:
     """Nothing is said when whoever read the answer has seen enough, and nothing when nobody listens at all."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from operate import call_tool
 from recollect import App, Caller, Draft, Settings, remember, store_fact
 from recollect.domain.requests import StoreFact
 from recollect.doors import toolsets
+from run_operations import call_tool
 from stores import open_app
 
 Typed = Callable[..., Any]

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from callers import ADA
-from operate import add
+from places import DOCS
 from recollect import Settings
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.lifecycle.session_state import SessionState
 from recollect.policy.boundaries import Boundary
+from run_operations import add
 from stores import open_app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "sessions.md").read_text(encoding="utf-8")
 BLOCK = "".join(re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 AT = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 RUNS = "Backend tests need `docker compose --profile test up -d db-test` first."

@@ -11,7 +11,6 @@ import pytest
 from tokenizers import Tokenizer
 
 from callers import ADA
-from operate import call_tool
 from recollect import App
 from recollect.domain.enums import Concept
 from recollect.domain.fields import MAX_LIMIT
@@ -25,6 +24,7 @@ from recollect.doors.toolset_names import check_names
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
 from recollect.errors import InvalidInput
+from run_operations import call_tool
 
 STORE = (
     *("store_memory", "search_memories", "list_memories", "get_memory", "update_memory", "delete_memory"),

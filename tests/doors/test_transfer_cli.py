@@ -221,6 +221,7 @@ def test_a_place_that_cannot_be_written_ends_with_two(typed: Typed, tmp_path: Pa
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.full
 def test_the_daemon_imports_for_its_client(executed: Typed, tmp_path: Path) -> None:
     """Where a daemon owns the store the file is read here and written there, and the export comes from there too."""
     (tmp_path / "CLAUDE.md").write_text(GUIDE)

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from places import ROOT
 from recollect import Draft, Settings, reindex, remember
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, StoreUnusable
-from second import ID, NAME, second_model
+from second_model import ID, NAME, second_model
 from stores import open_app
 
 Typed = Callable[..., Any]
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -170,6 +169,7 @@ def test_a_damaged_backup_is_refused(typed: Typed, stocked: Settings, tmp_path: 
     assert stocked.folder.is_dir()
 
 
+@pytest.mark.full
 def test_the_script_is_the_command(alone: dict[str, str], stocked: Settings, tmp_path: Path) -> None:
     """`scripts/reindex` does what the command does, from whatever folder."""
     command = [str(ROOT / "scripts" / "reindex"), "--all", "--json"]

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from daemons import Place, open_place
 
+from daemon_place import Place, open_place
 from stores import lay
 
 

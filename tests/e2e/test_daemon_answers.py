@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from daemons import Place
-
+from daemon_place import Place
 from every_operation import REQUESTS, check_schema
 from recollect.doors.operations import BY_NAME
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from daemons import Place, alive, until, zombies
 
+from daemon_place import Place, alive, until, zombies
 from recollect import open_app
 from recollect.doors.daemon import launch
 from recollect.doors.daemon.auth import Activity
@@ -73,6 +73,7 @@ def test_stop_ends_it(place: Place) -> None:
     assert place.pid() != first
 
 
+@pytest.mark.full
 def test_a_polite_signal_ends_it_in_order(place: Place) -> None:
     """A terminated daemon takes its runtime file and its socket away."""
     psutil.Process(place.pid()).terminate()
@@ -88,6 +89,7 @@ def test_one_who_wants_it_alone_is_told_who_owns_it(shared: Place) -> None:
     assert f"process {pid} (recollect serve" in " ".join(said.split())
 
 
+@pytest.mark.full
 def test_an_owner_that_is_no_daemon_is_named(place: Place) -> None:
     """While another process has the store open for itself, clients of the daemon are told which one."""
     with open_app(place.settings, wait=False, role="a notebook"):
@@ -117,6 +119,7 @@ def test_idleness_ignores_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert activity.idle_seconds >= 100
 
 
+@pytest.mark.full
 def test_its_home_is_taken_away_and_it_ends(place: Place) -> None:
     """A daemon that nobody could find any more ends, so that it is no orphan and another one can come."""
     pid = place.pid()

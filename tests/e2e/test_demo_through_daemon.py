@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from daemons import Place
+
+from daemon_place import Place
 
 FACTS = (
     "We use TypeScript strict mode with noImplicitAny",
@@ -44,6 +45,7 @@ def test_the_demo(place: Place, mode: Literal["auto", "legacy"]) -> None:
         assert "pnpm" in talk.recall("package manager")[0]["content"]
 
 
+@pytest.mark.full
 def test_two_clients_share_one_daemon(place: Place) -> None:
     """What one client remembers the other recalls, and both are served by the same process."""
     with place.talk() as one, place.talk("legacy") as other:

@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from daemons import SERVER, Place, until
+from daemon_place import SERVER, Place, until
 
 
 def hook(place: Place, name: str, **fields: Any) -> str:

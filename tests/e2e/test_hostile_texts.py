@@ -11,12 +11,12 @@ from time import monotonic, sleep, thread_time
 import pytest
 
 from callers import ADA
-from operate import add, do, ill, recalled
 from recollect import App
 from recollect.domain.lifecycle import SubmitPrompt
 from recollect.errors import InvalidInput, SecretFound
 from recollect.lifecycle.pipeline import answer_prompt
 from recollect.operations.embed import embed_pending
+from run_operations import add, do, ill, recalled
 
 LONGEST = 200_000
 HOSTILE = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kills import kill_writers
-
+from killed_owners import kill_writers
 from recollect import Settings
 
 

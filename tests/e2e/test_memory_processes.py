@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemons import Place
-from talking import SERVER, environment_of, talking
+
+from daemon_place import Place
+from stdio_client import SERVER, environment_of, talking
 
 
+@pytest.mark.full
 def test_stdout_carries_only_the_protocol(tmp_path: Path, cache_dir: Path) -> None:
     """Line by line, everything on standard output is JSON-RPC, and the process ends well when its input does."""
     asked: list[dict[str, Any]] = [
@@ -73,6 +75,7 @@ def test_a_second_server_names_the_owner(tmp_path: Path, cache_dir: Path) -> Non
         assert [one["content"] for one in first.recall("first one")] == ["the first one was here"]
 
 
+@pytest.mark.full
 def test_a_second_server_takes_over(tmp_path: Path, cache_dir: Path) -> None:
     """When the owner has gone, the server that was refused before opens the store at the next call."""
     environment = environment_of(tmp_path / "home", cache_dir)
@@ -113,6 +116,7 @@ def test_projects_are_apart_and_the_team_is_shared(place: Place) -> None:
         assert eve.recall("obelisk") == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("breakage", ["home is a file", "models are altered"])
 def test_a_broken_installation_is_told_in_the_answer(tmp_path: Path, breakage: str) -> None:
     """When the store cannot be opened, the tool is listed all the same and a call says why in one sentence."""

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from talking import Talk, environment_of, memories_in, talking
 from tokenizers import Tokenizer
 
 from command_line import call
 from recollect.domain.enums import FactType
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
+from stdio_client import Talk, environment_of, memories_in, talking
 
 STORED = re.compile(r"Memory stored successfully with ID: (\d+)")
 UPDATED = re.compile(r"Memory updated successfully \(ID: (\d+)\)")

@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from daemons import Place, kill, until
 
 from callers import ADA
+from daemon_place import Place, kill, until
 from recollect import Draft, Settings, remember
 from recollect.errors import ModelMismatch, ModelUnusable, RecollectError
-from second import NAME, second_model
+from second_model import NAME, second_model
 from stores import lay, open_app
 
 MISMATCH = 7
@@ -33,6 +33,7 @@ def other_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.full
 def test_a_daemon_serves_no_client_of_another_model(place: Place, other_model: str) -> None:
     """A client that is set to another model is told so by the daemon, and nothing is mixed."""
     place.remember("the build server is called Otto")
@@ -126,6 +127,7 @@ def test_a_daemon_that_dies_while_it_moves(prompted: Place) -> None:
     until(prompted.well)
 
 
+@pytest.mark.full
 def test_a_command_that_dies_stops_nothing(prompted: Place) -> None:
     """When the command is killed the daemon goes on, and the command typed again waits for the end of it."""
     moving = prompted.begin("reindex")
@@ -136,6 +138,7 @@ def test_a_command_that_dies_stops_nothing(prompted: Place) -> None:
     until(prompted.well)
 
 
+@pytest.mark.full
 def test_a_daemon_refuses_what_it_cannot_load(place: Place) -> None:
     """A model that is not there is said by the daemon, which goes on as it was."""
     place.remember("the build server is called Otto")
@@ -157,6 +160,7 @@ def test_reindex_with_the_same_model_keeps_the_daemon(place: Place) -> None:
     until(place.well)
 
 
+@pytest.mark.full
 def test_a_backup_is_made_beside_the_daemon_and_restored_in_its_place(place: Place, tmp_path: Path) -> None:
     """The daemon goes on while a backup is made; it ends for a restore, and the next one serves what was saved."""
     place.remember("the build server is called Otto")

@@ -6,8 +6,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from moves import kill_movers, make_stage
 
+from model_moves import kill_movers, make_stage
 from recollect import Settings
 
 

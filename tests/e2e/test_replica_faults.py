@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx2
-from faults import Load, check, deployed
-from talking import until
+import pytest
 
 from recollect import Settings
+from replica_faults import Load, check, deployed
+from stdio_client import until
 
 
+@pytest.mark.full
 def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, unused_settings: Settings, cache_dir: Path) -> None:
     """A replica, Chroma and PostgreSQL are killed in turn while clients write, and each write is there, once."""
     with deployed(tmp_path, cache_dir) as deployment:
@@ -35,6 +37,7 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, unused_setting
         check(load, unused_settings)
 
 
+@pytest.mark.full
 def test_a_replica_that_ends_answers_what_was_begun(tmp_path: Path, unused_settings: Settings, cache_dir: Path) -> None:
     """SIGTERM under load breaks off no answer: the other replica takes what comes later, and nothing is lost."""
     with deployed(tmp_path, cache_dir) as deployment:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from clock import Clock
+from random_team_calls import judged_team
 from recollect import Settings
 from stores import open_app
-from team_calls import judged_team
 
 
 @pytest.fixture(params=["folder", "servers"])
@@ -28,6 +28,7 @@ def test_nobody_sees_or_changes_what_their_role_does_not_allow(place: Settings, 
     assert min(model.changes, model.names, model.marks, model.counts) >= 2
 
 
+@pytest.mark.full_cases("reads")
 @pytest.mark.parametrize("part", ["reads", "writes"])
 def test_the_model_notices_a_right_too_many(settings: Settings, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     """Where the server forgets who may read or write what, the model says so as soon as a call shows it."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from talking import environment_of, talking
-from team import Asking, TeamProcess, serving_team
 
 import recollect
 from command_line import Ended, execute
 from recollect import Settings
 from recollect.errors import Forbidden, InvalidInput, ServerUnreachable, Unauthorized
+from stdio_client import environment_of, talking
 from stores import lay
+from team_process import Asking, TeamProcess, serving_team
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,7 @@ def test_what_is_wrong_with_a_server_is_told(tmp_path: Path, cache_dir: Path) ->
     assert (clear.code, "https://" in clear.err) == (InvalidInput.exit_code, True)
 
 
+@pytest.mark.full
 def test_a_graceful_end_loses_nothing(tmp_path: Path, migrated: Path, cache_dir: Path) -> None:
     """What was acknowledged before the server was told to end is there when it starts again, and it ends with 0."""
     lay(migrated, tmp_path / "home")

@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from daemons import Place
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from talking import Talk, environment_of, is_warm, talking, until
 
 from command_line import call
+from daemon_place import Place
 from recollect.doors import toolsets
+from stdio_client import Talk, environment_of, is_warm, talking, until
 
 SETS = ("store", "dual", "more")
 FIXED = "The parser crashed on empty input because the tokenizer gave None; src/parse/lexer.py guards against it now"
@@ -282,6 +282,7 @@ def test_a_set_that_does_not_exist_ends_with_two(make_place: Callable[..., Place
     assert "Unknown toolset: `all`. Allowed: `memory`, `store`, `dual`, `more`" in " ".join(text.split())
 
 
+@pytest.mark.full_cases("legacy")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_sets_over_http(place: Place, mode: Any) -> None:
     """Over HTTP the address says which tools there are; nothing said is the default; a wrong name is refused."""

@@ -13,7 +13,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-WHEEL = Path(__file__).parents[2] / "scripts/wheel.py"
+from places import SCRIPTS
+
+WHEEL = SCRIPTS / "wheel.py"
 ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
 Run = Callable[..., str]
 

@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from chat_server import ChatServer, Reply, chat_server
 from clock import Clock
-from operate import token
 from recollect import Settings
 from recollect.engines.chat import PydanticAiChat, open_chat
 from recollect.errors import InvalidInput, ModelUnusable
@@ -21,6 +20,7 @@ from recollect.settings import variables_of
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.token_ledger import SqlTokenLedger
+from run_operations import token
 
 
 class Colour(BaseModel):

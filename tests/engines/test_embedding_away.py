@@ -10,10 +10,10 @@ import pytest
 import recollect
 from callers import ADA
 from embedding_server import EmbeddingServer, serving
-from operate import do
 from recollect import Settings
 from recollect.ports.models import Embedder
 from recollect.settings import variables_of
+from run_operations import do
 from stores import open_app
 
 SAID = ("The harbour is deployed on Fridays.", "The mast is made of oak.", "Tea is served at four in the galley.")

@@ -212,6 +212,7 @@ def test_weights_lie_on_disk_once(stocked: Path, tmp_path: Path) -> None:
 # The graph
 
 
+@pytest.mark.full_cases("F16", "F64", "BF16")
 @pytest.mark.parametrize("dtype", ["F16", "F64", "BF16"])
 def test_weights_of_other_widths_serve(tmp_path: Path, dtype: str) -> None:
     """Weights that are not float32 are read as they are stored, and give the vectors of float32 but for rounding."""

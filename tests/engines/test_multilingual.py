@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from callers import ADA
-from embedded import vectors
+from places import ROOT
 from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder, find_card, open_embedder
@@ -26,9 +26,9 @@ from recollect.engines.embedding.weights import file_hash
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import stamps_of
 from stores import open_app
+from text_vectors import vectors
 
 NAME = "paraphrase-multilingual-MiniLM-L12-v2"
-ROOT = Path(__file__).resolve().parents[2]
 ID = "acme/tiny-polyglot"
 TEXTS = [
     "The database is backed up every night",
@@ -161,6 +161,7 @@ def test_its_weights_are_nowhere_but_on_the_hub(tmp_path: Path, python: Callable
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.full
 def test_both_runtimes_agree_over_a_unigram_tokenizer(polyglot: OnnxEmbedder, models: Path) -> None:
     """The graph of a BERT encoder with XLM-R's tokens gives sentence-transformers' vectors, in every language."""
     reference = open_embedder(str(models / "tiny-polyglot"), None, models)

@@ -9,7 +9,6 @@ import pytest
 
 from callers import ADA
 from clock import Clock
-from operate import add, do, ill, listed, recalled, shown
 from recollect import App, Memory
 from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import Observation as Kind
@@ -17,6 +16,7 @@ from recollect.domain.lifecycle import CorrectObservation, LifecycleSettings, Sh
 from recollect.lifecycle.pipeline import passed
 from recollect.lifecycle.session_log import correct_observation
 from recollect.lifecycle.session_state import SessionState, state_of
+from run_operations import add, do, ill, listed, recalled, shown
 
 RULE = "From now on nobody edits gen/ by hand, because `make api` overwrites it."
 OTHER_RULE = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from callers import ADA
-from operate import actions, add, by_hand, do, ill, listed, live, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Source
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
@@ -14,6 +13,7 @@ from recollect.lifecycle.capabilities import COMPRESSION
 from recollect.lifecycle.compress import Compressed, compress
 from recollect.lifecycle.pipeline import passed
 from recollect.lifecycle.stages import STAGES, capabilities
+from run_operations import actions, add, by_hand, do, ill, listed, live, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock

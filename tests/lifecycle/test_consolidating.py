@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, actions, add, do, ill, listed, live, rows, shown
 from recollect import App, Settings
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.lifecycle import consolidate as module
@@ -18,6 +17,7 @@ from recollect.lifecycle.capabilities import CONSOLIDATION
 from recollect.lifecycle.consolidate import Faded, consolidate
 from recollect.lifecycle.pipeline import passed
 from recollect.lifecycle.stages import STAGES, capabilities
+from run_operations import OTHER, actions, add, do, ill, listed, live, rows, shown
 
 if TYPE_CHECKING:
     from conftest import Clock
@@ -249,6 +249,7 @@ def test_a_module_that_is_off_changes_nothing(app: App, clock: Clock) -> None:
     assert worth(app, one) == 0.5
 
 
+@pytest.mark.full
 def test_many_memories_are_several_transactions(app: App, clock: Clock, settings: Settings) -> None:
     """No transaction changes more than a hundred memories, so that other writers get by; nothing is left out."""
     texts = [f"Berth {number} is let to boat {number}." for number in range(230)]

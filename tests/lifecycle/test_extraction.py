@@ -10,11 +10,11 @@ import pytest
 
 from chat_server import ChatServer, Reply, chat_server
 from gate_lines import secret_lines
-from operate import OTHER, add, do, ill, listed, shown, token
 from recollect import App
 from recollect.domain.enums import FactType, Source
 from recollect.domain.transfer import Extracted
 from recollect.gate import masked
+from run_operations import OTHER, add, do, ill, listed, shown, token
 
 TALK = [
     {"speaker": "user", "content": "I am a sailor from Kiel. Please always use pnpm."},

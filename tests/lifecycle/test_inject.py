@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from callers import ADA
-from operate import OTHER, add, do
 from recollect import App
 from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, StartSession, SubmitPrompt
 from recollect.lifecycle import inject as module
 from recollect.lifecycle.capabilities import STORE, MemoryStore, Registry
 from recollect.lifecycle.pipeline import passed, prompt_submit, session_start
 from recollect.lifecycle.stages import STAGES, capabilities, running
+from run_operations import OTHER, add, do
 
 if TYPE_CHECKING:
     from conftest import Clock

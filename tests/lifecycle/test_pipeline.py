@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import do
 from recollect import App
 from recollect.domain.lifecycle import (
     Decision,
@@ -31,6 +30,7 @@ from recollect.lifecycle.context import Context
 from recollect.lifecycle.pipeline import KEPT_FOR, passed
 from recollect.lifecycle.session_state import state_of
 from recollect.lifecycle.stages import STAGES, Stage, capabilities, running
+from run_operations import do
 
 END = EndSession(session_id="s1")
 

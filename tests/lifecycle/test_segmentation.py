@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from callers import ADA
-from operate import do
 from recollect import App
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.lifecycle.capabilities import BOUNDARIES
 from recollect.lifecycle.stages import capabilities
+from run_operations import do
 
 INVOICES = "The invoice parser reads invoice totals and tax rates from every invoice"
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chat_server import ChatServer, Reply, chat_server
-from operate import do, ill, listed, shown
 from recollect import App, Memory
 from recollect.domain.enums import Observation as Kind
+from run_operations import do, ill, listed, shown
 
 RULE = "From now on nobody edits gen/ by hand, because `make api` overwrites it."
 CENTS = "decision: amounts are integer cents in the database, floats nowhere, because the export must match to the cent"

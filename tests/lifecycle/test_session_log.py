@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, add, do, listed, rows
 from recollect import App, Caller, Settings, remember
 from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Observation
 from recollect.errors import InvalidInput, NotFound
@@ -16,6 +15,7 @@ from recollect.lifecycle.session_state import SessionState
 from recollect.lifecycle.summary import checkpoint, summary
 from recollect.policy.boundaries import Window
 from recollect.policy.observations.trail import Trail
+from run_operations import OTHER, add, do, listed, rows
 
 DRAFT = {"content": "The mast is oak.", "source": "hook", "session_id": "s1"}
 

@@ -13,12 +13,13 @@ import pytest
 
 from chat_server import ChatServer, Reply, chat_server
 from command_line import call
-from operate import do, listed
+from places import ROOT
 from recollect import App, Settings
 from recollect.doors.daemon import hook_requests
 from recollect.doors.serving.hook_queue import HookQueue
+from run_operations import do, listed
 
-HISTORY = Path(__file__).parents[2] / "CHANGELOG.md"
+HISTORY = ROOT / "CHANGELOG.md"
 KINDS = ("profile", "preferences", "entities", "events", "cases", "patterns")
 MOST = 6  # memories of one answer
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from callers import ADA
-from notes import FIRST, FOREIGN, QUESTIONS, drafts
 from recollect import App, Settings, recall, remember
 from recollect.domain.enums import Certainty, Profile
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
+from sample_notes import FIRST, FOREIGN, QUESTIONS, drafts
 from stores import open_app
 
 AGES = (0, 60, 700, 3_650)  # days

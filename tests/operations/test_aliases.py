@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from operate import OTHER, actions, add, do, shown
 from recollect import App
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
+from run_operations import OTHER, actions, add, do, shown
 
 
 def test_store_creates_and_updates(app: App) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alike import compare, two_stores
+from paired_stores import compare, two_stores
 from recollect import Settings
 
 

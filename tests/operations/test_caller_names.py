@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from operate import do, rows, token
 from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
 from recollect.errors import SecretFound
+from run_operations import do, rows, token
 from stores import open_app
 
 

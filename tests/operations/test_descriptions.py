@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat_server import ChatServer, Reply, chat_server
-from operate import OTHER, actions, add, do, ill, listed, recalled, shown, token
 from recollect import App, Memory
 from recollect.policy.text import layers
+from run_operations import OTHER, actions, add, do, ill, listed, recalled, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock

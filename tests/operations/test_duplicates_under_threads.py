@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from operate import add, always, do, ill, judged_by
 from recollect import App
 from recollect.domain.enums import Choice
 from recollect.errors import NotFound
+from run_operations import add, always, do, ill, judged_by
 
 THREADS, ROUNDS = 8, 6
 

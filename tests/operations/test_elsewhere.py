@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from callers import ADA
-from operate import add, call_tool, do
 from recollect import App, Caller
 from recollect.domain.enums import Scope
 from recollect.errors import InvalidInput, NotFound
+from run_operations import add, call_tool, do
 
 SHOP = Caller(user=ADA.user, team=ADA.team, project="shop")
 BOB = Caller(user="bob", team=ADA.team, project="shop")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operate import OTHER, actions, add, always, do, ill, judged_by, listed, shown
 from recollect import App
 from recollect.domain.enums import Choice
+from run_operations import OTHER, actions, add, always, do, ill, judged_by, listed, shown
 
 if TYPE_CHECKING:
     from conftest import Clock

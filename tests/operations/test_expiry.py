@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import Retention
+from run_operations import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from stores import open_app
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operate import OTHER, add, by_hand, do, rows
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound
+from run_operations import OTHER, add, by_hand, do, rows
 
 if TYPE_CHECKING:
     from conftest import Clock

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operate import OTHER, add, do
 from recollect import App
 from recollect.errors import InvalidInput
 from recollect.policy.budget import estimate
+from run_operations import OTHER, add, do
 
 if TYPE_CHECKING:
     from conftest import Clock

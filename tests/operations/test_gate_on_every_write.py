@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from operate import add, do, rows, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import Request
 from recollect.doors.operations import BY_NAME
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from run_operations import add, do, rows, token
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "update_memory": {"id": "1"},

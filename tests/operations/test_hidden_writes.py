@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import actions, add, by_hand, do, ill, listed, rows, shown, token
 from recollect import App, Caller, Settings
 from recollect.domain.results import WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from run_operations import actions, add, by_hand, do, ill, listed, rows, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock

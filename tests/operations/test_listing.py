@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operate import OTHER, add, do, listed
 from recollect import App
 from recollect.errors import InvalidInput
+from run_operations import OTHER, add, do, listed
 
 if TYPE_CHECKING:
     from conftest import Clock

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operate import (
+from recollect import App, Settings
+from recollect.domain.enums import Choice, Sensitivity
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.results import WriteStatus
+from recollect.errors import ModelUnusable
+from run_operations import (
     OTHER,
     Judge,
     actions,
@@ -22,11 +27,6 @@ from operate import (
     shown,
     token,
 )
-from recollect import App, Settings
-from recollect.domain.enums import Choice, Sensitivity
-from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.results import WriteStatus
-from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from conftest import Clock

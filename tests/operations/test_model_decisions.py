@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from chat_server import ChatServer, Reply, chat_server
-from operate import OTHER, add, do, ill, listed, recalled, shown
 from recollect import App
 from recollect.errors import NotFound
+from run_operations import OTHER, add, do, ill, listed, recalled, shown
 
 OLD = "The web servers listen on port 8080 behind the proxy."
 NEW = "The web servers listen on port 9090 behind the proxy."

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from callers import ADA
-from operate import OTHER, add, do, shown
 from recollect import App, Caller
+from run_operations import OTHER, add, do, shown
 
 MAST = "The mast of the ship is made of oak."
 NEW = "The mast of the ship is made of pine."

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, add, always, by_hand, do, judged_by, rows
 from recollect import App, Settings
 from recollect.domain.enums import Choice
 from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.domain.search import View
 from recollect.doors.operations import TABLE
 from recollect.errors import InvalidInput, NotFound
+from run_operations import OTHER, add, always, by_hand, do, judged_by, rows
 
 if TYPE_CHECKING:
     from conftest import Clock

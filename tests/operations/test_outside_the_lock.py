@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from operate import Judge, add, always, do, ill, judged_by, listed, recalled, rows, shown
 from recollect import App, Settings
 from recollect.domain.enums import Choice
 from recollect.domain.results import WriteStatus
+from run_operations import Judge, add, always, do, ill, judged_by, listed, recalled, rows, shown
 from stores import open_app
 
 if TYPE_CHECKING:

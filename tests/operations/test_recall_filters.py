@@ -40,6 +40,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator
         yield app
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("category", RARE)
 def test_a_rare_category_gives_all_it_has(crowd: App, category: str) -> None:
     """A category that 0.25 % or 0.75 % of the store have gives every one of its memories, and no other."""

@@ -13,13 +13,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from callers import ADA
-from embedded import vectors
 from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memory, recall, reindex, remember
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of
 from recollect.store.sql import tables
-from second import CARDS, ID, NAME, second_model
+from second_model import ID, MODELS, NAME, second_model
 from stores import open_app
+from text_vectors import vectors
 
 FIRST = "sentence-transformers/all-MiniLM-L6-v2"
 ANIMALS = ("horse", "salmon", "eagle", "python", "beaver", "lobster", "camel", "walrus", "heron", "gecko")
@@ -267,7 +267,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
 @pytest.mark.full
 def test_another_target_drops_what_was_begun(filled: App, settings: Settings, models: Path) -> None:
     """What was read for a model that is not moved to after all is dropped, never mixed with another's."""
-    card = (CARDS / "all-MiniLM-L6-v2" / "card.toml").read_text(encoding="utf-8")
+    card = (MODELS / "all-MiniLM-L6-v2" / "card.toml").read_text(encoding="utf-8")
     third = models / "third" / "card.toml"
     third.parent.mkdir()
     third.write_text(card.replace(FIRST, "acme/third").replace('document_prompt = ""', 'document_prompt = "x y z "'))

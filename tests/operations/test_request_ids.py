@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import add, by_hand, do, rows, token
 from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.results import Outcome
 from recollect.doors.operations import BY_NAME, TABLE
+from run_operations import add, by_hand, do, rows, token
 from stores import open_app
 
 if TYPE_CHECKING:

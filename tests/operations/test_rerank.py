@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from callers import ADA, own
-from embedded import vectors
 from recollect import App, Draft, Query, recall, remember
 from recollect.app import Capabilities
 from recollect.domain.enums import Sensitivity
@@ -21,7 +20,8 @@ from recollect.engines.rerank import CrossEncoderRerank
 from recollect.errors import ModelUnusable
 from recollect.operations.inspect import doctor
 from recollect.operations.query.rerank import passages, reranked
-from reranking import build
+from text_vectors import vectors
+from tiny_reranker import build
 
 MATCHES = {1: 0.5, 2: 0.4, 3: 0.3, 4: 0.2}
 TEXTS = {1: "the river", 2: "muddy", 3: "golden", 4: "the bridge"}

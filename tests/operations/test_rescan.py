@@ -146,6 +146,7 @@ def test_hidden_memories_are_scanned_too(exposed: App) -> None:
     assert [one.id for one in rescan(exposed, Rescan(), ADA).exposed if one.what == "memory"] == [2]
 
 
+@pytest.mark.full
 def test_the_command_ends_with_three_while_a_secret_is_in_sight(
     exposed: App, settings: recollect.Settings, environment: dict[str, str]
 ) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from callers import ADA
 from every_operation import REQUESTS
-from operate import do, rows
 from recollect import App, Settings
 from recollect.domain.enums import Scope
 from recollect.doors.operations import BY_NAME, perform
 from recollect.doors.serializers import public_json
 from recollect.errors import Forbidden, NotFound, RecollectError
+from run_operations import do, rows
 
 SAID = "The quokka of the harbour deploys src/ship.py on Fridays."
 TABLES = ("memory", "fact", "label", "journal", "session", "observation")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callers import ADA, EVERY_LEVEL, own
-from files import export, export_file, import_file
+from file_transfer import export, export_file, import_file
 from recollect import App, Caller, Draft, Get, Query, Settings, get_memory, recall, remember
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import FactQuery, Purge, SoftForget, StoreFact, Update

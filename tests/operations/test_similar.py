@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from operate import OTHER, add, do
 from recollect import App
 from recollect.errors import InvalidInput, NotFound
+from run_operations import OTHER, add, do
 
 LIMITS = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")
 

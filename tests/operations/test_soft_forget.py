@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from callers import ADA
-from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import View
 from recollect.errors import NotFound, SecretFound
 from recollect.operations.reindex import reindex
+from run_operations import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock

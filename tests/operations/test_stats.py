@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operate import OTHER, add, always, do, judged_by
 from recollect import App
 from recollect.domain.enums import Choice
+from run_operations import OTHER, add, always, do, judged_by
 
 if TYPE_CHECKING:
     from conftest import Clock

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from operate import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.results import Memory, WriteStatus
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from run_operations import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 
 OLD = "We use MySQL for the orders."
 NEW = "We switched from MySQL to Postgres for the orders."

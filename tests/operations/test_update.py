@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operate import OTHER, actions, add, by_hand, do, ill, recalled, rows, shown, token
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import MemoryFields
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from run_operations import OTHER, actions, add, by_hand, do, ill, recalled, rows, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock

@@ -12,11 +12,12 @@ import pytest
 
 from callers import ADA
 from clock import Clock
+from places import TESTS
 from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.operations.injection import relevant
 from stores import open_app
 
-PAIRS = Path(__file__).parents[1] / "versions"
+PAIRS = TESTS / "versions"
 SIBLINGS, VERSIONS = (
     [tuple(one[name] for name in ("older", "newer", "question")) for one in tomllib.loads(file.read_text())["pair"]]
     for file in (PAIRS / "siblings.toml", PAIRS / "versions.toml")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from memories import NOW
 
+from ranked_memories import NOW
 from recollect.policy import boundaries
 from recollect.policy.boundaries import OUTPUTS, Boundary, Window, observed
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from memories import a_memory
 
+from ranked_memories import a_memory
 from recollect.domain.enums import FactType, Layer, Scope
 from recollect.domain.fields import MIN_TOKENS
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from memories import NOW, a_memory
 
+from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.results import Memory
 from recollect.policy.compression import clusters, summary, topic

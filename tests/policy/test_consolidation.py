@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from memories import NOW
 
+from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation, Sensitivity
 from recollect.domain.results import JournalEntry
 from recollect.policy.consolidation import consolidated, importance_before

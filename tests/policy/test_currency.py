@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from memories import NOW
 
+from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import RankingRow
 from recollect.policy.currency import Asked, asks_past, in_order, newer_by_older, of_one_subject

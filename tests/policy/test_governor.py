@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from memories import NOW, a_memory
 
+from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Sensitivity, Source
 from recollect.policy.budget import estimate
 from recollect.policy.governor import REDACTED, governed, memory_context, permitted

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from memories import NOW
 
+from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.policy.injection import Candidate, chosen, question_of

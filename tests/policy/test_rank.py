@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from memories import NOW, a_memory
 
+from ranked_memories import NOW, a_memory
 from recollect.domain.enums import POLICIES, FactType, Profile
 from recollect.policy import rank
 

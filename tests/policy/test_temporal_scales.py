@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from memories import NOW, a_memory
 
+from ranked_memories import NOW, a_memory
 from recollect.domain.results import Memory
 from recollect.policy.temporal_scales import ALLOCATION, Scale, balanced, scale, scale_by_age
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from doorway import Door, House, Opening, open_house
 
 from recollect.domain.enums import Retention
+from seed_doors import Door, House, Opening, open_house
 
 
 @pytest.fixture(scope="session")

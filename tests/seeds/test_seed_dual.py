@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from doorway import Door, House, ids
 
 from recollect.domain.enums import EntityType
 from recollect.policy.budget import printed
 from recollect.policy.rank import grade
+from seed_doors import Door, House, ids
 
 FOUR = ("fact", "entity", "relationship", "self")
 STORED: dict[str, Any] = {

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doorway import Door, ids, open_house
 
-from files import export_file, import_file
-from operate import always
+from file_transfer import export_file, import_file
 from recollect.app import Capabilities
 from recollect.domain.enums import Choice
 from recollect.domain.requests import Draft
 from recollect.domain.transfer import ExportPage
+from run_operations import always
+from seed_doors import Door, ids, open_house
 
 SIX = {
     "profile": "profile",

@@ -7,7 +7,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from doorway import Door, ids
+
+from seed_doors import Door, ids
 
 READS: dict[str, dict[str, Any]] = {
     "search_memories": {"query": "flowerpot", "min_score": 0.0},

@@ -9,10 +9,10 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from doorway import Door
 
-from operate import token
 from recollect.domain.enums import FactType
+from run_operations import token
+from seed_doors import Door
 
 STORED = re.compile(r"Memory stored successfully with ID: \d+")
 UPDATED = re.compile(r"Memory updated successfully \(ID: \d+\)")

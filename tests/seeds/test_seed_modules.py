@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from callers import ADA
-from operate import add, do, listed, rows
 from recollect import App, Settings
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.lifecycle import capabilities as names
 from recollect.lifecycle.stages import STAGES, capabilities, running
 from recollect.policy import boundaries, compression, consolidation, temporal_scales
+from run_operations import add, do, listed, rows
 
 if TYPE_CHECKING:
     from conftest import Clock

@@ -8,13 +8,13 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from doorway import ALL_LEVELS, Door, Opening, ids
 
 from recollect import Settings
 from recollect.domain.enums import Concept, Observation
 from recollect.domain.results import JournalEntry
 from recollect.doors.operations import TABLE
 from recollect.policy.rank import grade
+from seed_doors import ALL_LEVELS, Door, Opening, ids
 
 OBSERVED = tuple(Observation)[:6]
 FIELDS: dict[str, Any] = {

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from doorway import Door, ids
 
 from recollect.domain.enums import Observation, Source
 from recollect.errors import NotFound
+from seed_doors import Door, ids
 
 MINE = {
     "type": "bugfix",

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+from places import TESTS
 from recollect.domain import enums
 from recollect.domain.results import Memory
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.operations import TABLE
 
-TESTS = Path(__file__).parents[1]
 TABLE_FILE = Path(__file__).with_name("table.md")
 NOT_YET = {
     "latency below 10 ms",

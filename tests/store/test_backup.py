@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from entries import direction
+from places import TESTS
 from recollect.errors import InvalidInput, StoreOwned, StoreUnusable
 from recollect.store import backup as store_backup
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
@@ -169,7 +170,7 @@ def test_what_cannot_be_saved_is_said(filled: Any, tmp_path: Path) -> None:
 def writer(filled: Any) -> Iterator[subprocess.Popen[str]]:
     """Return another process that stores pairs, two memories in one transaction, without end."""
     command = [sys.executable, "-c", WRITER, str(filled.folder / "memory.db")]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(TESTS / "support")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
@@ -341,6 +342,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 }
 
 
+@pytest.mark.full_cases("another schema")
 @pytest.mark.parametrize("damage", BROKEN)
 def test_a_backup_that_is_not_whole_changes_nothing(saved: Path, tmp_path: Path, damage: str) -> None:
     """Whatever is wrong with a backup, the sentence says it and the store is as it was, to the byte."""

@@ -14,6 +14,7 @@ import pytest
 
 from callers import ADA
 from entries import direction, make_entry
+from places import TESTS
 from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import IndexBroken
@@ -121,6 +122,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("template")
 
 
+@pytest.mark.full_cases("folder deleted")
 @pytest.mark.parametrize(
     "damage",
     [
@@ -164,7 +166,7 @@ def test_a_damaged_folder_is_built_again(
 def restarted(home: Path) -> str:
     """Open the store in a process of its own; return what its doctor saw, or that it was killed by the damage."""
     ran = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("restart.py")), str(home)],
+        [sys.executable, str(TESTS / "support" / "restart_store.py"), str(home)],
         capture_output=True,
         text=True,
         check=False,
@@ -172,6 +174,7 @@ def restarted(home: Path) -> str:
     return "killed" if ran.returncode < 0 else ran.stdout if ran.returncode == 0 else ran.stderr
 
 
+@pytest.mark.full_cases("folder deleted")
 @pytest.mark.parametrize(
     "damage",
     [

@@ -81,6 +81,7 @@ def test_the_same_key_from_everywhere_is_one_memory(app: App) -> None:
     assert [check for check in app.checks() if not check.well] == []
 
 
+@pytest.mark.full
 def test_forgetting_while_vectors_are_synced_leaves_nothing(app: App) -> None:
     """Memories that are forgotten while their vectors are still on the way are nowhere afterwards."""
 
@@ -155,6 +156,7 @@ def test_a_memory_forgotten_in_mid_copy_stays_forgotten(parts: Any, monkeypatch:
     assert parts.rows("SELECT * FROM outbox") == []
 
 
+@pytest.mark.full
 def test_the_doctor_does_not_cry_wolf(parts: Any) -> None:
     """Looking at a store while others write to it never reports damage, at most work that waits."""
     seen: set[str] = set()

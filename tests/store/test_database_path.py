@@ -9,11 +9,11 @@ import pytest
 
 import recollect
 from callers import ADA
-from operate import add, do, listed
 from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.process import store
 from recollect.store import kept_files, store_lock
+from run_operations import add, do, listed
 from stores import open_app
 
 

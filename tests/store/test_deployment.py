@@ -16,7 +16,6 @@ from starlette.testclient import TestClient
 
 from callers import ADA
 from chroma_process import ChromaProcess
-from operate import OTHER, add, do, ill, recalled
 from recollect import App, Caller, Settings
 from recollect.domain.lifecycle import Decision, Observation, UseTool
 from recollect.doors.server.application import Server
@@ -32,6 +31,7 @@ from recollect.store.sql.records import Records
 from recollect.store.vectors import chroma, outbox, vector_search
 from recollect.store.vectors.chroma import IndexAway, IndexBroken
 from recollect.store.vectors.chroma_server import ChromaServer
+from run_operations import OTHER, add, do, ill, recalled
 from stores import open_app
 
 SAID = "The quokka of the harbour deploys the billing service on Fridays."

@@ -14,8 +14,8 @@ import pytest
 import recollect
 from callers import ADA
 from entries import direction, make_entry
-from operate import rows
 from recollect import App, Draft, Forget, StoreFact
+from run_operations import rows
 
 NAMESPACE = "project:crew/engine"
 RARE = ("zyqqukkvu", "vuxlisbxo", "jeqfrizay", "wozhxrbrq")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from chroma_process import ChromaProcess
-from operate import add, do, ill
 from postgres import Postgres
 from recollect import App, Settings
+from run_operations import add, do, ill
 from stores import open_app
 
 TOLD = (

@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy
 from sqlalchemy import text
 
-from operate import add, ill, recalled
 from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql.database import Database
 from recollect.store.sql.migrations import HEAD, revision
+from run_operations import add, ill, recalled
 from stores import open_app
 
 STARTING = """

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from embedded import vectors
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, reindex, remember
 from recollect.domain.enums import FactType
 from recollect.store.sql.database import open_file
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.outbox import vectors_of
+from text_vectors import vectors
 
 HERE = "project:crew/engine"
 THERE = "user:ada"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from files import export_file, import_file
-from operate import add, do, ill, listed, rows, shown
+from file_transfer import export_file, import_file
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
 from recollect.domain.transfer import ExportPage, Imported
 from recollect.errors import InvalidInput
+from run_operations import add, do, ill, listed, rows, shown
 
 HEADER = {"format": "recollect", "version": 1, "chain": "part"}
 LINE = {"at": "2026-01-01T00:00:00+00:00", "actor": "x", "namespace": "project:crew/engine", "action": "insert"}

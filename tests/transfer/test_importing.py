@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from callers import ADA
-from embedded import vectors
-from files import export_file, import_file
+from file_transfer import export_file, import_file
 from recollect import App, Caller, Draft, Forget, Get, Memory, Query, Settings, forget, get_memory, recall, remember
 from recollect.domain.enums import OnSecret, Sensitivity
 from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
@@ -26,6 +25,7 @@ from recollect.operations.update import update_memory
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
+from text_vectors import vectors
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callers import ADA
-from files import import_paths
+from file_transfer import import_paths
 from recollect import App, Draft, Listing, Query, recall, remember
 from recollect.domain.requests import FactQuery
 from recollect.domain.transfer import ImportBatch, Imported

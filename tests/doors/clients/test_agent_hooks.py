@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from files import contents
+from file_transfer import contents
 from recollect import Settings
 from recollect.doors.clients import files, json_text
 from recollect.doors.clients.agents import Level, agents

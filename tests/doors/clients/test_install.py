@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from command_line import Ended
-from files import contents
+from file_transfer import contents
 from recollect.doors import cli_clients
 from recollect.doors.clients import files, passage
 from recollect.doors.clients.agents import Agent, Level, agents

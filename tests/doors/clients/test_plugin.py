@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 import yaml
 
+from places import ROOT
 from recollect.doors import hook_contracts
 from recollect.doors.clients import passage
 from recollect.doors.clients.agents import agents
@@ -99,7 +100,7 @@ def test_the_manifest_is_by_the_reference() -> None:
     manifest = read(".claude-plugin", "plugin.json")
     jsonschema.validate(manifest, MANIFEST)
     assert manifest["name"] == "recollect"
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert manifest["license"] == project["license"]
     named = [manifest[one] for one in ("commands", "agents", "skills", "hooks", "mcpServers") if one in manifest]
     assert all((PLUGIN / one).exists() for one in named)

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from payloads import payload
-from stand_in import TOKEN, http, publish, standing_in
 
 from command_line import EXECUTABLE
+from hook_payloads import payload
 from recollect import process
 from recollect.doors import hook, hook_spool
 from recollect.doors.daemon import launch
+from stand_in_daemon import TOKEN, http, publish, standing_in
 
 Run = Callable[..., str]
 KEEP = hook_spool.keep

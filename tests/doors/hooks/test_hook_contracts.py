@@ -7,9 +7,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-import recorded
-from payloads import BASE, CASES, payload
 
+import recorded_hooks as recorded
+from hook_payloads import BASE, CASES, payload
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
 from recollect.doors.operations import BY_NAME, PARTS

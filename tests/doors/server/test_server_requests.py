@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
-from api_page import page
 
+from api_page import page
 from every_operation import REQUESTS
+from places import DOCS
 from team_server import Talk, TeamServer
 
 
@@ -157,7 +157,7 @@ def test_the_one_tool_answers_by_action(talk: Talk) -> None:
 def test_the_page_on_the_api_is_up_to_date(talk: Talk) -> None:
     """`docs/api.md` is what the OpenAPI document says; where it differs, what it should be is left in the message."""
     wanted = page(talk.ask("GET", "/openapi.json").json())
-    assert (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8") == wanted
+    assert (DOCS / "api.md").read_text(encoding="utf-8") == wanted
 
 
 def test_each_operation_has_an_example_that_holds(talk: Talk) -> None:

@@ -19,13 +19,13 @@ from kubernetes.client import models
 
 import recollect
 from chroma_process import CHROMA
+from places import ROOT
 from recollect import App, Settings
 from recollect.doors.cli import cli
 from recollect.doors.server import main
 from recollect.doors.server.application import Server
 from recollect.settings import variable
 
-ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "docs" / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 CADDYFILE = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")

@@ -13,8 +13,9 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from daemons import SERVER, Place, until
 from mcp import Client, StdioServerParameters
+
+from daemon_place import SERVER, Place, until
 
 WORDS = ("amber", "basil", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "jetty")
 

@@ -12,7 +12,9 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "mutants.py"
+from places import SCRIPTS
+
+SCRIPT = SCRIPTS / "mutants.py"
 SOURCE = '''"""A docstring is no mutant."""
 from typing import TYPE_CHECKING
 
@@ -61,9 +63,9 @@ def checkout(tmp_path: Path) -> Path:
         "src/recollect/__init__.py": "",
         "src/recollect/gate/__init__.py": "",
         "src/recollect/gate/bounds.py": "def inside(value):\n    return value > 3 and value < 9\n",
-        "tests/test_gate.py": "from recollect.gate.bounds import inside\n\n\n"
+        "tests/gate/test_gate.py": "from recollect.gate.bounds import inside\n\n\n"
         "def test_lower():\n    assert not inside(3)\n    assert inside(4)\n",
-        "tests/test_gate_reading.py": "",
+        "tests/gate/test_gate_reading.py": "",
         "tests/operations/test_gate_on_every_write.py": "",
     }
     for name, text in files.items():

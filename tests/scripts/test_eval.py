@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import typer
 
+from places import SCRIPTS
 from recollect import Settings
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
 METRICS = "recall@1 recall@5 recall@10 any@1 any@5 any@10 all@5 all@10 ndcg@10 mrr".split()
 CORPUS = {
     "ann": [

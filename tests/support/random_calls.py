@@ -21,12 +21,12 @@ import psycopg
 from pydantic import BaseModel
 
 from clock import Clock
-from operate import call_tool
 from recollect import App, Caller
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
 from recollect.doors.operations import BY_NAME, TABLE, perform
 from recollect.errors import RecollectError
+from run_operations import call_tool
 
 CALLERS = [
     Caller(user=user, team=team, project=project)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from recollect import Query, Settings, open_app, recall, reindex
-from second import NAME
+from second_model import NAME
 
 
 def say(*words: object) -> None:

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from pydantic import BaseModel, ConfigDict
 
-from corpus import LETTERS, Form, chars, forms, human, ordinary
 from recollect import gate
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, Finding, clear, redaction, scan
 from recollect.gate.walk import texts
+from secret_corpus import LETTERS, Form, chars, forms, human, ordinary
 
 FORMS = forms()
 TOKEN = next(form for form in FORMS if form.name == "github-classic")
@@ -381,6 +381,7 @@ def test_many_threads_find_the_same() -> None:
         assert list(threads.map(scan, sample * 3)) == alone * 3
 
 
+@pytest.mark.full_cases("password=", "token is ")
 @pytest.mark.parametrize(
     "piece",
     [

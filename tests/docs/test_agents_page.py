@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from places import DOCS
 from recollect.doors.clients.agents import Level, agents
 from recollect.doors.hook_contracts import CONTRACTS, OURS, PROMPT
 from recollect.doors.hook_texts import LONGEST
 
-PAGE = (Path(__file__).parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 REPORTED = PAGE.partition("## Tried")[0]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 TITLES = {one.title: name for name, one in agents().items()}
@@ -48,6 +49,7 @@ def test_its_figures_are_those_of_the_code() -> None:
     assert f"more than {LONGEST:,} characters" in PAGE
 
 
+@pytest.mark.full_cases("1", "2")
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_its_commands_run(block: str, environment: dict[str, str], tmp_path: Path) -> None:
     """Each block ends well in a home of its own, and leaves no daemon."""

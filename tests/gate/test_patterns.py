@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pumping import SRC, Used, of_gate, of_library, of_source, slowest, used
+from pattern_attacks import SRC, Used, of_gate, of_library, of_source, slowest, used
 
 BAD = {
     "neighbours share a dash": r"^\W*what\b(?:\W+[\w'-]+){0,5}?\W+(?:password|token)\W*$",

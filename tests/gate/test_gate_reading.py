@@ -15,12 +15,12 @@ from types import ModuleType
 
 import pytest
 
-from corpus import LETTERS, chars, forms, human
 from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.transfer import ImportItem
 from recollect.errors import SecretFound
 from recollect.gate import clear, heuristics, plugins, scan, secrets_in
+from secret_corpus import LETTERS, chars, forms, human
 
 FORMS = {form.name: form for form in forms()}
 SPELT: dict[str, Callable[[str], str]] = {

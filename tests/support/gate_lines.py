@@ -10,14 +10,14 @@ import string
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any
 from zlib import crc32
 
-from corpus import BASE64, HEX, LETTERS, LOWER, UPPER, URLSAFE, chars, human
+from places import TESTS
+from secret_corpus import BASE64, HEX, LETTERS, LOWER, UPPER, URLSAFE, chars, human
 
-FOLDER = Path(__file__).parent / "gate_corpus"
+FOLDER = TESTS / "gate" / "corpus"
 ALPHABETS = {
     "hex": HEX,
     "HEX": HEX.upper(),

@@ -26,7 +26,7 @@ from recollect.store.sql.database import open_file
 from stores import open_app
 
 LOOK_EVERY = 4
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path(__file__).with_name("writing_process.py")
 _SHAPE = re.compile(r"(?:The word (q\d+z\d+y) stands here, version v(\d+)x, beside ropes, masts and sails\.\n\n){1,60}")
 
 

@@ -24,10 +24,10 @@ import numpy as np
 
 from callers import ADA
 from recollect import Draft, Query, Settings, recall, remember
-from second import ID, NAME, second_model
+from second_model import ID, NAME, second_model
 from stores import open_app
 
-MOVER = Path(__file__).with_name("mover.py")
+MOVER = Path(__file__).with_name("model_mover.py")
 MOST = 6  # kills of one move
 ANIMALS = ("horse", "salmon", "eagle", "python", "beaver", "lobster", "camel", "walrus", "heron", "gecko")
 
@@ -93,7 +93,7 @@ def make_stage(settings: Settings, environment: dict[str, str], models: Path, me
             line = f"Page {number} of the log speaks of the {ANIMALS[number % 10]} seen at {number * 7} fathoms. "
             remember(app, Draft(content=line * (9 if number % 12 == 5 else 1), key=f"k{number}"), ADA)
         app.vectors.sync()
-    paths = os.pathsep.join([str(MOVER.parents[1]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(MOVER.parent), os.environ.get("PYTHONPATH", "")])
     return Stage(settings, environment | {"PYTHONPATH": paths}, second_model(models), memories)
 
 

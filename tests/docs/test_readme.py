@@ -16,13 +16,13 @@ import pytest
 
 import recollect
 from callers import ADA
-from operate import call_tool
+from places import ROOT
 from recollect import App, Settings
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.doors import toolsets
 from recollect.settings import variable
+from run_operations import call_tool
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND = str(Path(sys.executable).with_name("recollect"))
 

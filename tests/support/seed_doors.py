@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from clock import Clock
-from operate import call_tool
 from recollect import App, Caller, Settings
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.operations import perform
+from run_operations import call_tool
 from stores import open_app
 
 ALL_LEVELS = {"allow_private": True, "allow_secret": True}

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-CHECKER = Path(__file__).parents[1] / "scripts" / "counters.py"
+from places import SCRIPTS
+
+CHECKER = SCRIPTS / "counters.py"
 PORTS = "class Records(Protocol):\n    pass\n\nclass Chunk:\n    pass\n"
 EMIT = "class Hooks:\n    def emit(self):\n        try:\n            go()\n        {}\n            pass\n"
 BLIND = "try:\n    go()\n{}\n    pass\n"

@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import psutil
 from mcp import StdioServerParameters
-from talking import SERVER, talking, until
 
 from command_line import Ended, call, execute
 from recollect import Settings
@@ -26,6 +25,7 @@ from recollect.doors.daemon.client import Client as Wire
 from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.daemon.runtime import NAME
 from recollect.doors.link import at
+from stdio_client import SERVER, talking, until
 
 __all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from places import SCRIPTS
 from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network, Part, columns
 from recollect.errors import InvalidInput
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
 QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
 TALKS = {
     "ann": [

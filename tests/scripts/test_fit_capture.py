@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from places import ROOT
 from recollect.policy.observations.features import AGAINST, TYPE_FEATURES, Feature
 
-ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "fit_capture.py"
 BUILD = ROOT / "tests" / "sessions" / "build"
 TABLE = ROOT / "src" / "recollect" / "policy" / "memorability.toml"

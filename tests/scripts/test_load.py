@@ -14,9 +14,10 @@ from types import ModuleType
 import pytest
 import sqlalchemy
 
+from places import SCRIPTS
 from postgres import ADDRESS, Postgres
 
-SCRIPT = str(Path(__file__).parents[1] / "scripts" / "load.py")
+SCRIPT = str(SCRIPTS / "load.py")
 FEW = ("--memories", "60", "--seconds", "2", "--clients", "3", "--replicas", "1")
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import httpx2
 import psycopg
-from team import PATIENCE, TeamProcess, serving_team
 
 from chroma_process import ChromaProcess
 from postgres_cluster import Cluster
 from recollect import Settings
 from stores import open_app
+from team_process import PATIENCE, TeamProcess, serving_team
 
 ANSWERED = 60.0  # seconds within which a request is answered, whatever is away
 _SLOW = httpx2.Timeout(ANSWERED)
