@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -266,7 +267,7 @@ AGENTS: Final[tuple[Agent, ...]] = (
 def install_agents(work: Path, chosen: Sequence[Agent], update: bool) -> None:
     """Install the packages of agents into the work folder, where they are not there yet or shall be `update`d."""
     npm, python = work / "npm", work / "python"
-    node = {"PATH": f"{npm / 'node_modules/node/bin'}:/usr/local/bin:/usr/bin:/bin", "HOME": str(work)}
+    node = {"PATH": f"{npm / 'node_modules/node/bin'}:{os.environ['PATH']}"}
     packages = [name for agent in chosen for name in agent.packages]
     lacking = [name for name in packages if update or not (npm / "node_modules" / name).is_dir()]
     command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(npm)]
@@ -280,7 +281,7 @@ def install_agents(work: Path, chosen: Sequence[Agent], update: bool) -> None:
         _do([str(python / "bin/pip"), "install", "-qq", "--upgrade", *extras], {})
 
 
-def _do(command: Sequence[str], variables: dict[str, Any]) -> None:
-    done = subprocess.run(command, env=variables or None, capture_output=True, text=True)
+def _do(command: Sequence[str], variables: dict[str, str]) -> None:
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"`{' '.join(command)}` failed: {done.stderr[-500:]}")

@@ -120,7 +120,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of agents, homes and evidence")
     parser.add_argument("--only", action="append", default=[], metavar="AGENT/CASE", help="an agent, AGENT/CASE, /CASE")
-    parser.add_argument("--minutes", type=float, default=25.0, help="when the last case ends (default 25)")
+    parser.add_argument("--minutes", type=float, default=45.0, help="when the last case ends (default 45)")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once (default 2)")
     parser.add_argument("--update", action="store_true", help="install the newest versions of the agents")
     parser.add_argument("--json", action="store_true", help="answer as JSON, for machines")
