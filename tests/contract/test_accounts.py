@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import select
 
 from account_admin import Office
-from recollect.auth.administration import ADMIN, initialize, operator
+from recollect.auth.administration import initialize, operator
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
+from recollect.domain.verbs import ADMIN
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized
 from recollect.store.journal import walk
 from recollect.store.sql.accounts import unknown_roles

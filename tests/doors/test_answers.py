@@ -13,19 +13,19 @@ from recollect import App, Memory
 from recollect.domain.answer import Answer
 from recollect.domain.requests import Draft, MemoryFields, Query, Update
 from recollect.domain.results import Failure, Outcome, Recalled
+from recollect.domain.verbs import BY_NAME, VERBS, Verb
 from recollect.doors import memory_tool
-from recollect.doors.operations import BY_NAME, TABLE, perform
+from recollect.doors.operations import perform
 from recollect.doors.serializers import from_wire, public_json, public_schema, wire_json
-from recollect.operations.table import Operation
 
 
 def test_every_operation_is_tried() -> None:
     """Each operation of the table is asked for something below."""
-    assert {name for name, _ in REQUESTS} == {operation.name for operation in TABLE}
+    assert {name for name, _ in REQUESTS} == {operation.name for operation in VERBS}
 
 
-@pytest.mark.parametrize("operation", TABLE, ids=lambda one: one.name)
-def test_every_answer_is_described(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", VERBS, ids=lambda one: one.name)
+def test_every_answer_is_described(operation: Verb) -> None:
     """Whatever an operation answers is one of our answers, or a list of one, and its schema is that of an object."""
     kind = operation.answer
     one = get_args(kind)[0] if get_args(kind) else kind

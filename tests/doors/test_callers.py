@@ -12,8 +12,10 @@ from types import FunctionType
 import pytest
 
 from recollect import App, Caller, doors, operations, transfer
-from recollect.doors.operations import TABLE, perform
-from recollect.operations.table import Operation
+from recollect.auth import administration
+from recollect.auth.principal import Principal
+from recollect.domain.verbs import ADMIN, PARTS, VERBS, Verb
+from recollect.doors.operations import HANDLERS, perform
 
 _NO_DEFAULT = inspect.Parameter.empty
 
@@ -29,15 +31,25 @@ def functions() -> Iterator[FunctionType]:
                 yield from (each for each in (one, *methods) if isinstance(each, FunctionType))
 
 
-@pytest.mark.parametrize("operation", TABLE, ids=lambda one: one.name)
-def test_every_operation_requires_its_caller(operation: Operation) -> None:
-    """Every operation is `(app, request, caller)`; one that writes takes the request's id beside it, by name."""
-    app, request, caller, *more = inspect.signature(operation.run, eval_str=True).parameters.values()
+@pytest.mark.parametrize("operation", [*VERBS, *PARTS.values()], ids=lambda one: one.name)
+def test_every_operation_requires_its_caller(operation: Verb) -> None:
+    """What runs a verb is `(app, request, caller)` with its types; one that writes takes the request's id, by name."""
+    signature = inspect.signature(HANDLERS[operation.name], eval_str=True)
+    app, request, caller, *more = signature.parameters.values()
     assert (app.annotation, request.annotation, caller.annotation) == (App, operation.request, Caller)
+    assert signature.return_annotation == operation.answer
     assert {one.default for one in (app, request, caller)} == {_NO_DEFAULT}
     assert caller.name.strip("_") == "caller"
     assert all(one.kind is one.KEYWORD_ONLY for one in more)
     assert ("request_id" in {one.name for one in more}) is operation.writes
+
+
+@pytest.mark.parametrize("operation", ADMIN, ids=lambda one: one.name)
+def test_every_verb_of_administration_requires_its_principal(operation: Verb) -> None:
+    """What runs a verb of administration is `(app, request, principal)` with the types of the table."""
+    signature = inspect.signature(administration.HANDLERS[operation.name], eval_str=True)
+    found = [one.annotation for one in signature.parameters.values()]
+    assert [*found, signature.return_annotation] == [App, operation.request, Principal, operation.answer]
 
 
 def test_nobody_speaks_by_default() -> None:

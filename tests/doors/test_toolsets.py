@@ -15,10 +15,10 @@ from recollect import App
 from recollect.domain.enums import Concept
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Draft, Query, Update
+from recollect.domain.verbs import VERBS
 from recollect.doors import toolsets
 from recollect.doors.mcp import mcp_tool
 from recollect.doors.memory_tool import DATA, ToolAnswer
-from recollect.doors.operations import TABLE
 from recollect.doors.schema import input_schema
 from recollect.doors.toolset_names import check_names
 from recollect.engines.embedding import find_card
@@ -150,7 +150,7 @@ def test_a_schema_describes_the_marked_fields() -> None:
 
 def test_every_field_of_every_request_is_described() -> None:
     """Each field of each operation says what it is for, also where a request declares an inherited one again."""
-    for operation in TABLE:
+    for operation in VERBS:
         if operation.name in (
             "import_batch",
             "export_page",

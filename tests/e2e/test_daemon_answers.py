@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daemon_place import Place
 from every_operation import REQUESTS, check_schema
-from recollect.doors.operations import BY_NAME
+from recollect.domain.verbs import BY_NAME
 
 
 def test_every_operation_answers_through_the_daemon(place: Place) -> None:

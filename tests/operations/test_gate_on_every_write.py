@@ -11,7 +11,7 @@ import pytest
 from recollect import App, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import Request
-from recollect.doors.operations import BY_NAME
+from recollect.domain.verbs import BY_NAME
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from run_operations import add, do, rows, token
 

@@ -16,7 +16,7 @@ from recollect import App, Settings
 from recollect.domain.enums import Choice
 from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.domain.search import View
-from recollect.doors.operations import TABLE
+from recollect.domain.verbs import VERBS
 from recollect.errors import InvalidInput, NotFound
 from run_operations import OTHER, add, always, by_hand, do, judged_by, rows
 
@@ -152,7 +152,7 @@ ON_PURPOSE = {
 
 def test_every_operation_is_judged() -> None:
     """Each operation of the table writes, or is tried below, or has a reason why not."""
-    assert {operation.name for operation in TABLE if not operation.writes} == READS.keys() | APART.keys()
+    assert {operation.name for operation in VERBS if not operation.writes} == READS.keys() | APART.keys()
 
 
 def parts(answer: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.results import Outcome
-from recollect.doors.operations import BY_NAME, TABLE
+from recollect.domain.verbs import BY_NAME, VERBS
 from run_operations import add, by_hand, do, rows, token
 from stores import open_app
 
@@ -114,7 +114,7 @@ def dump(settings: Settings) -> dict[str, list[Any]]:
 
 def test_every_write_is_tried() -> None:
     """Each writing operation of the table is tried below."""
-    assert CASES.keys() == {operation.name for operation in TABLE if operation.writes}
+    assert CASES.keys() == {operation.name for operation in VERBS if operation.writes}
 
 
 @pytest.mark.parametrize("operation", CASES)

@@ -11,7 +11,8 @@ from callers import ADA
 from every_operation import REQUESTS
 from recollect import App, Settings
 from recollect.domain.enums import Scope
-from recollect.doors.operations import BY_NAME, perform
+from recollect.domain.verbs import BY_NAME
+from recollect.doors.operations import perform
 from recollect.doors.serializers import public_json
 from recollect.errors import Forbidden, NotFound, RecollectError
 from run_operations import do, rows

@@ -12,7 +12,7 @@ import pytest
 from recollect import Settings
 from recollect.domain.enums import Concept, Observation
 from recollect.domain.results import JournalEntry
-from recollect.doors.operations import TABLE
+from recollect.domain.verbs import VERBS
 from recollect.policy.rank import grade
 from seed_doors import ALL_LEVELS, Door, Opening, ids
 
@@ -329,7 +329,7 @@ def test_no_tool_changes_the_journal(door: Door) -> None:
         after = lines()
         assert after[: len(before)] == before
         before = after
-    assert [one.name for one in TABLE if one.answer == list[JournalEntry] and one.writes] == []
+    assert [one.name for one in VERBS if one.answer == list[JournalEntry] and one.writes] == []
 
 
 def test_purging_removes_what_has_expired(door: Door) -> None:

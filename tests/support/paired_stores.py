@@ -16,7 +16,7 @@ from typing import Any
 from clock import Clock
 from random_calls import LEVELS, Maker, RandomCall, answer_of
 from recollect import App, Caller, Settings
-from recollect.doors.operations import BY_NAME
+from recollect.domain.verbs import BY_NAME
 from recollect.doors.serializers import public_json
 from run_operations import by_hand, rows
 from stores import lay, open_app

@@ -22,9 +22,10 @@ from pydantic import BaseModel
 
 from clock import Clock
 from recollect import App, Caller
+from recollect.domain import verbs
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
-from recollect.doors.operations import BY_NAME, TABLE, perform
+from recollect.doors.operations import perform
 from recollect.errors import RecollectError
 from run_operations import call_tool
 
@@ -260,7 +261,7 @@ _WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember",
 _RARE = _OF_SESSIONS | {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
 _RARE |= {"extract_memories"}
 _WEIGHTED = [name for name in _FIELDS for _ in range(1 if name in _RARE else 3)]
-assert _FIELDS.keys() == {operation.name for operation in TABLE}, "each operation is called"
+assert _FIELDS.keys() == {operation.name for operation in verbs.VERBS}, "each operation is called"
 
 
 def answer_of(app: App, call: RandomCall) -> Any:
@@ -414,7 +415,7 @@ class Model:
         return self._knows(call, row) and not row.deleted and not row.merged and lasting
 
 
-_READS = {name for name, operation in BY_NAME.items() if not operation.writes}
+_READS = {name for name, operation in verbs.BY_NAME.items() if not operation.writes}
 
 
 def judged(app: App, home: Path, time: Clock, seed: int, calls: int, more: Callable[[], bool] = lambda: True) -> Model:

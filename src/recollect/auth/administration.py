@@ -5,6 +5,7 @@ Every request passes the gate: a name or a label is stored like any other text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,9 +41,9 @@ from recollect.domain.accounts import (
     Users,
 )
 from recollect.domain.enums import OnSecret, Role
+from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
 from recollect.gate import clear
-from recollect.operations.table import Operation
 
 if TYPE_CHECKING:
     from recollect.store.sql.accounts import AccountWriting
@@ -233,17 +234,15 @@ def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
     return AuditPage(shown, shown[-1].number if more else None)
 
 
-ADMIN: Final = tuple(
-    Operation(run.__name__, run, destructive=run.__name__ in ("disable_user", "invite_user"), idempotent=idempotent)
-    for run, idempotent in (
-        *((run, False) for run in (add_user, invite_user, add_team, add_token, accept_invitation)),
-        *((run, True) for run in (disable_user, enable_user, grant_team, revoke_team, add_project, grant_project)),
-        *((run, True) for run in (revoke_project, revoke_token)),
-        *((run, True) for run in (list_users, list_teams, list_projects, list_tokens, audit)),
+HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
+    run.__name__: run
+    for run in (
+        *(add_user, invite_user, add_team, add_token, accept_invitation, disable_user, enable_user),
+        *(grant_team, revoke_team, add_project, grant_project, revoke_project, revoke_token),
+        *(list_users, list_teams, list_projects, list_tokens, audit),
     )
-)
-"""Every operation of administration: a function of the app, the request and the principal."""
-ADMIN_BY_NAME: Final = {one.name: one for one in ADMIN}
+}
+"""What runs each verb of administration."""
 
 
 def administer(app: App, name: str, fields: dict[str, Any], principal: Principal) -> Any:
@@ -259,7 +258,7 @@ def administer(app: App, name: str, fields: dict[str, Any], principal: Principal
         with app.accounts.changing(principal.user) as writing:
             writing.refuse(error.field, error.kinds)
         raise
-    return operation.run(app, request, principal)
+    return HANDLERS[name](app, request, principal)
 
 
 def initialize(app: App, user: str, actor: str) -> IssuedToken:

@@ -9,7 +9,8 @@ from typing import Any
 
 import recollect
 from recollect.app import App
-from recollect.auth.administration import ADMIN_BY_NAME, administer, operator
+from recollect.auth.administration import administer, operator
+from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.daemon import launch
 from recollect.errors import StoreOwned
 from recollect.settings import Settings

@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperGroup
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory, Outcome, Recalled, Rescanned, WriteStatus
+from recollect.domain.verbs import BY_NAME
 from recollect.doors import (
     cli_accounts,
     cli_backup,
@@ -35,7 +36,7 @@ from recollect.doors import (
     render,
     terminal,
 )
-from recollect.doors.operations import BY_NAME, opened
+from recollect.doors.operations import opened
 from recollect.doors.options import Given, from_fields
 from recollect.doors.paging import every
 from recollect.doors.render import err, out

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import typer
 
-from recollect.auth.administration import ADMIN_BY_NAME
 from recollect.domain.accounts import AuditLine, AuditPage, IssuedToken, Projects, Teams, Tokens, Users
+from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import cli_project, exit_codes, render
 from recollect.doors.administration import administering
 from recollect.doors.options import Given, from_fields

@@ -20,8 +20,9 @@ from recollect.domain.lifecycle import (
     ShownSession,
     ShowSession,
 )
+from recollect.domain.verbs import BY_NAME
 from recollect.doors import exit_codes, render
-from recollect.doors.operations import BY_NAME, opened
+from recollect.doors.operations import opened
 from recollect.doors.options import Given, Json, from_fields
 from recollect.doors.render import sanitized
 from recollect.doors.serializers import agent_json

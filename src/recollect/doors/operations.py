@@ -1,4 +1,4 @@
-"""The table of all operations, and the one way to run any of them. Every door is a projection of it."""
+"""What runs each verb of `domain/verbs.py`, and the one way to run any of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 import recollect
 from recollect.app import App
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller
+from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors.daemon import launch
 from recollect.doors.serializers import from_wire
 from recollect.errors import InvalidInput, StoreOwned
@@ -26,39 +27,53 @@ from recollect.lifecycle.pipeline import (
     tool_post,
 )
 from recollect.lifecycle.session_log import correct_observation, list_sessions, show_session
-from recollect.operations.table import CORE, Operation
+from recollect.operations.aliases import memory_recall, memory_remember, memory_store
+from recollect.operations.facts import forget_fact, query_facts, store_fact
+from recollect.operations.forget import forget, memory_forget
+from recollect.operations.get import get_memory
+from recollect.operations.inspect import doctor, history, stats
+from recollect.operations.listing import (
+    get_timeline,
+    list_memories,
+    search_by_concept,
+    search_by_file,
+)
+from recollect.operations.prompt import format_for_prompt
+from recollect.operations.purge import purge_expired
+from recollect.operations.recall import recall, recall_compact
+from recollect.operations.remember import remember
+from recollect.operations.rescan import rescan
+from recollect.operations.restore import restore_memory
+from recollect.operations.similar import find_similar
+from recollect.operations.summarize import summarize_old
+from recollect.operations.update import update_memory
 from recollect.settings import Settings
 from recollect.store import store_lock
 from recollect.store.files import read_only
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
 
-TABLE = (
-    *CORE,
-    Operation("import_batch", import_batch, destructive=True, idempotent=True),
-    Operation("export_page", export_page),
-    Operation("extract_memories", extract_memories, idempotent=True),
-    Operation("session_start", session_start, idempotent=True),
-    Operation("prompt_submit", prompt_submit, idempotent=True),
-    Operation("tool_post", tool_post, idempotent=True),
-    Operation("session_checkpoint", session_checkpoint, idempotent=True),
-    Operation("session_end", session_end, idempotent=True),
-    Operation("list_sessions", list_sessions),
-    Operation("show_session", show_session),
-    Operation("correct_observation", correct_observation, destructive=True, idempotent=True),
-)
-
-BY_NAME = {operation.name: operation for operation in TABLE}
-PARTS = {one.name: one for one in (Operation("answer_prompt", answer_prompt), Operation("note_prompt", note_prompt))}
-"""The two parts of `prompt_submit`, which the daemon runs apart, so that a coding agent waits for the first alone."""
+HANDLERS: Final[dict[str, Callable[..., Any]]] = {
+    run.__name__: run
+    for run in (
+        *(remember, recall, recall_compact, forget, list_memories, get_memory, update_memory),
+        *(search_by_file, search_by_concept, get_timeline, find_similar, format_for_prompt),
+        *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
+        *(memory_store, memory_recall, memory_forget, memory_remember),
+        *(history, rescan, stats, doctor, import_batch, export_page, extract_memories),
+        *(session_start, prompt_submit, tool_post, session_checkpoint, session_end, answer_prompt, note_prompt),
+        *(list_sessions, show_session, correct_observation),
+    )
+} | {"store_memory": remember, "search_memories": recall, "delete_memory": forget, "restore": restore_memory}
+"""What runs each verb: a function of the app, the request and the caller."""
 
 
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
-    operation = BY_NAME.get(name) or PARTS[name]
-    request = operation.request(**fields)
+    verb = BY_NAME.get(name) or PARTS[name]
+    request = verb.request(**fields)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
-    return operation.run(app, request, caller, **({"request_id": asked} if operation.writes else {}))
+    return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))
 
 
 Asked = TypeVar("Asked", bound=Request)

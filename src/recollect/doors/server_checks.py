@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from recollect import __version__
-from recollect.auth.administration import ADMIN_BY_NAME
 from recollect.domain.results import Check
+from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.server_connection import ServerConnection
 from recollect.errors import RecollectError, Unauthorized
 from recollect.settings import Settings

@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from recollect.domain.verbs import Verb
 from recollect.doors.operations import Connection
 from recollect.doors.serializers import from_wire
 from recollect.doors.server_client import ServerClient
-from recollect.operations.table import Operation
 from recollect.server_url import parse
 from recollect.settings import Settings
 
@@ -36,7 +36,7 @@ class ServerConnection(Connection):
         key = uuid.uuid4().hex  # reading twice does no harm, and a write is known by it
         return self.client.post(f"/v1/{name}", fields, key)
 
-    def administer(self, operation: Operation, fields: dict[str, Any]) -> Any:
+    def administer(self, operation: Verb, fields: dict[str, Any]) -> Any:
         """Run an operation of administration; raise what it raises, or `ServerUnreachable`."""
         values = operation.request(**fields).model_dump(mode="json", exclude_unset=True)
         return from_wire(operation.answer, self.client.post(f"/v1/admin/{operation.name}", values, narrowed=False))

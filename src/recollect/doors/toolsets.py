@@ -16,14 +16,14 @@ from recollect.domain.enums import Observation
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller, Update
 from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
+from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.operations import BY_NAME, perform
+from recollect.doors.operations import perform
 from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
 from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput
-from recollect.operations.table import Operation
 from recollect.policy.budget import printed
 
 _OBSERVED: Final = tuple(Observation)[:6]
@@ -44,7 +44,7 @@ class Tool:
     unlisted: str = ""
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> Verb:
         """Return the row of the table that it projects."""
         return BY_NAME[self.name]
 

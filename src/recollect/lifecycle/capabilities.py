@@ -8,16 +8,20 @@ from datetime import datetime
 from typing import Any, Final, Generic, TypeVar, cast
 
 from recollect.app import App
+from recollect.domain import verbs
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
-from recollect.operations.table import CORE
+from recollect.operations.facts import store_fact
+from recollect.operations.remember import remember
+from recollect.operations.similar import find_similar
 from recollect.policy.boundaries import Boundary, Window
 from recollect.policy.memorability import Memorability
 from recollect.policy.observations.features import Feature
 
 T = TypeVar("T")
 
-_RUN: Final = {one.name: one for one in CORE}
+_RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
+"""The verbs that stages use."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,8 @@ class MemoryStore:
     caller: Caller
 
     def perform(self, operation: str, **fields: Any) -> Any:
-        """Run an operation of the core by its name; every write passes the gate. Raises `RecollectError`."""
-        one = _RUN[operation]
-        return one.run(self.app, one.request(**fields), self.caller)
+        """Run a verb by its name; every write passes the gate. Raises `RecollectError`."""
+        return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
 
 
 STORE: Final = Capability[MemoryStore]("memory.store")

@@ -10,9 +10,9 @@ import pytest
 
 import recorded_hooks as recorded
 from hook_payloads import BASE, CASES, payload
+from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
-from recollect.doors.operations import BY_NAME, PARTS
 from recollect.doors.serving.hook_events import OPERATIONS
 from recollect.policy.observations.observe import observe
 from recollect.policy.observations.occurrence import prompted, used

@@ -16,8 +16,8 @@ import recollect
 from command_line import Ended, call
 from every_operation import REQUESTS
 from recollect import Settings
+from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import cli
-from recollect.doors.operations import BY_NAME
 from team_server import TeamServer, listening
 
 COMMANDS: dict[str, tuple[str, ...]] = {

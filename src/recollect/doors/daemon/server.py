@@ -23,13 +23,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from recollect.app import App
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
+from recollect.domain.verbs import BY_NAME
 from recollect.doors import hook_spool, toolsets
 from recollect.doors.daemon import commands, hook_requests
 from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.reindex_job import ReindexJob
 from recollect.doors.daemon.runtime import Runtime
 from recollect.doors.link import KEY
-from recollect.doors.operations import BY_NAME, perform
+from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.serving import mcp_http
 from recollect.doors.serving.errors import error_response, to_recollect_error

@@ -21,12 +21,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect import __version__
 from recollect.app import App
-from recollect.auth.administration import ADMIN, administer
+from recollect.auth.administration import administer
 from recollect.auth.authenticate import authenticate, look_again
 from recollect.domain.requests import Caller
+from recollect.domain.verbs import ADMIN, VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.link import KEY
-from recollect.doors.operations import TABLE, perform
+from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.server import address, document, probes, stages
 from recollect.doors.server.bodies import answered, failed, read_object
@@ -38,7 +39,6 @@ from recollect.doors.serving import hook_events
 from recollect.doors.serving.errors import to_recollect_error
 from recollect.doors.serving.mcp_http import McpOverHttp, Run
 from recollect.errors import Forbidden, InvalidInput
-from recollect.operations.table import Operation
 from recollect.ports.accounts import confirmed_by
 from recollect.settings import Settings
 
@@ -67,7 +67,7 @@ class Server:
         self._settings = settings
         self._mcp = McpOverHttp(self._run_of, stateless=True, max_request_body_size=settings.max_body_mib * _MIB)
         parts = [operation_of(one) for one in hook_events.OPERATIONS]
-        self._schemas = document.Schemas([*TABLE, *parts, *ADMIN])
+        self._schemas = document.Schemas([*VERBS, *parts, *ADMIN])
         probes.measure(app, self.events, self.metrics, time.monotonic() if began is None else began)
 
     def application(self) -> ASGIApp:
@@ -101,7 +101,7 @@ class Server:
 
     def _add_operations(self, api: FastAPI) -> None:
         schemas = self._schemas
-        for one in TABLE:
+        for one in VERBS:
             told = schemas.route(one)
             api.add_api_route(
                 f"/v1/{one.name}",
@@ -171,7 +171,7 @@ class Server:
         return failed(known)
 
     def _operation(
-        self, operation: Operation, who: Admission, asked: address.Address, body: dict[str, Any], key: str
+        self, operation: Verb, who: Admission, asked: address.Address, body: dict[str, Any], key: str
     ) -> bytes:
         if operation.name in _OF_ADMINS and not who.current().administers():
             raise Forbidden(f"You have no right to `{operation.name}`: it is for admins of the deployment.")
@@ -179,7 +179,7 @@ class Server:
             return wire_bytes(operation.answer, perform(self._app, operation.name, body, caller, key))
 
     def _administration(
-        self, operation: Operation, who: Admission, _: address.Address, body: dict[str, Any], key: str
+        self, operation: Verb, who: Admission, _: address.Address, body: dict[str, Any], key: str
     ) -> bytes:
         del key
         known = who.current()

@@ -15,9 +15,12 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema, to_json
 
+from recollect.auth import administration
+from recollect.domain.verbs import Verb
+from recollect.doors import operations
 from recollect.doors.server.bodies import JSON
-from recollect.operations.table import Operation
 
+_HANDLERS: Final = operations.HANDLERS | administration.HANDLERS
 _REFERENCE: Final = "#/components/schemas/{model}"
 _EXAMPLES: Final = Path(__file__).with_name("examples.json")
 ERROR: Final[dict[str, Any]] = {
@@ -104,24 +107,24 @@ def examples() -> dict[str, dict[str, Any]]:
 class Schemas:
     """The types of the operations of a table as JSON schemas, and the components that they refer to."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
+    def __init__(self, operations: Sequence[Verb]) -> None:
         asked = {one.name: TypeAdapter(one.request) for one in operations}
         answers = {one.name: TypeAdapter(one.answer) for one in operations}
         self._requests, defined = _described(asked, GenerateJsonSchema)
         self._answers, others = _described(answers, _Wire)
         self.components = {"Error": ERROR} | defined | _renamed(self._answers, others, defined)
 
-    def route(self, operation: Operation, *, narrowed: bool = True) -> dict[str, Any]:
+    def route(self, operation: Verb, *, narrowed: bool = True) -> dict[str, Any]:
         """Return what FastAPI is told of the route of an operation."""
         parameters = [*NARROWING, *([IDEMPOTENCY] if operation.writes else [])] if narrowed else []
         return {
             "summary": operation.name.replace("_", " ").capitalize(),
-            "description": inspect.getdoc(operation.run) or "",
+            "description": inspect.getdoc(_HANDLERS[operation.name]) or "",
             "responses": _answering(self._answers[operation.name], None) | failures(),
             "openapi_extra": _taking(self.request(operation), {}, parameters),
         }
 
-    def request(self, operation: Operation) -> dict[str, Any]:
+    def request(self, operation: Verb) -> dict[str, Any]:
         """Return the schema of what an operation takes."""
         return dict(self._requests[operation.name])
 

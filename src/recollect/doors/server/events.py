@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.requests import Caller
-from recollect.doors.operations import BY_NAME, PARTS, perform
+from recollect.domain.verbs import BY_NAME, PARTS, Verb
+from recollect.doors.operations import perform
 from recollect.doors.serving import hook_events
 from recollect.doors.serving.hook_queue import HookQueue
 from recollect.errors import InvalidInput
 from recollect.lifecycle.project_settings import narrowed
-from recollect.operations.table import Operation
 
 Asking = Callable[[], AbstractContextManager[Caller]]
 """Gives the caller of an event, with the rights that they have by now."""
@@ -64,7 +64,7 @@ class Events:
         return all(one.finish(max(0.0, until - time.monotonic())) for one in self._lanes)
 
 
-def operation_of(event: str) -> Operation:
+def operation_of(event: str) -> Verb:
     """Return the operation whose request an event is."""
     name = hook_events.OPERATIONS[event]
     return BY_NAME.get(name) or PARTS[name]
