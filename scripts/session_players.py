@@ -19,8 +19,8 @@ from rich.progress import track
 
 import recollect
 from recollect import App, Settings
+from recollect.client import launch
 from recollect.domain.enums import Observation
-from recollect.doors.daemon import launch
 from recollect.doors.operations import perform
 from recollect.errors import RecollectError
 from session_sets import Event, Place, SessionSet

@@ -10,6 +10,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
 if TYPE_CHECKING:
     from recollect.app import App as App
+    from recollect.client.connection import connect as connect
     from recollect.domain.enums import FactType as FactType
     from recollect.domain.enums import Scope as Scope
     from recollect.domain.requests import ByConcept as ByConcept
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from recollect.domain.results import Similar as Similar
     from recollect.domain.results import Stats as Stats
     from recollect.domain.results import Summarized as Summarized
-    from recollect.doors.daemon.remote import connect as connect
     from recollect.errors import RecollectError as RecollectError
     from recollect.operations.aliases import memory_recall as memory_recall
     from recollect.operations.aliases import memory_remember as memory_remember
@@ -87,6 +87,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
+    "recollect.client.connection": "connect",
     "recollect.domain.enums": "FactType Scope",
     "recollect.domain.requests": """
         ByConcept ByFile Caller Draft FactQuery FindSimilar ForPrompt Forget Get Inspect Listing MemoryRecall
@@ -96,7 +97,6 @@ _NAMES = {
         Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Rescanned Similar Stats
         Summarized
     """,
-    "recollect.doors.daemon.remote": "connect",
     "recollect.errors": "RecollectError",
     "recollect.operations.aliases": "memory_recall memory_remember memory_store",
     "recollect.operations.facts": "forget_fact query_facts store_fact",

@@ -10,6 +10,7 @@ PREFIX = "RECOLLECT_"
 IN_FILE = "_FILE"
 DATABASE = "memory.db"
 """The name of the database in a data folder."""
+_OTHERS = 0o077
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
@@ -108,3 +109,15 @@ def daemon_wanted(told: Mapping[str, str]) -> bool:
 def yes(text: str) -> bool:
     """Return whether a setting says yes."""
     return bool(text) and text.strip().lower() not in _NO
+
+
+def read_private(path: str) -> bytes | None:
+    """Return a file's content, None without one; raise a bare `PermissionError` where other users may touch it."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            about, content = os.fstat(file.fileno()), file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if os.name == "posix" and (about.st_mode & _OTHERS or about.st_uid != os.getuid()):
+        raise PermissionError
+    return content

@@ -10,13 +10,14 @@ import pytest
 from callers import ADA
 from every_operation import REQUESTS, check_schema
 from recollect import App, Memory
+from recollect.client.connection import from_wire
 from recollect.domain.answer import Answer
 from recollect.domain.requests import Draft, MemoryFields, Query, Update
 from recollect.domain.results import Failure, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME, VERBS, Verb
 from recollect.doors import memory_tool
 from recollect.doors.operations import perform
-from recollect.doors.serializers import from_wire, public_json, public_schema, wire_json
+from recollect.doors.serializers import public_json, public_schema, wire_json
 
 
 def test_every_operation_is_tried() -> None:

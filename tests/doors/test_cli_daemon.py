@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from recollect import Settings
-from recollect.doors.daemon import launch, main, runtime
+from recollect.client import launch, runtime
+from recollect.doors.daemon import main
 from recollect.errors import NotFound, StoreOwned
 
 Typed = Callable[..., Any]

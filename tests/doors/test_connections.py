@@ -18,9 +18,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from recollect.doors.daemon import auth, runtime
+from recollect.client import runtime
+from recollect.client.daemon import Client, TokenRejected
+from recollect.doors.daemon import auth
 from recollect.doors.daemon.auth import Activity, TokenAuth
-from recollect.doors.daemon.client import Client, TokenRejected
 from recollect.doors.serving import connections
 from recollect.errors import InvalidInput
 

@@ -11,9 +11,9 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Query, Recalled, Settings, remember
+from recollect.client.connection import DaemonConnection
 from recollect.domain.results import found_message
 from recollect.domain.search import FILTERS
-from recollect.doors.daemon.remote import DaemonConnection
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput
 from stores import open_app

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from recollect.client import transport
+from recollect.client.daemon import DaemonGone, DaemonSilent
 from recollect.doors import mcp_listing, mcp_record, pipe
-from recollect.doors.daemon.client import DaemonGone, DaemonSilent
 from recollect.errors import StoreUnusable
 
 ABOUT = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -81,7 +82,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def said(record: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Return a function that runs a session over these lines and returns what the client reads."""
-    monkeypatch.setattr(pipe, "_PAUSE", 0.0)
+    monkeypatch.setattr(transport, "_PAUSE", 0.0)
 
     def saying(lines: Sequence[dict[str, Any] | bytes], daemon: Any = None) -> list[Any]:
         out = io.BytesIO()

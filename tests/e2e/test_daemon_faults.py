@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from daemon_place import Place, alive, kill, until, zombies
-from recollect.doors.daemon import client as wire
-from recollect.doors.daemon import launch
+from recollect.client import daemon as wire
+from recollect.client import launch
 from recollect.errors import DaemonUnreachable, StoreUnusable
 from recollect.store import store_lock
 

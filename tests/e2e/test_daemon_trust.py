@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from daemon_place import Place, alive, until
-from recollect.doors.daemon import main, runtime
+from recollect.client import runtime
+from recollect.doors.daemon import main
 from recollect.errors import DaemonUnreachable
 
 

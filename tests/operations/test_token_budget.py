@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from callers import ADA
 from recollect import App, Draft, Get, Query, Recalled, Settings, forget, get_memory, recall, remember
+from recollect.client.connection import from_wire
 from recollect.domain.enums import Layer, Profile, Sensitivity
 from recollect.domain.fields import MAX_TOKENS, MIN_TOKENS
 from recollect.domain.requests import Forget
 from recollect.domain.results import NOTHING, Index, IndexLine, found_message
-from recollect.doors.serializers import from_wire, wire_json
+from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput
 from recollect.operations.embed import embed_pending
 from recollect.operations.recall import ESTIMATED

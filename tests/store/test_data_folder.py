@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect import Settings
-from recollect.doors.daemon import launch
+from recollect.client import launch
 from recollect.errors import StoreUnusable
 from recollect.store.files import secure
 from recollect.store.store_lock import held, own

@@ -20,11 +20,11 @@ from mcp import StdioServerParameters
 
 from command_line import Ended, call, execute
 from recollect import Settings
-from recollect.doors.daemon import launch
-from recollect.doors.daemon.client import Client as Wire
-from recollect.doors.daemon.remote import DaemonConnection
-from recollect.doors.daemon.runtime import NAME
-from recollect.doors.link import at
+from recollect.client import launch
+from recollect.client.connection import DaemonConnection
+from recollect.client.daemon import Client as Wire
+from recollect.client.runtime import NAME
+from recollect.client.transport import at
 from stdio_client import SERVER, talking, until
 
 __all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]

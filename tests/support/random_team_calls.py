@@ -20,9 +20,9 @@ from random_calls import Maker, Model, Places, RandomCall, state_of
 from recollect import App, Caller, Settings
 from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
+from recollect.client.connection import from_wire
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.serializers import from_wire
 from recollect.doors.server.application import Server
 from recollect.doors.toolset_names import SETS
 

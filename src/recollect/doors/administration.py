@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import recollect
 from recollect.app import App
 from recollect.auth.administration import administer, operator
-from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.daemon import launch
+from recollect.client import launch
+from recollect.client.connection import ServerConnection
 from recollect.errors import StoreOwned
 from recollect.settings import Settings
 
@@ -20,8 +19,7 @@ from recollect.settings import Settings
 def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation of administration there by a token, or here as the operator."""
     if settings.url:
-        server = import_module("recollect.doors.server_connection").ServerConnection(settings)
-        yield lambda name, **fields: server.administer(ADMIN_BY_NAME[name], fields)
+        yield ServerConnection(settings).administer
         return
     with _opened(settings) as app:
         yield lambda name, **fields: administer(app, name, fields, operator(settings.user))

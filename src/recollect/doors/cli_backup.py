@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import recollect
+from recollect.client import launch
 from recollect.doors import exit_codes
-from recollect.doors.daemon import launch
 from recollect.doors.options import Json, of_store
 from recollect.errors import InvalidInput
 from recollect.store.files import KEPT_DAYS

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from recollect.client import launch
 from recollect.doors import exit_codes, render, server_checks
 from recollect.doors.cli_serve import url_for_mcp
-from recollect.doors.daemon import launch
 from recollect.doors.options import Json, of_store
 from recollect.errors import NotFound
 from recollect.store import store_lock

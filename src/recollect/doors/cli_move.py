@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from recollect.client import launch
 from recollect.doors import exit_codes, render
-from recollect.doors.daemon import launch
 from recollect.doors.options import Json, of_store
 
 cli = typer.Typer()

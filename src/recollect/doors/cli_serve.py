@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import typer
 
 from recollect.app import App
+from recollect.client import launch, runtime
 from recollect.doors import render
-from recollect.doors.daemon import launch, runtime
 from recollect.doors.options import of_store
 from recollect.doors.render import err
 from recollect.errors import InvalidInput, StoreOwned

@@ -13,11 +13,12 @@ from typing import Annotated
 import typer
 
 import recollect
+from recollect.client import launch
+from recollect.client.daemon import Client
+from recollect.client.transport import persistently
 from recollect.domain.results import Check
 from recollect.doors import exit_codes, pipe, render, server_checks
 from recollect.doors.clients import registrations
-from recollect.doors.daemon import launch
-from recollect.doors.daemon.client import Client, DaemonGone
 from recollect.doors.operations import opened
 from recollect.doors.options import Json, of_store
 from recollect.doors.render import Report
@@ -33,7 +34,6 @@ _UNUSABLE = (
     "Fix this, then run `recollect doctor`. A damaged database is built anew by `recollect reindex`, or brought back "
     "from a backup by `recollect backup restore FILE --force`."
 )
-_ATTEMPTS = 6
 _PAUSE = 0.2  # seconds between two questions for the daemon's progress
 
 cli = typer.Typer()
@@ -155,16 +155,15 @@ def _daemon(settings: Settings) -> Check:
 
 def _reindex(settings: Settings, report: Report, *, everything: bool) -> int:
     """Let a running daemon do it, and ask again when it ends meanwhile; without one open the store here."""
-    for attempt in range(_ATTEMPTS):
+
+    def ask() -> int:
         client = launch.running(settings) if settings.daemon else None
         if client is None:
             with recollect.open_app(settings, wait=False, background=False, other_model=True) as app:
                 return recollect.reindex(app, report, everything=everything)
-        try:
-            return _follow(client, settings, report, everything=everything)
-        except DaemonGone:
-            time.sleep(_PAUSE * attempt)
-    raise DaemonUnreachable("The connection to the memory daemon was lost several times; see its log.")
+        return _follow(client, settings, report, everything=everything)
+
+    return persistently(ask)
 
 
 def _follow(client: Client, settings: Settings, report: Report, *, everything: bool) -> int:

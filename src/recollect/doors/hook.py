@@ -17,7 +17,7 @@ from importlib import import_module
 
 from recollect import process
 from recollect.doors import hook_contracts, hook_spool, hook_texts
-from recollect.doors.daemon.private_file import read_private
+from recollect.process import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def _start(given: Mapping[str, str]) -> None:
     """Start the daemon by a process of its own, which outlives this one."""
     subprocess = import_module("subprocess")
     subprocess.Popen(
-        [sys.executable, "-P", "-m", "recollect.doors.daemon.prepare", json.dumps(dict(given))],
+        [sys.executable, "-P", "-m", "recollect.client.launch", json.dumps(dict(given))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from recollect import project_files
+from recollect.client.server import client_here
 from recollect.doors import hook_contracts, hook_spool
-from recollect.doors.server_here import client_here
 
 _PATIENCE: Final = 20.0  # seconds that an event is tried for which nobody waits
 _LARGEST: Final = 2**22  # bytes of an answer

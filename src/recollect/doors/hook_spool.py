@@ -12,7 +12,7 @@ import signal
 import time
 from importlib import import_module
 
-from recollect.doors.daemon.private_file import read_private
+from recollect.process import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from mcp.server.stdio import stdio_server
 
 import recollect
 from recollect.app import App
+from recollect.client.connection import in_background
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.daemon.remote import in_background
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.toolset_names import DEFAULT, check_names
 from recollect.errors import RecollectError

@@ -17,8 +17,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 
+from recollect.client.runtime import write_private
 from recollect.doors import mcp, mcp_record
-from recollect.doors.daemon.runtime import write_private
 from recollect.doors.toolset_names import DEFAULT
 
 _ANYBODY = {"capabilities": {}, "clientInfo": {"name": "any", "version": "1"}}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.doors.daemon.private_file import read_private
+from recollect.process import read_private
 
 SHIPPED: Final = Path(__file__).with_name("mcp_openings.json")
 """The record of the default toolset; `python -m recollect.doors.mcp_listing` writes it."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final
 
 import recollect
 from recollect.app import App
-from recollect.domain.fields import Request
+from recollect.client import launch
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
-from recollect.doors.daemon import launch
-from recollect.doors.serializers import from_wire
-from recollect.errors import InvalidInput, StoreOwned
+from recollect.errors import StoreOwned
 from recollect.lifecycle.extract import extract_memories
 from recollect.lifecycle.pipeline import (
     answer_prompt,
@@ -74,33 +71,6 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
     request = verb.request(**fields)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
     return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))
-
-
-Asked = TypeVar("Asked", bound=Request)
-Answer = TypeVar("Answer")
-
-
-class Connection(ABC):
-    """What runs operations in another process: in the daemon of this machine, or on the server of a team."""
-
-    @overload
-    def perform(self, operation: Callable[[App, Asked, Caller], Answer], request: Asked, /) -> Answer: ...
-    @overload
-    def perform(self, operation: str, /, **fields: Any) -> Any: ...
-    def perform(self, operation: Any, request: Any = None, /, **fields: Any) -> Any:
-        """Run an operation: a function of `recollect` with its request, or a name with the fields of the request.
-
-        Raises what the function raises, or `DaemonUnreachable` or `ServerUnreachable`.
-        """
-        found = BY_NAME.get(operation if isinstance(operation, str) else operation.__name__)
-        if found is None:
-            raise InvalidInput("operation", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
-        asked = found.request(**fields) if request is None else request
-        return from_wire(found.answer, self.operation(found.name, asked.model_dump(mode="json", exclude_unset=True)))
-
-    @abstractmethod
-    def operation(self, name: str, fields: dict[str, Any]) -> Any:
-        """Run one operation of the table and return its answer as JSON."""
 
 
 _served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)

@@ -17,22 +17,20 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from recollect.client import runtime
+from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
+from recollect.client.server import client_here
+from recollect.client.transport import KEY, Link, Lost, at, persistently
 from recollect.doors import mcp_record
-from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone, DaemonSilent, running_at
-from recollect.doors.link import KEY, Link, Lost, at
-from recollect.errors import DaemonUnreachable, RecollectError, ServerUnreachable, relayed
+from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 Message = dict[str, Any]
 """A message of JSON-RPC."""
 
 _PATH: Final = "/mcp"
-_ATTEMPTS: Final = 6
-_PAUSE: Final = 0.1
 _HERE: Final = 20.0  # seconds between two signs that the session is open
 _GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
 _PING: Final = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
@@ -130,7 +128,7 @@ class DaemonLink:
             else:
                 ended.update(what)
 
-        code = self._programs.run("recollect.doors.daemon.prepare", self._given, said)
+        code = self._programs.run("recollect.client.launch", self._given, said)
         if "error" in ended:
             raise relayed(ended["error"], ended["message"])
         found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
@@ -153,7 +151,7 @@ class ServerLink:
         """Return a client of the server; raise `InvalidInput` for settings that cannot be used."""
         with self._lock:
             if self._client is None:
-                found = import_module("recollect.doors.server_here").client_here(self._given)
+                found = client_here(self._given)
                 self._client, self.path = found, found.narrowed(_PATH, self._sets)
             return self._client
 
@@ -301,27 +299,26 @@ class Pipe:
                 params = {"progressToken": token, "progress": 0.0, "message": what}
                 self._write({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
-        lost: Exception | None = None
-        for attempt in range(_ATTEMPTS):
-            client: Link | None = None
-            try:
-                client = self._link.connected(report)
-                for answer in client.stream(self._link.path, message, headers, call.started):
-                    if not call.cancelled:
-                        self._write(answer if "method" in answer else answer | {"id": message["id"]})
-                    if "method" not in answer:
-                        return
-            except Lost as gone:
-                lost = gone
+        persistently(lambda: self._ask(message, call, headers, report))
+
+    def _ask(self, message: Message, call: _Call, headers: dict[str, str], report: Callable[[str], None]) -> None:
+        """Ask the daemon once and hand on each line of its answer; raise `Lost` when it is gone before the last."""
+        client: Link | None = None
+        try:
+            client = self._link.connected(report)
+            for answer in client.stream(self._link.path, message, headers, call.started):
+                if not call.cancelled:
+                    self._write(answer if "method" in answer else answer | {"id": message["id"]})
+                if "method" not in answer:
+                    return
+            raise DaemonGone("The answer broke off.")
+        except Lost as lost:
             if call.cancelled:
                 return
             if isinstance(lost, DaemonSilent) and running_at(self._file.parent) is None:
-                raise DaemonUnreachable(f"{lost} End that process, or see its log.")
+                raise DaemonUnreachable(f"{lost} End that process, or see its log.") from None
             self._link.drop(client)
-            time.sleep(_PAUSE * attempt)
-        if isinstance(lost, ServerUnreachable):
-            raise lost
-        raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+            raise
 
     def _refuse(self, number: int | str | None, code: int, why: str) -> None:
         self._write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": why}})

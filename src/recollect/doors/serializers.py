@@ -48,11 +48,6 @@ def wire_bytes(kind: Any, answer: Any) -> bytes:
     return _adapter(kind).dump_json(answer, round_trip=True)
 
 
-def from_wire(kind: Any, body: Any) -> Any:
-    """Build an answer of this type from what `wire_json` returned."""
-    return _adapter(kind).validate_python(body)
-
-
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from recollect import __version__
+from recollect.client.connection import ServerConnection
 from recollect.domain.results import Check
-from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.server_connection import ServerConnection
 from recollect.errors import RecollectError, Unauthorized
 from recollect.settings import Settings
 
@@ -26,12 +24,14 @@ def _checks(settings: Settings) -> Iterator[Check]:
         version = str(server.client.get("/openapi.json").get("info", {}).get("version", ""))
         advice = "Use the same version on both sides."
         yield Check("server", version == __version__, f"{settings.url}, recollect {version}", advice)
-        row = next((one for one in _asked(server, "list_tokens").tokens if one.prefix == settings.token[_PREFIX]), None)
+        row = next(
+            (one for one in server.administer("list_tokens").tokens if one.prefix == settings.token[_PREFIX]), None
+        )
         if row is None:
             return
         until = f", until {row.expires_at:%Y-%m-%d}" if row.expires_at else ""
         yield Check("token", True, f"{row.prefix} of {row.user}{until}" + (f", as {row.role}" if row.role else ""))
-        teams = [one for one in _asked(server, "list_teams").teams if row.user in one.members]
+        teams = [one for one in server.administer("list_teams").teams if row.user in one.members]
         named = ", ".join(f"{one.team} ({one.members[row.user]})" for one in teams)
         several = len(teams) > 1 and "team" not in settings.model_fields_set
         yield Check("teams", not several, named or "none", "Set RECOLLECT_TEAM to the one whose memories you mean.")
@@ -41,7 +41,3 @@ def _checks(settings: Settings) -> Iterator[Check]:
         yield Check("token", False, str(error), advice)
     except RecollectError as error:
         yield Check("server", False, str(error), "Check RECOLLECT_URL, and whether the server runs.")
-
-
-def _asked(server: ServerConnection, name: str) -> Any:
-    return server.administer(ADMIN_BY_NAME[name], {})

@@ -8,21 +8,18 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from recollect import __version__, environment
+from recollect.client.daemon import Client, running_at
+from recollect.client.transport import Lost, persistently
 from recollect.doors import standard_input
-from recollect.doors.daemon.client import Client, DaemonGone, running_at
-from recollect.errors import DaemonUnreachable, RecollectError
-
-_ATTEMPTS: Final = 6
-_PAUSE: Final = 0.1
+from recollect.errors import RecollectError
 
 
 def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool) -> int | None:
@@ -51,13 +48,16 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
 
 def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
     """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
-    for attempt in range(_ATTEMPTS):
+
+    def ask() -> dict[str, Any]:
+        nonlocal client
         try:
             return dict(client.post("/command", body))
-        except DaemonGone:
-            time.sleep(_PAUSE * attempt)
+        except Lost:
             client = _ensured(given) or client
-    raise DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
+            raise
+
+    return persistently(ask)
 
 
 def _start(given: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ def _ensured(given: Mapping[str, str]) -> Client | None:
     settings = import_module("recollect.settings").Settings(**given)
     if not settings.daemon or import_module("recollect.store.files").read_only(settings.database.parent):
         return None
-    client: Client = import_module("recollect.doors.daemon.launch").ensure(settings)
+    client: Client = import_module("recollect.client.launch").ensure(settings)
     return client
 
 

@@ -19,8 +19,8 @@ from filelock import FileLock
 from command_line import EXECUTABLE
 from hook_payloads import payload
 from recollect import process
+from recollect.client import launch
 from recollect.doors import hook, hook_spool
-from recollect.doors.daemon import launch
 from stand_in_daemon import TOKEN, http, publish, standing_in
 
 Run = Callable[..., str]

@@ -22,9 +22,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp
 
 import recollect
-from recollect.doors.daemon import runtime
-from recollect.doors.daemon.launch import log_file, report_failure
-from recollect.doors.daemon.runtime import Runtime
+from recollect.client import runtime
+from recollect.client.launch import log_file, report_failure
+from recollect.client.runtime import Runtime
 from recollect.doors.daemon.server import Daemon
 from recollect.doors.serving.connections import BoundedProtocol
 from recollect.doors.serving.errors import to_recollect_error

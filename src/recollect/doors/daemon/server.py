@@ -21,6 +21,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.app import App
+from recollect.client.runtime import Runtime
+from recollect.client.transport import KEY
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.verbs import BY_NAME
@@ -28,8 +30,6 @@ from recollect.doors import hook_spool, toolsets
 from recollect.doors.daemon import commands, hook_requests
 from recollect.doors.daemon.auth import Activity, TokenAuth
 from recollect.doors.daemon.reindex_job import ReindexJob
-from recollect.doors.daemon.runtime import Runtime
-from recollect.doors.link import KEY
 from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.serving import mcp_http

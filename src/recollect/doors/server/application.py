@@ -23,10 +23,10 @@ from recollect import __version__
 from recollect.app import App
 from recollect.auth.administration import administer
 from recollect.auth.authenticate import authenticate, look_again
+from recollect.client.transport import KEY
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, VERBS, Verb
 from recollect.doors import memory_tool, toolsets
-from recollect.doors.link import KEY
 from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.server import address, document, probes, stages

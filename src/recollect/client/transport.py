@@ -1,27 +1,68 @@
-"""One HTTP request to a process of ours with nothing but the standard library: the daemon, or the server of a team."""
+"""One HTTP request to a process of ours with nothing but the standard library, and the one rule for asking again."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from typing import Any
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
+
+from recollect.errors import RecollectError, TooManyRequests
 
 SILENCE = 20.0  # seconds in which one that works says something
 KEY = "Idempotency-Key"
 """The header under which a request takes effect once, however often it is sent."""
 _EVENTS = "text/event-stream"
 _DATA = b"data:"
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.1  # seconds, once more of them before each further attempt
+_LONGEST_PAUSE: Final = 20.0
 
 Headers = Mapping[str, str]
 
 
-class Lost(Exception):
-    """The other side did not answer: what was asked may be asked again under the same id."""
+class Lost(RecollectError):
+    """The other side did not answer: what was asked may be asked again under the same id.
+
+    `sent` says whether it may have taken the request, `pause` in how many seconds it wants to be asked again.
+    """
+
+    sent = True
+    pause = 0.0
+
+    def lasting(self) -> RecollectError:
+        """Return the error of a side that was lost again and again."""
+        return self
+
+
+Answer = TypeVar("Answer")
+
+
+def persistently(ask: Callable[[], Answer], *, keyed: bool = True) -> Answer:
+    """Return what `ask` returns, which is asked again when the other side is lost or wants no more just now.
+
+    What carries no key is asked again only where it did not arrive. Raises the last error.
+    """
+    last: RecollectError
+    for attempt in range(_ATTEMPTS):
+        try:
+            return ask()
+        except Lost as lost:
+            pause, last = max(lost.pause, _PAUSE * attempt), lost.lasting()
+            if pause > _LONGEST_PAUSE or (lost.sent and not keyed):
+                raise
+        except TooManyRequests as busy:
+            pause, last = busy.retry_after, busy
+            if pause > _LONGEST_PAUSE:
+                raise
+        if attempt + 1 < _ATTEMPTS:
+            time.sleep(pause)
+    raise last
 
 
 class Link(ABC):

@@ -1,7 +1,13 @@
-"""Find the daemon of a store, or start it: the first client starts it, all others wait for it."""
+"""Find the daemon of a store, or start it: the first client starts it, all others wait for it.
+
+As a program it does so for a client that imports nothing, and writes one JSON object a line: `who`, what a request says
+of its caller; `report`, what it waits for; `ready`, or an `error` with its `message`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -16,9 +22,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect import process as surroundings
-from recollect.doors.daemon import runtime
-from recollect.doors.daemon.client import Client, DaemonGone, DaemonSilent, TokenRejected
-from recollect.doors.link import SILENCE
+from recollect.client import runtime
+from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
+from recollect.client.transport import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
 from recollect.store import store_lock
@@ -233,3 +239,38 @@ def _detached() -> dict[str, Any]:
     if sys.platform == "win32":
         return {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
+
+
+def about_caller(settings: Settings) -> dict[str, str]:
+    """Return what the address of a request says of its caller and of the settings that apply to it."""
+    caller = settings.caller
+    return {
+        "user": caller.user,
+        "team": caller.team,
+        "project": caller.project,
+        "on_secret": str(settings.on_secret),
+        "model": settings.model,
+    }
+
+
+def main() -> None:
+    """See to it that the daemon of the settings in the first argument runs."""
+    try:
+        settings = Settings(**json.loads(sys.argv[1]))
+        told = settings.model_dump(mode="json", exclude=set(hidden()))  # they are given to a process as arguments
+        _say(settings=told, who=about_caller(settings), home=str(settings.folder))
+        ensure(settings, lambda what: _say(report=what))
+        _say(ready=True)
+    except RecollectError as error:
+        _say(error=type(error).__name__, message=str(error))
+    except BrokenPipeError:  # the client has left: nobody waits for what is prepared, nor for what is still to be said
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(**what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,17 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recollect.doors.daemon import runtime
-from recollect.doors.daemon.runtime import Runtime
-from recollect.doors.link import KEY, SILENCE, Link, Lost
+from recollect.client import runtime
+from recollect.client.runtime import Runtime
+from recollect.client.transport import KEY, SILENCE, Link, Lost
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
 _PING = 5.0  # seconds in which a healthy daemon answers a ping
 
 
-class DaemonGone(DaemonUnreachable, Lost):
+class DaemonGone(Lost, DaemonUnreachable):
     """The daemon did not answer: it has ended, ended during the request, or is blocked."""
+
+    def lasting(self) -> DaemonUnreachable:
+        """Return the error of a daemon that was lost again and again."""
+        return DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
 
 
 class DaemonSilent(DaemonGone):

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import http.client
 import ssl
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
-from recollect.doors.link import KEY, Link, Lost, at, read_json
-from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
-from recollect.server_url import ServerUrl
+from recollect import process
+from recollect.client.transport import KEY, Link, Lost, at, persistently, read_json
+from recollect.errors import InvalidInput, RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
+from recollect.projects import find_project
+from recollect.server_url import ServerUrl, check_token, parse
 
 _CONNECT: Final = 10.0  # seconds for connecting
 _ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes
-_ATTEMPTS: Final = 6
-_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 20.0
 _AWAY: Final = (502, 503, 504)
 
 
-class ServerGone(ServerUnreachable, Lost):
-    """The server did not answer; `sent` says whether it may have taken the request, `pause` when it may be asked."""
+class ServerGone(Lost, ServerUnreachable):
+    """The server did not answer."""
 
     def __init__(self, message: str, *, sent: bool, pause: float = 0.0) -> None:
         super().__init__(message)
@@ -46,19 +45,7 @@ class ServerClient(Link):
         """
         target = self.narrowed(path) if narrowed else path
         headers = {KEY: key} if key else {}
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._exchange(target, body, _ANSWER, headers)
-            except ServerGone as gone:
-                pause = max(gone.pause, _PAUSE * attempt)
-                if (gone.sent and not key) or attempt == _ATTEMPTS - 1 or pause > _LONGEST_PAUSE:
-                    raise
-            except TooManyRequests as busy:
-                pause = busy.retry_after
-                if attempt == _ATTEMPTS - 1 or pause > _LONGEST_PAUSE:
-                    raise
-            time.sleep(pause)
-        raise ServerUnreachable(f"The server {self.url.name} did not answer.")
+        return persistently(lambda: self._exchange(target, body, _ANSWER, headers), keyed=bool(key))
 
     def narrowed(self, path: str, toolset: Sequence[str] = ()) -> str:
         """Return a path narrowed to the team and the project, and to toolsets of MCP."""
@@ -137,3 +124,34 @@ def _reason(error: Exception) -> str:
 
 def _seconds(text: str | None) -> float:
     return float(text) if text and text.isdecimal() else 0.0
+
+
+def client_here(given: Mapping[str, str], folder: str = "") -> ServerClient:
+    """Return what asks the server that the environment names, without the settings, which take long to import.
+
+    It asks for the project of a folder, by default the working folder. `given` are the settings that stood before the
+    command. Raises `InvalidInput` for a setting that cannot be used.
+    """
+    told = process.variables()
+
+    def setting(name: str) -> str:
+        return given.get(name) or told.get(f"{process.PREFIX}{name.upper()}", "")
+
+    try:
+        insecure = process.yes(setting("insecure"))
+        url = parse(setting("url"), insecure=insecure)
+    except ValueError as error:
+        raise InvalidInput("url", f"Invalid setting RECOLLECT_URL: {error}") from None
+    try:
+        token = check_token(setting("token"))
+    except ValueError as error:
+        raise InvalidInput("token", f"Invalid setting RECOLLECT_TOKEN: {error}") from None
+    home = Path(process.home(given.get("home", ""), told))
+    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home))
+
+
+def _project(folder: str, home: Path) -> str:
+    try:
+        return find_project(Path(folder) if folder else Path.cwd(), home).name
+    except OSError:  # the working folder is gone, or may not be looked at
+        return "default"

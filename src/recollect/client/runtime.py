@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.doors.daemon.private_file import read_private
 from recollect.errors import DaemonUnreachable
+from recollect.process import read_private
 
 NAME = "daemon.json"
 _OF_STORE = "daemon.token"

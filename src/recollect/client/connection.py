@@ -1,0 +1,167 @@
+"""The connection of one client process: every verb, asked of the daemon of this machine or of the server of a team."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, TypeVar, overload
+
+from pydantic import TypeAdapter
+
+from recollect.app import App
+from recollect.client.daemon import Client, DaemonGone
+from recollect.client.launch import about_caller, ensure
+from recollect.client.server import ServerClient
+from recollect.client.transport import at, persistently
+from recollect.domain.fields import Request
+from recollect.domain.requests import Caller
+from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME
+from recollect.errors import InvalidInput, RecollectError
+from recollect.server_url import parse
+from recollect.settings import Settings
+
+log = logging.getLogger(__name__)
+
+Asked = TypeVar("Asked", bound=Request)
+Answer = TypeVar("Answer")
+
+
+class Connection(ABC):
+    """Runs verbs in another process; usable in a `with`. Each call carries a key, so that none takes effect twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:  # noqa: B027 - a server runs already
+        """Prepare the other side for the first call, where there is something to prepare."""
+
+    def close(self) -> None:  # noqa: B027 - a call to a server has a connection of its own
+        """Forget the other side; a later call finds it again."""
+
+    @overload
+    def perform(self, operation: Callable[[App, Asked, Caller], Answer], request: Asked, /) -> Answer: ...
+    @overload
+    def perform(self, operation: str, /, **fields: Any) -> Any: ...
+    def perform(self, operation: Any, request: Any = None, /, **fields: Any) -> Any:
+        """Run a verb: a function of `recollect` with its request, or a name with the fields of the request.
+
+        Raises what the function raises, or `DaemonUnreachable` or `ServerUnreachable`.
+        """
+        verb = BY_NAME.get(operation if isinstance(operation, str) else operation.__name__)
+        if verb is None:
+            raise InvalidInput("operation", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+        asked = verb.request(**fields) if request is None else request
+        return from_wire(verb.answer, self.operation(verb.name, asked.model_dump(mode="json", exclude_unset=True)))
+
+    @abstractmethod
+    def operation(self, name: str, fields: dict[str, Any]) -> Any:
+        """Run one verb and return its answer as JSON."""
+
+
+class DaemonConnection(Connection):
+    """Calls to the store's daemon, which is started by the first one if needed, and again when it ends meanwhile."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Start the daemon in the background, before the first call."""
+        in_background(self._connected)
+
+    def close(self) -> None:
+        """Forget the daemon, without waiting for a thread that still starts it; a later call looks for it again."""
+        self._client = None
+
+    def operation(self, name: str, fields: dict[str, Any]) -> Any:
+        """Run one verb and return its answer as JSON."""
+        path, key = at(f"/v1/{name}", **about_caller(self._settings)), uuid.uuid4().hex
+
+        def ask() -> Any:
+            client = self._connected()
+            try:
+                return client.post(path, fields, key)
+            except DaemonGone:
+                self._drop(client)
+                raise
+
+        return persistently(ask)
+
+    def _connected(self) -> Client:
+        with self._lock:
+            if self._client is None:
+                self._client = ensure(self._settings)
+            return self._client
+
+    def _drop(self, client: Client) -> None:
+        with self._lock:
+            if self._client is client:
+                self._client = None
+
+
+class ServerConnection(Connection):
+    """Calls to the server of the settings; a team is named only where somebody has set one."""
+
+    def __init__(self, settings: Settings) -> None:
+        team = settings.team if "team" in settings.model_fields_set else ""
+        url = parse(settings.url, insecure=settings.insecure)
+        self.client = ServerClient(url, settings.token, team, settings.project)
+
+    def operation(self, name: str, fields: dict[str, Any]) -> Any:
+        """Run one verb and return its answer as JSON."""
+        return self.client.post(f"/v1/{name}", fields, uuid.uuid4().hex)
+
+    def administer(self, name: str, **fields: Any) -> Any:
+        """Run a verb of administration; raise what it raises, or `ServerUnreachable`."""
+        verb = ADMIN_BY_NAME[name]
+        values = verb.request(**fields).model_dump(mode="json", exclude_unset=True)
+        return from_wire(verb.answer, self.client.post(f"/v1/admin/{name}", values, narrowed=False))
+
+
+def connect(
+    settings: Settings | None = None,
+    *,
+    home: Path | None = None,
+    user: str | None = None,
+    team: str | None = None,
+    project: str | None = None,
+) -> DaemonConnection | ServerConnection:
+    """Return a connection to the server of `RECOLLECT_URL`, else to the store's daemon; usable in a `with`.
+
+    What is not given is as the environment has it. The daemon is started by the first call if needed.
+    """
+    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project}
+    given = {name: value for name, value in given.items() if value is not None}
+    known = Settings(**((settings.model_dump(exclude_unset=True) if settings else {}) | given))
+    return ServerConnection(known) if known.url else DaemonConnection(known)
+
+
+def in_background(prepare: Callable[[], object]) -> None:
+    """Run `prepare` in a thread; its error is only logged, since the first call meets it again."""
+
+    def run() -> None:
+        try:
+            prepare()
+        except RecollectError as error:
+            log.warning("%s", error)
+
+    threading.Thread(target=run, name="recollect-prepare", daemon=True).start()
+
+
+def from_wire(kind: Any, body: Any) -> Any:
+    """Build the answer of a verb from the JSON in which a process of ours sent it."""
+    return _adapter(kind).validate_python(body)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
