@@ -47,10 +47,10 @@ from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
-from recollect.store.vectors.chroma import ChromaCollections, ChromaIndex
-from recollect.store.vectors.chroma_server import ChromaServer
+from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
+from recollect.store.vectors.index import VectorIndex
 from recollect.store.vectors.shadow_index import ShadowIndex
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 
 _ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
 _LOOK = 30.0  # seconds until a replica looks for what others, which may have died, have left to do
@@ -141,8 +141,8 @@ class _Store:
     database: Database
     records: Records
     text: SqliteText | PostgresText
-    index: ChromaCollections
-    vectors: SqlChromaVectors
+    index: VectorIndex
+    vectors: VectorSearch
     stopping: threading.Event
     journal_files: tuple[JournalTips | JournalMirror, ...]
     file: Path
@@ -159,7 +159,7 @@ class _Store:
             "export_reader": ExportReader(self.database),
             "text": self.text,
             "vectors": self.vectors,
-            "shadow_index": ShadowIndex(self.database, self.index, self.vectors),
+            "shadow_index": ShadowIndex(self.database, self.vectors),
         }
 
     @property
@@ -200,7 +200,7 @@ def _open_store(
     migrate(database)
     stopping = threading.Event()
     index = _open_index(settings, database, _generation(database, model))
-    vectors = SqlChromaVectors(database, index, stopping, similarity, model)
+    vectors = VectorSearch(database, index, stopping, similarity, model)
     undo.callback(vectors.close)
     tips = [] if settings.database_url else [JournalTips(database, folder / TIPS)]
     mirrors = [JournalMirror(database, settings.journal_mirror)] if settings.journal_mirror else []
@@ -227,7 +227,7 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
     return open_file(file, settings.workers), False
 
 
-def _open_index(settings: Settings, database: Database, generation: str) -> ChromaCollections:
+def _open_index(settings: Settings, database: Database, generation: str) -> VectorIndex:
     if not settings.chroma_url:
         return ChromaIndex(settings.folder / "chroma", generation)
     with database.reading() as connection:

@@ -12,7 +12,7 @@ from recollect.domain.enums import Concept, Order, Sensitivity
 from recollect.domain.results import Outcome
 from recollect.domain.results import WriteStatus as Ended
 from recollect.errors import NotFound
-from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.exact import vectors_of
 
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"

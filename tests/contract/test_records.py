@@ -19,7 +19,7 @@ from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensit
 from recollect.errors import NotFound
 from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import tables
-from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.exact import vectors_of
 
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"

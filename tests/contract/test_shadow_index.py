@@ -13,9 +13,9 @@ from entries import direction, make_entry
 from recollect.engines.late_interaction import similarity
 from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.vectors.chroma import ChromaIndex
-from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.exact import vectors_of
 from recollect.store.vectors.shadow_index import ShadowIndex
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 
 HERE = "project:crew/engine"
 OLD = {"model": "old", "revision": "1", "dimensions": "16"}
@@ -23,18 +23,18 @@ NEW = {"model": "new", "revision": "2", "dimensions": "16"}
 
 
 @pytest.fixture
-def vectors(store: Any, tmp_path: Path) -> Iterator[SqlChromaVectors]:
+def vectors(store: Any, tmp_path: Path) -> Iterator[VectorSearch]:
     """Return the vectors of a store that the old model built."""
     store.records.set_stamps(OLD)
-    made = SqlChromaVectors(store.database, ChromaIndex(tmp_path / "chroma", "m1"), threading.Event(), similarity, OLD)
+    made = VectorSearch(store.database, ChromaIndex(tmp_path / "chroma", "m1"), threading.Event(), similarity, OLD)
     yield made
     made.close()
 
 
 @pytest.fixture
-def shadow(store: Any, vectors: SqlChromaVectors) -> ShadowIndex:
+def shadow(store: Any, vectors: VectorSearch) -> ShadowIndex:
     """Return what builds another model's vectors."""
-    return ShadowIndex(store.database, vectors._index, vectors)
+    return ShadowIndex(store.database, vectors)
 
 
 def read(content: str) -> tuple[Chunk, ...]:
@@ -98,13 +98,12 @@ def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: Sha
     assert store.records.stamp("shadow.revision") == "3"
 
 
-def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors) -> None:
+def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex, vectors: VectorSearch) -> None:
     """After the switch vectors, stamps and queue are the new model's, stragglers included; nothing stands beside."""
     one, two, three = (store.add(content, key=content[0]) for content in ("a b c", "d e", "f"))
     before = held(store, one, two, three)
     shadow.begin(NEW)
     fill(shadow)
-    shadow.index(lambda: None)
     late = store.add("g h i j")
     with store.records.writing(HERE, "ada") as transaction:
         transaction.update(transaction.by_key("d"), make_entry("dd"), "update")
@@ -115,8 +114,7 @@ def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex
     assert {name: store.records.stamp(name) for name in NEW} == NEW
     assert store.rows("SELECT * FROM vector_shadow") == []
     assert store.rows("SELECT * FROM store_metadata WHERE name LIKE 'shadow.%'") == []
-    queued = {tuple(row) for row in store.rows("SELECT memory_id, chunks FROM outbox WHERE embedded")}
-    assert queued == {(two, 2), (three, 1), (late, 4)}
+    assert store.rows("SELECT * FROM outbox") == []
     assert shadow.serves(NEW)
     assert not shadow.serves(OLD)
     assert vectors.state == "moved"
@@ -142,57 +140,43 @@ def test_hidden_memories_do_not_move(store: Any, shadow: ShadowIndex) -> None:
     with store.records.writing(HERE, "ada") as transaction:
         assert transaction.hide(hidden)
     assert shadow.counts() == (1, 1)
-    shadow.index(lambda: None)
     assert shadow.switch(read)
     assert held(store, kept, hidden) == {kept: made("to keep")}
     assert {row[0] for row in store.rows("SELECT memory_id FROM outbox")} == set()
 
 
-def test_a_new_model_finds_its_index_ready(
-    store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors, tmp_path: Path
+def test_the_index_is_built_for_the_new_model(
+    store: Any, shadow: ShadowIndex, vectors: VectorSearch, tmp_path: Path
 ) -> None:
-    """The collections that the new model's owner opens hold what the switch brought, and the old ones go."""
+    """The new model's owner fills its collections from what the switch brought, and the old ones go."""
     ids = [store.add(f"word{number} and more") for number in range(5)]
     shadow.begin(NEW)
     vectors.sync()
     fill(shadow)
-    shadow.index(lambda: None)
     assert shadow.switch(read)
-    assert store.rows("SELECT * FROM outbox") == []
     vectors.close()
     index = ChromaIndex(tmp_path / "chroma", "m2")
-    assert index.count(HERE) == 15
-    opened = SqlChromaVectors(store.database, index, threading.Event(), similarity, NEW)
+    opened = VectorSearch(store.database, index, threading.Event(), similarity, NEW)
+    assert next(iter(opened.nearest(direction("new word3"), store.view(), 3))) == ids[3]
     opened.sync()
+    assert (opened.state, index.count(HERE)) == ("ready", 15)
     assert next(iter(index.query(HERE, direction("new word3"), 3))) == ids[3]
     assert {one.name.rpartition("-")[0] for one in index.open().list_collections()} == {"m2"}
     opened.close()
 
 
-def test_a_generation_that_is_being_built_is_not_pruned(store: Any, shadow: ShadowIndex, tmp_path: Path) -> None:
-    """An owner that opens the index leaves the collections under construction alone while their stamp stands."""
-    store.add("one two three")
-    shadow.begin(NEW)
-    fill(shadow)
-    shadow.index(lambda: None)
-    shadow._index.close()
-    index = ChromaIndex(tmp_path / "chroma", "m1")
-    opened = SqlChromaVectors(store.database, index, threading.Event(), similarity, OLD)
-    opened.sync()
-    assert {one.name.rpartition("-")[0] for one in index.open().list_collections()} == {"m1", "m2"}
-    opened.close()
-
-
-def test_the_new_index_is_trusted(store: Any, shadow: ShadowIndex, vectors: SqlChromaVectors) -> None:
-    """What was broken in the old index is not broken in the one that was just built: nothing is built twice."""
-    store.add("a memory")
+def test_an_open_store_serves_the_vectors_of_the_switch(store: Any, shadow: ShadowIndex, vectors: VectorSearch) -> None:
+    """Where the model is the same, the exact scan answers from the switch on, and the next sync builds the index."""
+    one = store.add("a memory")
     vectors.sync()
     vectors._broken.add(HERE)
-    assert vectors.state == "rebuilding"
     shadow.begin(OLD)
     fill(shadow)
     assert shadow.switch(read)
-    assert vectors._broken == set()
+    assert (vectors._broken, vectors.state) == (set(), "opening")
+    assert list(vectors.nearest(direction("new a"), store.view(), 5)) == [one]
+    vectors.sync()
+    assert (vectors.state, vectors._index.count(HERE)) == ("ready", 2)
 
 
 def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: ShadowIndex) -> None:

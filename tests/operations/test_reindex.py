@@ -128,8 +128,8 @@ def test_a_store_moves_to_another_model(filled: App, settings: Settings, models:
         open_app(settings)
 
 
-def test_the_new_index_is_built_before_the_switch(filled: App, settings: Settings, models: Path) -> None:
-    """When the new model opens the store, nothing waits for its index any more."""
+def test_nothing_waits_after_the_switch(filled: App, settings: Settings, models: Path) -> None:
+    """When the new model opens the store, it builds its whole index at once."""
     reindex(filled, model=NAME, models_dir=models)
     assert read(filled, "SELECT * FROM outbox") == []
     filled.close()
@@ -184,20 +184,18 @@ def test_writers_get_by_while_it_is_built(filled: App, settings: Settings, model
         assert "late2" in answers(app, "tapir")
 
 
-def test_a_writer_after_the_index_was_built(filled: App, settings: Settings, models: Path) -> None:
-    """What changes between the building of the new index and the switch reaches that index through the queue."""
-    index = filled.shadow_index.index
+def test_a_writer_right_before_the_switch(filled: App, settings: Settings, models: Path) -> None:
+    """What changes between the last look and the switch is read by the switch itself."""
+    switch = filled.shadow_index.switch
 
-    def late(tick: Callable[[], None]) -> None:
-        index(tick)
+    def late(read_content: Callable[[str], Any]) -> bool:
         remember(filled, Draft(content="One chunk now: a quagga", key="k3"), ADA)
         remember(filled, Draft(content="At the very last a numbat came", key="last"), ADA)
         forget(filled, Forget(id="8"), ADA)
+        return switch(read_content)
 
-    filled.shadow_index.index = late  # type: ignore[method-assign]
+    filled.shadow_index.switch = late  # type: ignore[method-assign]
     reindex(filled, model=NAME, models_dir=models)
-    queued = {row[0] for row in read(filled, "SELECT memory_id FROM outbox")}
-    assert queued == {4, 8, COUNT + 1}
     filled.close()
     check_moved(settings, models)
 
@@ -205,15 +203,17 @@ def test_a_writer_after_the_index_was_built(filled: App, settings: Settings, mod
 @pytest.mark.full
 def test_more_stragglers_than_a_switch_reads(filled: App, settings: Settings, models: Path) -> None:
     """Where many were written since the last look, the switch changes nothing and the build goes on."""
-    index = filled.shadow_index.index
+    switch, told = filled.shadow_index.switch, list[bool]()
 
-    def late(tick: Callable[[], None]) -> None:
-        index(tick)
-        for number in range(20):
+    def late(read_content: Callable[[str], Any]) -> bool:
+        for number in range(0 if told else 20):
             remember(filled, Draft(content=f"Straggler {number} of a whole herd of gnus", key=f"gnu{number}"), ADA)
+        told.append(switch(read_content))
+        return told[-1]
 
-    filled.shadow_index.index = late  # type: ignore[method-assign]
+    filled.shadow_index.switch = late  # type: ignore[method-assign]
     assert reindex(filled, model=NAME, models_dir=models) == COUNT + 20
+    assert told == [False, True]
     filled.close()
     check_moved(settings, models)
 
@@ -373,25 +373,6 @@ def test_an_empty_store_moves_too(app: App, settings: Settings, models: Path) ->
     """A store without memories is of the other model afterwards."""
     assert reindex(app, model=NAME, models_dir=models) == 0
     app.close()
-    check_moved(settings, models)
-
-
-def test_a_broken_index_does_not_stop_a_move(filled: App, settings: Settings, models: Path) -> None:
-    """Where the new collections cannot be built, the vectors change places all the same and are indexed later."""
-
-    def full(_: str) -> Any:
-        raise OSError("no space left")
-
-    reindex_index = filled.vectors._index
-    client = reindex_index.open()
-    whole = client.get_or_create_collection
-    client.get_or_create_collection = lambda name, **some: full(name)  # type: ignore[method-assign]
-    try:
-        assert reindex(filled, model=NAME, models_dir=models) == COUNT
-    finally:
-        client.get_or_create_collection = whole  # type: ignore[method-assign]
-    assert len(read(filled, "SELECT * FROM outbox")) == COUNT
-    filled.close()
     check_moved(settings, models)
 
 

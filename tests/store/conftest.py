@@ -20,9 +20,10 @@ from recollect.store.integrity import examine
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
-from recollect.store.vectors.chroma import ChromaIndex, chunk_id
-from recollect.store.vectors.outbox import vectors_of
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.exact import vectors_of
+from recollect.store.vectors.index import chunk_id
+from recollect.store.vectors.vector_search import VectorSearch
 from stores import lay
 
 NAMESPACE = "project:crew/engine"
@@ -38,7 +39,7 @@ class Parts:
     records: Records
     text: SqliteText
     index: ChromaIndex
-    vectors: SqlChromaVectors
+    vectors: VectorSearch
 
     def add(self, content: str, namespace: str = NAMESPACE, **fields: Any) -> int:
         """Insert one memory."""
@@ -105,7 +106,7 @@ def open_parts(tmp_path: Path, migrated: Path, clock: Any) -> Iterator[Callable[
         lay(migrated, folder)
         database = open_file(folder / "memory.db")
         index = ChromaIndex(folder / "chroma", "test")
-        vectors = SqlChromaVectors(database, index, threading.Event(), similarity)
+        vectors = VectorSearch(database, index, threading.Event(), similarity)
         records = Records(database, clock, lambda: None)
         parts = Parts(folder, clock, database, records, SqliteText(database), index, vectors)
         opened.append(parts)

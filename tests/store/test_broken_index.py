@@ -17,7 +17,7 @@ from entries import direction, make_entry
 from places import TESTS
 from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.store.vectors import vector_search
-from recollect.store.vectors.chroma import IndexBroken
+from recollect.store.vectors.index import IndexBroken
 
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
 MANY = 1_100  # above Chroma's sync threshold, so that graph files are on disk

@@ -29,8 +29,8 @@ from recollect.store import integrity
 from recollect.store.sql.database import Database, open_server
 from recollect.store.sql.records import Records
 from recollect.store.vectors import chroma, outbox, vector_search
-from recollect.store.vectors.chroma import IndexAway, IndexBroken
-from recollect.store.vectors.chroma_server import ChromaServer
+from recollect.store.vectors.chroma import ChromaServer
+from recollect.store.vectors.index import IndexAway, IndexBroken
 from run_operations import OTHER, add, do, ill, recalled
 from stores import open_app
 
@@ -315,7 +315,7 @@ def test_opening_looks_at_no_collection_and_the_first_use_does(
     add(first, "The heron keeps the keys of the release cupboard.")
     add(first, SAID, OTHER)
     first.vectors.sync()
-    index = ChromaServer.shadow(first.vectors._index, first.vectors._index.generation)  # type: ignore[attr-defined]
+    index = first.vectors._index
     index.take("project:crew/engine", [f"{made}.0"])
     asked: list[str] = []
     collection = ChromaServer._collection
@@ -328,7 +328,7 @@ def test_opening_looks_at_no_collection_and_the_first_use_does(
     assert index.count("project:crew/engine") == 2
     assert made in recalled(app, "which animal ships invoices?")
     add(app, "A memory that is queued is no reason to doubt.")
-    assert not replica().vectors._outbox.doubts("project:crew/engine")  # type: ignore[attr-defined]
+    assert replica().vectors._outbox.agrees("project:crew/engine")  # type: ignore[attr-defined]
 
 
 def test_a_server_that_is_away_is_not_waited_for_twice(

@@ -33,7 +33,7 @@ from recollect.store.sql.visibility import passing, values_of, visible
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import ChromaIndex
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 
 HERE = "project:crew/engine"
 SIZE = 5_000
@@ -103,8 +103,8 @@ class Crowd:
     kept: list[Kept]
     database: Any
     text: SqliteText
-    indexed: SqlChromaVectors
-    scanned: SqlChromaVectors
+    indexed: VectorSearch
+    scanned: VectorSearch
 
     def brute(self, vector: Any, view: View, limit: int) -> dict[int, float]:
         """Compare the vector with every memory that passes, one by one."""
@@ -179,9 +179,9 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
     migrate(database)
     written(database, memories)
     index, stopping = ChromaIndex(folder / "chroma", "test"), threading.Event()
-    indexed = SqlChromaVectors(database, index, stopping, similarity)
+    indexed = VectorSearch(database, index, stopping, similarity)
     indexed.sync()
-    closed = SqlChromaVectors(database, ChromaIndex(folder / "none", "test"), stopping, similarity)
+    closed = VectorSearch(database, ChromaIndex(folder / "none", "test"), stopping, similarity)
     yield Crowd(memories, database, SqliteText(database), indexed, closed)
     indexed.close()
     database.close()

@@ -21,7 +21,7 @@ from recollect.ports.storage import Chunk
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.vectors.chroma import ChromaIndex
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 from stores import lay
 
 HERE = "user:ada"
@@ -39,7 +39,7 @@ class Shelf:
     def __init__(self, database: Database, folder: Path, clock: Any) -> None:
         self.database = database
         self.records = Records(database, clock, lambda: None)
-        self.vectors = SqlChromaVectors(database, ChromaIndex(folder / "chroma", "test"), threading.Event(), similarity)
+        self.vectors = VectorSearch(database, ChromaIndex(folder / "chroma", "test"), threading.Event(), similarity)
         self.chunks: dict[int, list[tuple[Any, Any]]] = {}
 
     def add(self, name: str, chunks: Sequence[tuple[Any, Any]]) -> int:

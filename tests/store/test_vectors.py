@@ -17,7 +17,7 @@ from recollect import App, Draft, Forget, Query, Settings, forget, recall, reind
 from recollect.domain.enums import FactType
 from recollect.store.sql.database import open_file
 from recollect.store.vectors import vector_search
-from recollect.store.vectors.outbox import vectors_of
+from recollect.store.vectors.exact import vectors_of
 from text_vectors import vectors
 
 HERE = "project:crew/engine"

@@ -15,7 +15,7 @@ from recollect.store.integrity import examine
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.vectors.chroma import ChromaIndex
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 
 
 def run(folder: Path) -> dict[str, str]:
@@ -23,7 +23,7 @@ def run(folder: Path) -> dict[str, str]:
     database = open_file(folder / "memory.db")
     migrate(database)
     index = ChromaIndex(folder / "chroma", "test")
-    vectors = SqlChromaVectors(database, index, threading.Event(), similarity)
+    vectors = VectorSearch(database, index, threading.Event(), similarity)
     vectors.sync()
     found = {check.name: check.seen for check in examine(database, vectors, index) if not check.well}
     found |= {} if vectors.state == "ready" else {"state": vectors.state}

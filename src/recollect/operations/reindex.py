@@ -61,7 +61,6 @@ def _move(app: App, target: Embedder, progress: _Progress) -> int:
     read = partial(chunks_of, target)
     app.shadow_index.begin(stamps_of(target))
     total = _fill(app, read, progress)
-    app.shadow_index.index(lambda: progress(total, total))
     while not app.shadow_index.switch(read):
         total = _fill(app, read, progress)
     return total

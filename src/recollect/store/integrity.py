@@ -28,17 +28,16 @@ from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
 from recollect.store.text.vocabulary import word_uses
-from recollect.store.vectors.chroma import ChromaCollections, IndexAway, IndexBroken
-from recollect.store.vectors.outbox import as_vector, chunks_after, different, expected_ids
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.exact import as_vector
+from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex, chunk_id
+from recollect.store.vectors.vector_search import VectorSearch
 
 Embed = Callable[[str], Sequence[Chunk]]
 """Makes the chunks of a content with the store's model."""
 
 _LINES = 20_000  # of the journal, for a quick look
-_SAMPLE = 50  # chunks of each namespace, for a quick look
+_SAMPLE = 50  # memories of each namespace, for a quick look
 _EMBEDDED = 5  # memories that are embedded again, for a quick look
-_PAGE = 500
 _NAMED = 5
 _AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
 
@@ -64,8 +63,8 @@ _EDITED = (
 
 def examine(
     database: Database,
-    vectors: SqlChromaVectors,
-    index: ChromaCollections,
+    vectors: VectorSearch,
+    index: VectorIndex,
     *,
     deep: bool = False,
     embed: Embed | None = None,
@@ -92,7 +91,7 @@ def examine(
     return [*checks, *_indexes(database, vectors, index, deep=deep)]
 
 
-def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Iterator[Check]:
+def _indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, deep: bool) -> Iterator[Check]:
     """Compare the indexes with the memories, once the vector index has caught up; nobody writes meanwhile."""
     with suppress(StoreUnusable):  # the checks say why
         vectors.sync(everything=index.proven_by_use)
@@ -106,7 +105,7 @@ def _indexes(database: Database, vectors: SqlChromaVectors, index: ChromaCollect
     except StoreUnusable as error:
         yield Check("indexes", False, str(error), _DAMAGED)
     try:
-        yield _values(database, vectors, index, deep=deep)
+        yield _values(vectors, deep=deep)
     except StoreUnusable as error:
         yield Check("vector values", False, str(error), _DAMAGED)
     advice = "Wait a moment; when it stays, run `recollect reindex`."
@@ -199,8 +198,8 @@ def _vocabulary(connection: Connection) -> Check:
     return Check("vocabulary", right, seen, _REINDEX)
 
 
-def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaCollections, waiting: set[int]) -> Check:
-    expected = expected_ids(connection)
+def _vectors(connection: Connection, vectors: VectorSearch, index: VectorIndex, waiting: set[int]) -> Check:
+    expected = _expected_ids(connection)
     try:
         differing = (one for name, ids in expected.items() for one in index.ids(name) ^ ids)
         wrong = sum(int(one.partition(".")[0]) not in waiting for one in differing)
@@ -211,40 +210,32 @@ def _vectors(connection: Connection, vectors: SqlChromaVectors, index: ChromaCol
     return Check("vector index", wrong == 0, f"{wrong} vectors in doubt" if wrong else "agrees with SQL", _REINDEX)
 
 
+def _expected_ids(connection: Connection) -> dict[str, set[str]]:
+    """Return the ids that the index should hold, by namespace; one without vectors has an empty set."""
+    found: dict[str, set[str]] = {name: set() for name in connection.execute(select(namespace.c.name)).scalars()}
+    columns = (namespace.c.name, tables.vector.c.memory_id, tables.vector.c.ordinal)
+    query = select(*columns).select_from(tables.vector).join(memory).join(namespace).where(shown())
+    for name, memory_id, ordinal in connection.execute(query):
+        found[name].add(chunk_id(memory_id, ordinal))
+    return found
+
+
 def unreadable(name: str, error: IndexBroken) -> Check:
     """Return the finding that the vector index cannot be read: it is broken, or its server is away."""
     away = isinstance(error, IndexAway)
     return Check(name, False, f"cannot be read: {error}", _CHROMA if away else _REINDEX)
 
 
-def _values(database: Database, vectors: SqlChromaVectors, index: ChromaCollections, *, deep: bool) -> Check:
+def _values(vectors: VectorSearch, *, deep: bool) -> Check:
     """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
-    wrong: set[int] = set()
-    with database.reading() as connection:
-        names = list(connection.execute(select(namespace.c.name)).scalars())
     try:
-        for name in names:
-            last = (0, -1)
-            while True:
-                with database.exclusive() as connection:  # nothing changes between the two looks
-                    waiting = _waiting(connection)
-                    few = None if deep else _sampled(connection, name)
-                    page = chunks_after(database, tables.vector, name, last, _PAGE, few)
-                    wrong |= {*different(index, name, page)} - waiting
-                if not deep or len(page) < _PAGE:
-                    break
-                last = (page[-1].memory_id, page[-1].ordinal)
+        wrong = vectors.differing(None if deep else _SAMPLE)
     except IndexBroken as error:
         return unreadable("vector values", error)
     if wrong and vectors.state == "rebuilding":
         return Check("vector values", True, _REBUILDING)
     seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else "the index holds the vectors of SQL"
     return Check("vector values", not wrong, seen, _REINDEX)
-
-
-def _sampled(connection: Connection, name: str) -> list[int]:
-    mine = select(memory.c.id).join(namespace, namespace.c.id == memory.c.namespace_id).where(namespace.c.name == name)
-    return list(connection.execute(mine.order_by(func.random()).limit(_SAMPLE)).scalars())
 
 
 def _embeddings(connection: Connection, embed: Embed, *, deep: bool) -> Check:

@@ -1,7 +1,6 @@
-"""Chroma: one collection per namespace, cosine, our own vectors and nothing else; no text ever goes in.
+"""Chroma as the vector index: one collection per namespace, cosine, our own vectors and nothing else, never a text.
 
-The index is derived. Whatever goes wrong in it becomes `IndexBroken`, and the answer to that is always the
-same: drop it and build it again from SQL.
+It lies in a folder that one process uses, or on a server among the collections of others.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from recollect.store.files import remove
+from recollect.store.vectors.index import IndexAway, IndexBroken
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -39,25 +39,16 @@ _PATIENCE = 20.0  # seconds for one answer of a server
 _PORTS = {"http": 8000, "https": 443}
 
 
-class IndexBroken(Exception):
-    """The vector index failed; SQL still holds everything."""
-
-
-class IndexAway(IndexBroken):
-    """The server of the vector index does not answer; what it holds may be as it was."""
-
-
 class ChromaCollections(ABC):
-    """The collections of one store, wherever Chroma runs.
+    """The collections of one store, wherever Chroma runs: a `VectorIndex`.
 
-    Ids are `MEMORY.CHUNK`; `generation` changes with the model. Where `proven_by_use` a collection is only looked at
-    when it is first asked after an opening, as there may be thousands.
+    Ids are `MEMORY.CHUNK`. `store` tells its collections from those of others in the same place.
     """
 
-    proven_by_use: ClassVar[bool] = False
-
-    def __init__(self, generation: str) -> None:
+    def __init__(self, generation: str, store: str = "") -> None:
         self.generation = generation
+        self._label = f"{store}-" if store else ""
+        self._digits = 40 - len(store)
         self._client: ClientAPI | None = None
         self._opening = threading.Lock()
         self._gate = threading.Condition()
@@ -66,55 +57,32 @@ class ChromaCollections(ABC):
         self._collections: dict[str, Collection] = {}
 
     @abstractmethod
-    def open(self) -> ClientAPI:
-        """Open the index, unless it is; raise `IndexBroken` when that cannot be."""
+    def _connect(self) -> ClientAPI:
+        """Return a client; raise `IndexBroken` when that cannot be."""
 
     @abstractmethod
-    def proven(self) -> None:
-        """Note that the whole index was asked and did no harm."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Delete what the index holds, so that it is built again."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the index."""
-
-    @abstractmethod
-    def compact(self) -> None:
-        """Take what was deleted out of Chroma's files, where they are ours."""
-
-    @abstractmethod
-    def shadow(self, generation: str) -> ChromaCollections:
-        """Return the index of another generation, through the same client."""
-
-    @abstractmethod
-    def prune(self, building: str = "") -> None:
-        """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
+    def _release(self, client: Any) -> None:
+        """Let go of a client."""
 
     @property
     def ready(self) -> bool:
         """Say whether the index is open, so that using it costs no import."""
         return self._client is not None
 
-    @contextmanager
-    def _using(self, namespace: str) -> Iterator[Collection]:
-        """Give the namespace's collection to one call, which `compact` waits for."""
-        with self._gate:
-            self._gate.wait_for(lambda: not self._compacting)
-            self._calls += 1
-        try:
-            yield self._collection(namespace)
-        finally:
-            with self._gate:
-                self._calls -= 1
-                self._gate.notify_all()
+    def open(self) -> ClientAPI:
+        """Open the index, unless it is; raise `IndexBroken` when that cannot be."""
+        with self._opening:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
 
-    def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
-        """Call with the namespace's collection; whatever goes wrong is `IndexBroken`."""
-        with self._using(namespace) as collection:
-            return guarded(lambda: call(collection))
+    def close(self) -> None:
+        """Let go of the index."""
+        with self._opening:
+            client, self._client = self._client, None
+            self._collections.clear()
+        if client is not None:
+            guarded(lambda: self._release(client))
 
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
         """Return the memories of the `limit` nearest chunks, each with its best cosine."""
@@ -172,8 +140,39 @@ class ChromaCollections(ABC):
         self.generation = generation
         self._collections.clear()
 
+    def prune(self) -> None:
+        """Delete the collections of this store's other generations."""
+        self._delete(lambda generation: generation != self.generation)
+
+    def _delete(self, unwanted: Callable[[str], bool]) -> None:
+        client = self.open()
+        self._collections.clear()
+        for name in [one.name for one in guarded(client.list_collections)]:
+            generation, _, rest = name.partition("-")
+            if rest.startswith(self._label) and unwanted(generation):
+                guarded(lambda: client.delete_collection(name))  # noqa: B023 - called at once
+
+    @contextmanager
+    def _using(self, namespace: str) -> Iterator[Collection]:
+        """Give the namespace's collection to one call, which `compact` waits for."""
+        with self._gate:
+            self._gate.wait_for(lambda: not self._compacting)
+            self._calls += 1
+        try:
+            yield self._collection(namespace)
+        finally:
+            with self._gate:
+                self._calls -= 1
+                self._gate.notify_all()
+
+    def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
+        """Call with the namespace's collection; whatever goes wrong is `IndexBroken`."""
+        with self._using(namespace) as collection:
+            return guarded(lambda: call(collection))
+
     def _name(self, namespace: str) -> str:
-        return f"{self.generation}-{hashlib.sha256(namespace.encode()).hexdigest()[:40]}"
+        digest = hashlib.sha256(namespace.encode()).hexdigest()[: self._digits]
+        return f"{self.generation}-{self._label}{digest}"
 
     def _collection(self, namespace: str) -> Collection:
         with self._keeping:
@@ -191,30 +190,33 @@ class ChromaCollections(ABC):
 class ChromaIndex(ChromaCollections):
     """The collections of one Chroma folder, which one process may use."""
 
+    proven_by_use = False
+
     def __init__(self, folder: Path, generation: str) -> None:
         super().__init__(generation)
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
 
-    def open(self) -> ClientAPI:
+    def _connect(self) -> ClientAPI:
         """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
 
         A damaged graph can end the process where an error was due. So a mark lies beside the folder until it is
         `proven`; whoever finds the mark of a dead owner does not try the same folder again.
         """
-        with self._opening:
-            if self._client is None:
-                if self._unproven.exists():
-                    log.warning("the last owner died before the vector index was proven: it is built again")
-                    guarded(lambda: remove(self._folder))
-                guarded(self._unproven.touch)
-                try:
-                    self._client = guarded(lambda: _connect(self._folder))
-                except IndexBroken as error:
-                    log.warning("the vector index cannot be opened and is built again: %s", error)
-                    guarded(lambda: remove(self._folder))
-                    self._client = guarded(lambda: _connect(self._folder))
-            return self._client
+        if self._unproven.exists():
+            log.warning("the last owner died before the vector index was proven: it is built again")
+            guarded(lambda: remove(self._folder))
+        guarded(self._unproven.touch)
+        try:
+            return guarded(lambda: _persistent(self._folder))
+        except IndexBroken as error:
+            log.warning("the vector index cannot be opened and is built again: %s", error)
+            guarded(lambda: remove(self._folder))
+            return guarded(lambda: _persistent(self._folder))
+
+    def _release(self, client: Any) -> None:
+        client.close()
+        self.proven()
 
     def proven(self) -> None:
         """Note that the whole index was asked and did no harm."""
@@ -228,16 +230,6 @@ class ChromaIndex(ChromaCollections):
             log.warning("the vector index cannot even be closed: %s", error)
         with self._opening:
             guarded(lambda: remove(self._folder))
-
-    def close(self) -> None:
-        """Let go of the folder."""
-        with self._opening:
-            client, self._client = self._client, None
-            self._collections.clear()
-        if client is not None:
-            closable: Any = client  # the protocol that chromadb declares leaves `close` out
-            guarded(closable.close)
-            self.proven()
 
     def compact(self) -> None:
         """Take what was deleted out of Chroma's files: its queue, free pages, and the graphs of dropped collections.
@@ -256,27 +248,52 @@ class ChromaIndex(ChromaCollections):
                 self._gate.notify_all()
         self.open()
 
-    def shadow(self, generation: str) -> ChromaIndex:
-        """Return the index of another generation in the same folder, through the same client."""
-        other = ChromaIndex(self._folder, generation)
-        other._client = self.open()
-        return other
 
-    def prune(self, building: str = "") -> None:
-        """Delete the collections of generations that nothing asks for, but not of the one that is `building`."""
-        client = self.open()
-        kept = {self.generation, building}
-        for one in guarded(client.list_collections):
-            if one.name.rpartition("-")[0] not in kept:
-                guarded(lambda: client.delete_collection(one.name))  # noqa: B023 - called at once
+class ChromaServer(ChromaCollections):
+    """The collections of a deployment on a Chroma server that several replicas ask; `store` names it among others.
+
+    A server that does not answer is away, not broken: nothing is dropped, and when it is back the index is looked at
+    as after an opening. What deleted vectors leave in the server's files is its own to compact.
+    """
+
+    proven_by_use = True
+
+    def __init__(self, url: str, generation: str, store: str) -> None:
+        super().__init__(generation, store)
+        self._url = url
+
+    def _connect(self) -> ClientAPI:
+        return guarded(lambda: _server(self._url))
+
+    def _release(self, client: Any) -> None:
+        """Let go of a client, and of the connections that chromadb leaves open."""
+        client.close()
+        for one in (client, client._admin_client):
+            one._server._session.close()
+
+    def proven(self) -> None:
+        """Do nothing: a damaged graph ends the server, not this process."""
+
+    def discard(self) -> None:
+        """Delete the collections of this generation, so that they are built again."""
+        self._delete(lambda generation: generation == self.generation)
+
+    def compact(self) -> None:
+        """Do nothing: the server's files are its own."""
+
+    def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
+        """Call once more with a collection looked up anew: another replica may have built it again."""
+        try:
+            return super()._guarded(namespace, call)
+        except IndexAway:
+            self.close()
+            raise
+        except IndexBroken:
+            self._collections.pop(namespace, None)
+            return super()._guarded(namespace, call)
 
 
-def chunk_id(memory_id: int, ordinal: int) -> str:
-    """Return the id of one chunk in the index."""
-    return f"{memory_id}.{ordinal}"
-
-
-def our_settings() -> Any:
+def _our_settings() -> Any:
     """Return Chroma's settings without the environment and the `.env` file of whoever started us."""
     return _settings_class()(anonymized_telemetry=False)
 
@@ -297,7 +314,7 @@ def _settings_class() -> type[Any]:
     return OurSettings
 
 
-def connected(url: str) -> ClientAPI:
+def _server(url: str) -> ClientAPI:
     """Return a client of the Chroma server at an address; raise what chromadb raises where it does not answer."""
     import chromadb
     import httpx
@@ -307,27 +324,20 @@ def connected(url: str) -> ClientAPI:
     named = f"[{host}]" if ":" in host else host
     # chromadb would wait for ever for one that takes connections and answers none.
     httpx.get(f"{parts.scheme}://{named}:{port}/api/v2/heartbeat", timeout=_PATIENCE)
-    client = chromadb.HttpClient(host, port, ssl=parts.scheme == "https", settings=our_settings())
+    client = chromadb.HttpClient(host, port, ssl=parts.scheme == "https", settings=_our_settings())
     opened: Any = client  # chromadb sets no limit of time, and nothing public can
     opened._server._session.timeout = _PATIENCE
     client.heartbeat()
     return client
 
 
-def released(client: Any) -> None:
-    """Let go of a client of a server, and of the connections that chromadb leaves open."""
-    client.close()
-    for one in (client, client._admin_client):
-        one._server._session.close()
-
-
-def _connect(folder: Path) -> ClientAPI:
+def _persistent(folder: Path) -> ClientAPI:
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        return chromadb.PersistentClient(str(folder), settings=our_settings())
+        return chromadb.PersistentClient(str(folder), settings=_our_settings())
     except BaseException:  # whatever it was, chromadb would hand out the half-started system for this folder again
         SharedSystemClient._identifier_to_system.pop(str(folder), None)
         raise
@@ -336,7 +346,7 @@ def _connect(folder: Path) -> ClientAPI:
 def _compact(folder: Path) -> None:
     """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name.
 
-    A graph that was never saved is a file of whatever lay in memory when it was made, and is blanked.
+    The files of a graph that was never saved hold whatever lay in memory when they were made, and are blanked.
     """
     with closing(sqlite3.connect(folder / "chroma.sqlite3", isolation_level=None)) as database:
         named = {row[0] for row in database.execute("SELECT id FROM segments")}
@@ -344,8 +354,9 @@ def _compact(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_dir() and path.name not in named:
             remove(path)
-        elif (graph := path / "data_level0.bin").is_file() and not (path / "index_metadata.pickle").exists():
-            graph.write_bytes(bytes(graph.stat().st_size))
+        elif path.is_dir() and not (path / "index_metadata.pickle").exists():
+            for file in filter(Path.is_file, (path / "data_level0.bin", path / "length.bin")):
+                file.write_bytes(bytes(file.stat().st_size))
 
 
 def guarded(call: Callable[[], T]) -> T:

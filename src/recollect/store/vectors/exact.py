@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,7 +20,7 @@ from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, is_damage
 from recollect.store.sql.dialect import Listed, any_of
 from recollect.store.sql.mapping import IDS
-from recollect.store.vectors.outbox import as_vector, vectors_of
+from recollect.store.sql.visibility import shown
 
 if TYPE_CHECKING:
     from recollect.ports.models import Matrix, Vector, Weights
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FLOAT = 4  # bytes
 _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
@@ -43,6 +44,12 @@ CHUNKS = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop,
 """All stored chunks, for whoever adds conditions."""
 _of_ids = any_of(_vector.memory_id, IDS)
 OF_IDS = CHUNKS.where(_of_ids)
+_SHOWN = (
+    select(_vector.memory_id, _vector.embedding)
+    .join(tables.memory, tables.memory.c.id == _vector.memory_id)
+    .where(shown(), _of_ids)
+    .order_by(_vector.ordinal)
+)
 _place = cast(_vector.memory_id, BigInteger) * _MOST_CHUNKS + _vector.ordinal
 _TOKENS = select(_vector.memory_id, _vector.tokens).where(
     _of_ids, any_of(_place, bindparam("places", type_=Listed())), _vector.tokens.is_not(None)
@@ -50,7 +57,7 @@ _TOKENS = select(_vector.memory_id, _vector.tokens).where(
 
 
 class SqlVectors:
-    """The part of the `Vectors` port that compares a query with the stored vectors of given memories."""
+    """Compares a query with the stored vectors of given memories."""
 
     _database: Database
     _similarity: Similarity
@@ -143,6 +150,20 @@ def scan(
                 break
         best |= {one: max(cosine, best.get(one, -2.0)) for one, cosine in nearest.items()}
     return nearest_first(best, limit)
+
+
+def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
+    """Return the vectors of each memory that the index holds, in the order of its chunks."""
+    found: dict[int, list[Vector]] = defaultdict(list)
+    for row in connection.execute(_SHOWN, {"ids": ids}):
+        if len(row.embedding) % FLOAT == 0:  # else it is damaged
+            found[row.memory_id].append(as_vector(row.embedding))
+    return found
+
+
+def as_vector(blob: bytes) -> Vector:
+    """Read a vector from its float32 bytes."""
+    return np.frombuffer(blob, dtype=np.float32)
 
 
 def nearest_first(cosines: Mapping[int, float], limit: int) -> dict[int, float]:

@@ -11,22 +11,21 @@ import logging
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, select
 
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import INDEX, any_of
-from recollect.store.sql.mapping import IDS
+from recollect.store.sql.dialect import INDEX
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
 from recollect.store.text.fts5_schema import DELETED_TEXT
-from recollect.store.vectors.chroma import ChromaCollections, chunk_id
+from recollect.store.vectors.exact import FLOAT, as_vector, vectors_of
+from recollect.store.vectors.index import VectorIndex, chunk_id
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector
@@ -36,25 +35,19 @@ log = logging.getLogger(__name__)
 _BATCH = 200
 _EMBEDDED = tables.outbox.c.embedded.is_(True)
 _PAGE = 2_000
+_FIRST = (0, -1)
 _PROBED = 10
 _STALE = "stale_vectors."
-_FLOAT = 4  # bytes
 _ROUNDED = 1e-4  # what the index may round of a number
 _SAME = 0.99  # cosine of a vector with itself, less what the index may round
 
 _vector = tables.vector.c
-_VECTORS = (
-    select(_vector.memory_id, _vector.embedding)
-    .join(tables.memory, tables.memory.c.id == _vector.memory_id)
-    .where(shown(), any_of(_vector.memory_id, IDS))
-    .order_by(_vector.ordinal)
-)
 
 
 class Outbox:
     """Drains the queue into the index, and builds namespaces of the index again when they are in doubt."""
 
-    def __init__(self, database: Database, index: ChromaCollections, stopping: threading.Event) -> None:
+    def __init__(self, database: Database, index: VectorIndex, stopping: threading.Event) -> None:
         self._database = database
         self._index = index
         self._stopping = stopping
@@ -80,34 +73,35 @@ class Outbox:
         self._sync(self._next(tables.outbox.c.memory_id == memory_id))
 
     def rebuild(self, namespace: str) -> None:
-        """Drop the namespace's collection and fill it from SQL."""
+        """Drop what the index holds of the namespace and fill it from SQL."""
         with self._alone([namespace]):
             self._index.drop(namespace)
-        held = 0
-        alone = partial(self._alone, [namespace])
-        for page in put_pages(self._database, self._index, tables.vector, namespace, _PAGE, alone):
-            held += len(page)
-            if self._stopping.is_set():
-                break  # the next owner finds the count wrong and builds it again
+        held, last = 0, _FIRST
+        while not self._stopping.is_set():  # the next owner finds the count wrong and builds it again
+            with self._alone([namespace]):
+                page = _chunks_after(self._database, namespace, last, _PAGE)
+                if page:
+                    ids = [chunk_id(one.memory_id, one.ordinal) for one in page]
+                    self._index.put(namespace, ids, [as_vector(one.embedding) for one in page])
+            if not page:
+                break
+            held, last = held + len(page), (page[-1].memory_id, page[-1].ordinal)
         log.info("the vector index of one namespace was built again: %d vectors", held)
 
-    def doubtful(self) -> list[str]:
-        """Return the namespaces whose collection holds another number of vectors than SQL, or finds none of them."""
-        counted = select(tables.namespace.c.name, func.count(tables.vector.c.memory_id)).select_from(tables.namespace)
-        inside = (tables.memory.c.namespace_id == tables.namespace.c.id) & shown()
-        held = counted.outerjoin(tables.memory, inside)
-        query = held.outerjoin(tables.vector, tables.vector.c.memory_id == tables.memory.c.id)
-        with self._database.reading() as connection:
-            expected = connection.execute(query.group_by(tables.namespace.c.name)).all()
-        return [name for name, held in expected if self._index.count(name) != held or not self._finds(name)]
+    def agrees(self, namespace: str) -> bool:
+        """Say whether the index holds as many vectors of a namespace as SQL, and finds the oldest of them.
 
-    def doubts(self, namespace: str) -> bool:
-        """Say so of one namespace, whatever is queued of it: that may be in its collection or not."""
+        What is queued may be in the index or not. A graph whose files are lost finds nothing, though its count, which
+        is kept elsewhere, stays right.
+        """
         least, most, oldest = self._expected(namespace)
-        return not least <= self._index.count(namespace) <= most or not all(map(partial(self._held, namespace), oldest))
+        if not least <= self._index.count(namespace) <= most:
+            return False
+        nearest = (self._index.query(namespace, as_vector(one), _PROBED) for one in oldest)
+        return all(max(near.values(), default=0.0) > _SAME for near in nearest)
 
     def _expected(self, namespace: str) -> tuple[int, int, list[bytes]]:
-        """Return how many vectors a collection should hold, at least and at most, and the oldest one, unless queued."""
+        """Return how many vectors the index should hold, at least and at most, and the oldest one, unless queued."""
         memory, vector, queue = tables.memory.c, tables.vector.c, tables.outbox.c
         number = select(tables.namespace.c.id).where(tables.namespace.c.name == namespace).scalar_subquery()
         queued = select(queue.memory_id).where(queue.namespace_id == number)
@@ -123,32 +117,24 @@ class Outbox:
             first = connection.execute(oldest.order_by(vector.memory_id, vector.ordinal).limit(1)).scalars().all()
         return held - new, held + beyond, list(first)
 
-    def differing(self) -> list[str]:
-        """Return the namespaces whose collection holds other ids or other vectors than SQL; each one is looked at."""
-        with self._database.reading() as connection:
-            expected = expected_ids(connection)
-        return [name for name, ids in expected.items() if self._index.ids(name) != ids or self._moved(name)]
+    def differing(self, namespace: str, sample: int | None = None) -> set[int]:
+        """Return the memories whose vectors the index does not hold as SQL does, what is queued aside.
 
-    def _moved(self, namespace: str) -> bool:
-        last = (0, -1)
-        while page := chunks_after(self._database, tables.vector, namespace, last, _PAGE):
-            if different(self._index, namespace, page):
-                return True
+        With a `sample` only so many memories are looked at, drawn by chance.
+        """
+        wrong, last = set[int](), _FIRST
+        while True:
+            with self._database.exclusive() as connection:  # nothing changes between the two looks
+                queued = set(connection.execute(select(tables.outbox.c.memory_id)).scalars())
+                page = _chunks_after(self._database, namespace, last, _PAGE, sample)
+                wrong |= _different(self._index, namespace, page) - queued
+            if sample is not None or len(page) < _PAGE:
+                return wrong
             last = (page[-1].memory_id, page[-1].ordinal)
-        return False
 
     def halted(self) -> AbstractContextManager[bool]:
         """Let nothing be written to the index until the block ends."""
         return self._applying
-
-    def _finds(self, namespace: str) -> bool:
-        """Ask the graph for the oldest vector: its files can be lost while the count, kept elsewhere, stays right."""
-        oldest = chunks_after(self._database, tables.vector, namespace, (0, -1), 1)
-        return all(self._held(namespace, one.embedding) for one in oldest)
-
-    def _held(self, namespace: str, vector: bytes) -> bool:
-        near = self._index.query(namespace, as_vector(vector), _PROBED)
-        return max(near.values(), default=0.0) > _SAME
 
     def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
         with self._alone({namespace for _, _, namespace, _ in batch}):
@@ -223,90 +209,35 @@ def _mark_stale(connection: Connection, batch: Sequence[tuple[int, int, str, int
         store_metadata.write(connection, marks)
 
 
-def put_pages(
-    database: Database,
-    index: ChromaCollections,
-    table: Table,
-    namespace: str,
-    limit: int,
-    alone: Callable[[], AbstractContextManager[Any]],
-) -> Iterator[Sequence[Row[Any]]]:
-    """Copy a namespace's chunks in `table` into the index; yield each page, read and put `alone`."""
-    last = (0, -1)
-    while True:
-        with alone():
-            page = chunks_after(database, table, namespace, last, limit)
-            if not page:
-                return
-            ids = [chunk_id(one.memory_id, one.ordinal) for one in page]
-            index.put(namespace, ids, [as_vector(one.embedding) for one in page])
-        yield page
-        last = (page[-1].memory_id, page[-1].ordinal)
+def _chunks_after(
+    database: Database, namespace: str, last: tuple[int, int], limit: int, sample: int | None = None
+) -> Sequence[Row[int, int, bytes]]:
+    """Return a namespace's next chunks after that of the memory and ordinal `last`, in their order.
 
-
-def chunks_after(
-    database: Database,
-    table: Table,
-    namespace: str,
-    last: tuple[int, int],
-    limit: int,
-    ids: Sequence[int] | None = None,
-) -> Sequence[Row[Any]]:
-    """Return a namespace's next chunks in `table` after that of the memory and ordinal `last`, in their order.
-
-    With `ids` only those of these memories.
+    With a `sample` only those of so many memories, drawn by chance.
     """
-    chunk = table.c
     query = (
-        select(*(one for one in chunk if one is not chunk.tokens))
-        .join(tables.memory, tables.memory.c.id == chunk.memory_id)
+        select(_vector.memory_id, _vector.ordinal, _vector.embedding)
+        .join(tables.memory, tables.memory.c.id == _vector.memory_id)
         .join(tables.namespace, tables.namespace.c.id == tables.memory.c.namespace_id)
         .where(tables.namespace.c.name == namespace, shown())
-        .where((chunk.memory_id > last[0]) | ((chunk.memory_id == last[0]) & (chunk.ordinal > last[1])))
-        .order_by(chunk.memory_id, chunk.ordinal)
+        .where((_vector.memory_id > last[0]) | ((_vector.memory_id == last[0]) & (_vector.ordinal > last[1])))
+        .order_by(_vector.memory_id, _vector.ordinal)
         .limit(limit)
     )
-    if ids is not None:
-        query = query.where(chunk.memory_id.in_(ids))
+    if sample is not None:
+        mine = select(tables.memory.c.id).join(tables.namespace).where(tables.namespace.c.name == namespace)
+        query = query.where(_vector.memory_id.in_(mine.order_by(func.random()).limit(sample)))
     with database.reading() as connection:
         return connection.execute(query).all()
 
 
-def different(index: ChromaCollections, namespace: str, chunks: Sequence[Row[Any]]) -> list[int]:
+def _different(index: VectorIndex, namespace: str, chunks: Sequence[Row[int, int, bytes]]) -> set[int]:
     """Return the memories of those chunks whose vector the index does not hold as SQL does."""
     held = index.vectors(namespace, [chunk_id(one.memory_id, one.ordinal) for one in chunks])
-    found = []
-    for one in chunks:
-        known = held.get(chunk_id(one.memory_id, one.ordinal))
-        if (
-            known is None
-            or known.size * _FLOAT != len(one.embedding)
-            or not np.allclose(known, as_vector(one.embedding), atol=_ROUNDED)
-        ):
-            found.append(one.memory_id)
-    return found
+    return {one.memory_id for one in chunks if not _same(held.get(chunk_id(one.memory_id, one.ordinal)), one.embedding)}
 
 
-def expected_ids(connection: Connection) -> dict[str, set[str]]:
-    """Return the ids that the index should hold, by namespace; one without vectors has an empty set."""
-    names = connection.execute(select(tables.namespace.c.id, tables.namespace.c.name)).all()
-    columns = (tables.memory.c.namespace_id, tables.vector.c.memory_id, tables.vector.c.ordinal)
-    found: dict[int, set[str]] = defaultdict(set)
-    query = select(*columns).join(tables.memory, tables.memory.c.id == tables.vector.c.memory_id).where(shown())
-    for number, memory_id, ordinal in connection.execute(query):
-        found[number].add(chunk_id(memory_id, ordinal))
-    return {name: found[number] for number, name in names}
-
-
-def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
-    """Return the vectors of each memory that the index holds, in the order of its chunks."""
-    found: dict[int, list[Vector]] = defaultdict(list)
-    for row in connection.execute(_VECTORS, {"ids": ids}):
-        if len(row.embedding) % _FLOAT == 0:  # else it is damaged
-            found[row.memory_id].append(as_vector(row.embedding))
-    return found
-
-
-def as_vector(blob: bytes) -> Vector:
-    """Read a vector from its float32 bytes."""
-    return np.frombuffer(blob, dtype=np.float32)
+def _same(held: Vector | None, stored: bytes) -> bool:
+    size = held is not None and held.size * FLOAT == len(stored)
+    return size and np.allclose(held, as_vector(stored), atol=_ROUNDED)  # type: ignore[arg-type]

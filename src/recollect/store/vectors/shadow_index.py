@@ -1,17 +1,14 @@
 """The second set of vectors, built with another model while the first one serves, and the moment they change places.
 
-It stands in the table `vector_shadow` and, once that is whole, in collections of a generation of its own. Until
-`switch` commits, nothing that recall reads is touched; whatever ends the process, the next build goes on from here.
+It stands in the table `vector_shadow`. Until `switch` commits, nothing that recall reads is touched; whatever ends the
+process, the next build goes on from here. The vector index, which is derived, is built again after the switch.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import store_metadata, tables
@@ -19,13 +16,8 @@ from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, insert_all
 from recollect.store.sql.visibility import shown
-from recollect.store.vectors.chroma import ChromaCollections, IndexBroken
-from recollect.store.vectors.outbox import put_pages
-from recollect.store.vectors.vector_search import SqlChromaVectors
+from recollect.store.vectors.vector_search import VectorSearch
 
-log = logging.getLogger(__name__)
-
-_PAGE = 500
 _STRAGGLERS = 8  # so many may be read while writers wait for the switch
 
 _first = tables.vector_shadow.c.ordinal == 0
@@ -37,22 +29,12 @@ _read = (
 )
 
 
-class _Indexed(NamedTuple):
-    """What the new collections hold of one memory; an empty hash where it changed between two pages."""
-
-    namespace_id: int
-    content_hash: str
-    chunks: int
-
-
 class ShadowIndex:
-    """The `ShadowIndex` port."""
+    """Builds the second set of vectors, and lets it take the place of the first."""
 
-    def __init__(self, database: Database, index: ChromaCollections, vectors: SqlChromaVectors) -> None:
+    def __init__(self, database: Database, vectors: VectorSearch) -> None:
         self._database = database
-        self._index = index
         self._vectors = vectors
-        self._indexed: dict[int, _Indexed] = {}
 
     def serves(self, model: Mapping[str, str]) -> bool:
         """Say whether the store's vectors are those of the model with these stamps."""
@@ -83,26 +65,6 @@ class ShadowIndex:
         with self._database.writing() as connection:
             _put(connection, found)
 
-    def index(self, tick: Callable[[], None]) -> None:
-        """Build the collections of the new generation; `tick` is called often, and may raise to break off.
-
-        Where that fails the switch queues everything, and the next owner builds them.
-        """
-        self._indexed = {}
-        with self._database.reading() as connection:
-            known = store_metadata.read(connection)
-            spaces = connection.execute(select(tables.namespace)).all()
-        index = self._index.shadow(known[store_metadata.SHADOW + store_metadata.GENERATION])
-        try:
-            for space in spaces:
-                index.drop(space.name)
-                for page in put_pages(self._database, index, tables.vector_shadow, space.name, _PAGE, nullcontext):
-                    self._note(space.id, page)
-                    tick()
-        except IndexBroken as error:
-            log.warning("the vector index of the new model is left to its first owner: %s", error)
-            self._indexed = {}
-
     def switch(self, read: Callable[[str], tuple[Chunk, ...]]) -> bool:
         """Put the new vectors in the place of the old in one transaction, unless too many are missing."""
         with self._vectors.exchanging(), self._database.exclusive() as connection:
@@ -111,20 +73,13 @@ class ShadowIndex:
                 return False
             _put(connection, [(one, read(one.content)) for one in waiting])
             _exchange(connection)
-            _queue(connection, self._indexed)
+            connection.execute(delete(tables.outbox))  # the new index is built from the new vectors
             connection.execute(delete(tables.vector_shadow))
             known = store_metadata.read(connection)
             names = {name for name in known if name.startswith(store_metadata.SHADOW)}
             store_metadata.write(connection, {name.removeprefix(store_metadata.SHADOW): known[name] for name in names})
             store_metadata.erase(connection, names)
-        self._indexed = {}
         return True
-
-    def _note(self, namespace_id: int, page: Sequence[Row[Any]]) -> None:
-        for row in page:
-            before = self._indexed.get(row.memory_id)
-            same = row.content_hash if before is None or before.content_hash == row.content_hash else ""
-            self._indexed[row.memory_id] = _Indexed(namespace_id, same, row.ordinal + 1)
 
 
 def _missing(connection: Connection, after: int, limit: int) -> list[UnembeddedMemory]:
@@ -155,21 +110,3 @@ def _exchange(connection: Connection) -> None:
     ordered = (tables.vector_shadow.c.memory_id, tables.vector_shadow.c.ordinal)
     taken = select(*(tables.vector_shadow.c[name] for name in names)).join(tables.memory, seen).order_by(*ordered)
     connection.execute(insert(tables.vector).from_select(names, taken))
-
-
-def _queue(connection: Connection, indexed: Mapping[int, _Indexed]) -> None:
-    """Queue what the new collections lack or hold otherwise; what was queued for the old ones is void."""
-    shadow = tables.vector_shadow.c
-    query = (
-        select(shadow.memory_id, tables.memory.c.namespace_id, shadow.content_hash, func.count().label("chunks"))
-        .join(tables.memory, (tables.memory.c.id == shadow.memory_id) & shown())
-        .group_by(shadow.memory_id, tables.memory.c.namespace_id, shadow.content_hash)
-    )
-    stored = {row.memory_id: _Indexed(*row[1:]) for row in connection.execute(query)}
-    connection.execute(delete(tables.outbox))
-    values = [
-        {"memory_id": one, "namespace_id": held.namespace_id, "chunks": held.chunks, "embedded": True}
-        for one, held in ({**stored, **indexed}).items()
-        if stored.get(one) != indexed.get(one)
-    ]
-    insert_all(connection, tables.outbox, values)

@@ -1,6 +1,6 @@
-"""Nearest memories: Chroma for the many, an exact scan of SQL's vectors wherever Chroma cannot serve.
+"""Nearest memories: the vector index for the many, an exact scan of SQL's vectors wherever that cannot serve.
 
-That is: while Chroma is opening or broken, for what the outbox has not written to it yet, and for filters
+That is: while the index is opening or broken, for what the outbox has not written to it yet, and for filters
 that leave few memories.
 """
 
@@ -24,8 +24,8 @@ from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
-from recollect.store.vectors.chroma import ChromaCollections, IndexAway, IndexBroken
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
+from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex
 from recollect.store.vectors.outbox import Outbox, stale
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ _PENDING = select(tables.memory.c.id).where(tables.memory.c.id.in_(select(tables
 
 
 @dataclass(eq=False)
-class SqlChromaVectors(SqlVectors):
-    """The `Vectors` port over SQL's vectors and a Chroma index of them.
+class VectorSearch(SqlVectors):
+    """Nearest memories over SQL's vectors and an index of them.
 
     `model` is what the store must be stamped with: once it has moved to another model, nothing is near and text alone
     answers, because the two models' vectors cannot be compared. Without `model` it is not looked at.
@@ -59,7 +59,7 @@ class SqlChromaVectors(SqlVectors):
     """
 
     _database: Database
-    _index: ChromaCollections
+    _index: VectorIndex
     _stopping: InitVar[threading.Event]
     _similarity: Similarity
     _model: Mapping[str, str] | None = None
@@ -134,8 +134,7 @@ class SqlChromaVectors(SqlVectors):
             self._lost(error)
         except IndexBroken as error:
             log.warning("the vector index %s: %s", outcome, error)
-            with self._database.reading() as connection:
-                self._broken |= set(connection.execute(select(tables.namespace.c.name)).scalars())
+            self._broken |= set(self._namespaces())
 
     def _lost(self, error: IndexAway) -> None:
         log.warning("the vector index does not answer: %s", error)
@@ -171,7 +170,7 @@ class SqlChromaVectors(SqlVectors):
         self.sync()
         with self._syncing, self._distrusting("cannot be read and is built again"):
             if self._serves():
-                self._broken |= set(self._outbox.differing())
+                self._broken |= {one for one in self._namespaces() if self._differs(one)}
                 self._purge(everything=True)
         if self._broken:
             self.sync()
@@ -195,17 +194,29 @@ class SqlChromaVectors(SqlVectors):
         with self._syncing:
             self._index.close()
 
+    def differing(self, sample: int | None) -> set[int]:
+        """Return the memories whose vectors the index does not hold as SQL does: of all, or of some of each namespace.
+
+        Raises `IndexBroken`.
+        """
+        return {one for name in self._namespaces() for one in self._outbox.differing(name, sample)}
+
+    def _differs(self, namespace: str) -> bool:
+        return not self._outbox.agrees(namespace) or bool(self._outbox.differing(namespace))
+
+    def _namespaces(self) -> list[str]:
+        with self._database.reading() as connection:
+            return list(connection.execute(select(tables.namespace.c.name)).scalars())
+
     def _catch_up(self, everything: bool = False) -> None:
         self._index.open()
         opening = not self._checked
         if opening:
-            with self._database.reading() as connection:
-                building = store_metadata.read(connection).get(store_metadata.SHADOW + store_metadata.GENERATION, "")
-            self._index.prune(building)
+            self._index.prune()
             self._outbox.drain()
             self._checked = True
         if everything or (opening and not self._index.proven_by_use):
-            self._broken |= set(self._outbox.doubtful())
+            self._broken |= {one for one in self._namespaces() if not self._outbox.agrees(one)}
         for namespace in sorted(self._broken):
             self._outbox.rebuild(namespace)
             self._broken.discard(namespace)
@@ -222,7 +233,7 @@ class SqlChromaVectors(SqlVectors):
         with self._database.reading() as connection:
             known = store_metadata.read(connection)
             marks = stale(known)
-            if not marks or store_metadata.SHADOW + store_metadata.GENERATION in known:
+            if not marks:
                 return
         began = time.monotonic()
         if not everything:
@@ -285,7 +296,7 @@ class SqlChromaVectors(SqlVectors):
 
     def _trusts(self, namespace: str) -> bool:
         """Look at a namespace's collection when it is first asked; one in doubt is built again, and SQL answers."""
-        if namespace not in self._trusted and self._outbox.doubts(namespace):
+        if namespace not in self._trusted and not self._outbox.agrees(namespace):
             log.warning("the vector index of one namespace does not agree with SQL and is built again")
             self._broken.add(namespace)
             return False
