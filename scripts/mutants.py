@@ -36,6 +36,7 @@ TESTS = {
     "domain": ("tests/domain", "tests/operations", "tests/doors"),
     "gate": ("tests/gate", "tests/operations/test_gate_on_every_write.py"),
     "policy": ("tests/policy", "tests/operations"),
+    "text": ("tests/text", "tests/operations"),
     "operations": ("tests/operations", "tests/seeds"),
     "transfer": ("tests/transfer", "tests/operations/test_round_trip.py", "tests/doors"),
     "store": ("tests/store", "tests/contract", "tests/operations"),

@@ -20,7 +20,7 @@ import typer
 
 from recollect.policy import governor
 from recollect.policy.order_score import SCALE, SLOTS, WEIGHTS, features, share
-from recollect.policy.text.neutral import visible
+from recollect.text.neutral import visible
 
 HERE: Final = Path(__file__).parent / "orders"
 TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "policy" / WEIGHTS

@@ -10,7 +10,7 @@ import pytest
 
 from chat_server import ChatServer, Reply, chat_server
 from recollect import App, Memory
-from recollect.policy.text import layers
+from recollect.text import layers
 from run_operations import OTHER, actions, add, do, ill, listed, recalled, shown, token
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from recollect.domain.fields import MIN_TOKENS
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import Signals
 from recollect.policy.budget import estimate, printed, within
-from recollect.policy.text import layers
+from recollect.text import layers
 
 quick = hypothesis_settings(deadline=None, database=None)
 budgets = st.integers(MIN_TOKENS, 1500)

@@ -11,7 +11,7 @@ from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
 from recollect.domain.results import Memory
 from recollect.policy.compression import clusters, summary, topic
 from recollect.policy.condense import kept_fields
-from recollect.policy.text.topics import jaccard, topic_words
+from recollect.text.terms import jaccard, topic_words
 
 LATER = NOW + timedelta(days=8)
 CACHE = (

@@ -11,7 +11,7 @@ from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import RankingRow
 from recollect.policy.currency import Asked, asks_past, in_order, newer_by_older, of_one_subject
-from recollect.policy.text.terms import STOP_WORDS, stem, vocabulary
+from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
 JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."
 STAGING = "The staging database runs on host db-stage-2 in Frankfurt."

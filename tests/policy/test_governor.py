@@ -17,7 +17,7 @@ from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Sensitivity, Source
 from recollect.policy.budget import estimate
 from recollect.policy.governor import REDACTED, governed, memory_context, permitted
-from recollect.policy.text.neutral import neutral, visible
+from recollect.text.neutral import neutral, visible
 
 FILES = Path(__file__).parent / "injections"
 FRAME = "frame|"  # what begins so is no order but a frame, which is to lose its form

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.policy.periods import Period, fit, named_period
-from recollect.policy.query_features import date_in_words
+from recollect.text.terms import date_in_words
 
 quick = hypothesis_settings(deadline=None, database=None)
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)  # a Sunday

@@ -10,10 +10,10 @@ import numpy as np
 
 from recollect.domain.requests import Draft
 from recollect.gate import clear
-from recollect.policy.text import layers
-from recollect.policy.text.speaker_names import words_of
-from recollect.policy.text.terms import keywords, vocabulary
 from recollect.ports.storage import Chunk, Entry
+from recollect.text import layers
+from recollect.text.speaker_names import words_of
+from recollect.text.terms import keywords, vocabulary
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector

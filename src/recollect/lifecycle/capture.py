@@ -33,7 +33,7 @@ from recollect.policy.observations.observe import Candidate, observe
 from recollect.policy.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.policy.observations.replacement import is_about, replaced
 from recollect.policy.observations.trail import Trail
-from recollect.policy.text.layers import shortened
+from recollect.text.layers import shortened
 
 _SEEN: Final = 300  # digests of outputs that are remembered
 _KEPT: Final = 1_000

@@ -32,10 +32,10 @@ from recollect.operations.prepare_write import (
 from recollect.policy.condense import IN_SHORT, day, retitled, with_overview
 from recollect.policy.grounding import MOST_ENTITIES, checked
 from recollect.policy.reconcile import expired
-from recollect.policy.text import layers
-from recollect.policy.text.normalization import fold
 from recollect.ports.models import Description, Triple
 from recollect.ports.storage import FactEntry
+from recollect.text import layers
+from recollect.text.normalization import fold
 
 if TYPE_CHECKING:
     from recollect.engines.describe import ChatDescribe

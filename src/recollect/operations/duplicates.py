@@ -15,10 +15,10 @@ from recollect.operations.prepare_write import PreparedDraft
 from recollect.operations.query.parse import parse
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
-from recollect.policy.text import layers
-from recollect.policy.text.neutral import neutral
 from recollect.ports.models import Judgement
 from recollect.ports.search import Term
+from recollect.text import layers
+from recollect.text.neutral import neutral
 
 _LOOKED_AT = 5
 _NAMED = 3

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.errors import RecollectError
-from recollect.policy.text.chunk import chunk
 from recollect.ports.models import Embedder
 from recollect.ports.storage import Chunk
+from recollect.text.chunk import chunk
 
 if TYPE_CHECKING:
     from recollect.store.sql.records import Records

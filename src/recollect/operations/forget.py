@@ -13,7 +13,7 @@ from recollect.operations import merges, summaries
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.operations.visibility import levels_of, parse_id
 from recollect.policy.reconcile import expired
-from recollect.policy.text.layers import one_line
+from recollect.text.layers import one_line
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

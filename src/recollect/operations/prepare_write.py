@@ -20,11 +20,11 @@ from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of, embed_missed, is_long
 from recollect.policy.reconcile import expired, lapsed, reinforced
 from recollect.policy.retention import expiry
-from recollect.policy.text import layers
-from recollect.policy.text.entities import entities
-from recollect.policy.text.speaker_names import words_of
-from recollect.policy.text.terms import keywords_and_words
 from recollect.ports.storage import Chunk, Entry
+from recollect.text import layers
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
+from recollect.text.terms import keywords_and_words
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

@@ -18,7 +18,7 @@ from recollect.operations.query.search import reading
 from recollect.policy import budget
 from recollect.policy.passages import LONG, best_passage
 from recollect.policy.proximity import Proximity
-from recollect.policy.text import layers
+from recollect.text import layers
 
 _DEEPEST = 500  # hits: nobody reads further page by page
 ESTIMATED = "The answer's size is estimated on the safe side: the embedding model's tokenizer is not loaded yet."

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from recollect.app import App
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
-from recollect.policy.text.entities import entities
-from recollect.policy.text.speaker_names import words_of
-from recollect.policy.text.terms import keywords_and_words
 from recollect.ports.models import Embedder
 from recollect.ports.storage import Chunk
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
+from recollect.text.terms import keywords_and_words
 
 _BATCH = 16  # memories read and stored at once: what a kill costs, and how long a writer may wait
 _PAUSE = 0.2  # seconds until it is looked again whether other replicas have embedded what they were at

@@ -16,9 +16,8 @@ from typing import Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from recollect.policy.observations.statements import Statement, statements
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import stem
-from recollect.policy.text.topics import jaccard, spellings, topic_words
+from recollect.text.normalization import fold
+from recollect.text.terms import jaccard, spellings, stem, topic_words
 
 OUTPUTS: Final = 5
 """Texts in the sliding window."""

@@ -13,8 +13,8 @@ from typing import Final
 
 from recollect.domain.results import Memory
 from recollect.policy.condense import MOST, beginning, condensed, day, may_condense
-from recollect.policy.text.layers import sentences, shortened, title
-from recollect.policy.text.topics import jaccard, spellings, topic_words
+from recollect.text.layers import sentences, shortened, title
+from recollect.text.terms import jaccard, spellings, topic_words
 
 FEWEST: Final = 3
 """Memories that make a cluster."""

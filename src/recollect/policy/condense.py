@@ -11,7 +11,7 @@ from typing import Any, Final
 from recollect.domain.enums import Observation, strictest
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.results import Memory
-from recollect.policy.text.layers import one_line, shortened
+from recollect.text.layers import one_line, shortened
 
 MOST: Final = 40
 """Memories in one summary; more would leave too little of each."""

@@ -19,9 +19,9 @@ from typing import Final
 
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.search import RankingRow
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import STOP_WORDS, stem
-from recollect.policy.text.writing_systems import words
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, stem
+from recollect.text.writing_systems import words
 
 _STANDING_OUT: Final = 0.2  # above the median of the pairs
 _AS_WELL: Final = 0.65  # of the other's match: both answer the query

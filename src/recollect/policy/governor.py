@@ -18,11 +18,11 @@ from recollect.domain.results import Memory
 from recollect.policy.injection_phrases import order_phrases
 from recollect.policy.order_score import score
 from recollect.policy.prompt import fenced, is_derived
-from recollect.policy.text import layers
-from recollect.policy.text.decoded import hidden, unescaped
-from recollect.policy.text.lookalikes import latin, without_marks
-from recollect.policy.text.neutral import neutral, visible
-from recollect.policy.text.terms import STOP_WORDS
+from recollect.text import layers
+from recollect.text.decoded import hidden, unescaped
+from recollect.text.lookalikes import latin, without_marks
+from recollect.text.neutral import neutral, visible
+from recollect.text.terms import STOP_WORDS
 
 FENCE: Final = "memory-context"
 REDACTED: Final = "[redacted: instruction]"

@@ -13,11 +13,11 @@ from typing import Final
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
 from recollect.policy.observations.noise import gives_orders
-from recollect.policy.text import layers
-from recollect.policy.text.entities import entities
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.topics import topic_words
 from recollect.ports.models import Description, Triple
+from recollect.text import layers
+from recollect.text.entities import entities
+from recollect.text.normalization import fold
+from recollect.text.terms import topic_words
 
 MOST_FACTS: Final = 12
 MOST_ENTITIES: Final = 20

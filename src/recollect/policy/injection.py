@@ -15,8 +15,8 @@ from typing import Final
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.policy import rank
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import STOP_WORDS, stem
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, stem
 
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
-from recollect.policy.text.lookalikes import without_marks
+from recollect.text.lookalikes import without_marks
 
 _DROP: Final = (
     "ignore|disregard|forget|override|bypass|skip|neglect|discard|abandon|drop|violate|break|disobey|set aside|"

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from recollect.policy.proximity import Proximity
-from recollect.policy.text.chunk import chunk
+from recollect.text.chunk import chunk
 
 LONG: Final = 1_000
 """Characters: what is longer is quoted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.policy.text.normalization import fold
+from recollect.text.normalization import fold
 
 _PASSAGE = 250  # characters: a few sentences
 _PHRASE = 80  # characters: a clause

@@ -11,7 +11,7 @@ from recollect.domain.enums import Concept, Observation
 from recollect.domain.fields import MAX_CONTENT, MAX_NAME
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
-from recollect.policy.text import layers
+from recollect.text import layers
 from recollect.transfer.reading import items_of, labels, set_only, time_of
 from recollect.transfer.sqlite_file import names_in, rows
 

@@ -16,7 +16,7 @@ from recollect.domain.enums import FactType, Sensitivity
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import FileSections, ImportItem, ItemKind
 from recollect.gate import masked
-from recollect.policy.text import layers
+from recollect.text import layers
 from recollect.transfer.markdown_links import statements, tags_of
 from recollect.transfer.markdown_sections import Section, cut, front_matter, sections, without_markup
 from recollect.transfer.reading import decoded, document, labels, set_only, time_of

@@ -9,7 +9,7 @@ from typing import Any, Final
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import ImportItem, ItemKind
 from recollect.gate import masked
-from recollect.policy.text import layers
+from recollect.text import layers
 from recollect.transfer.markdown_sections import cut
 from recollect.transfer.reading import set_only, time_of
 

@@ -16,10 +16,9 @@ from recollect.operations.query.search import Found, SearchTerms, search
 from recollect.operations.query.spelling_expansion import best_weight
 from recollect.policy import rank
 from recollect.policy.proximity import Proximity
-from recollect.policy.query_features import questions
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import STOP_WORDS, stem
 from recollect.ports.search import LateInteraction
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, questions, stem
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recollect.policy.text import writing_systems
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.speaker_names import name_words
-from recollect.policy.text.terms import LONGEST_WORD, STOP_WORDS, distinct
+from recollect.text import writing_systems
+from recollect.text.normalization import fold
+from recollect.text.speaker_names import name_words
+from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")

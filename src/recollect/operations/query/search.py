@@ -19,12 +19,11 @@ from recollect.operations.query.parse import ParsedQuery, Phrase, parse
 from recollect.operations.query.spelling_expansion import expansions, joined_words
 from recollect.operations.visibility import view_of
 from recollect.policy import rank
-from recollect.policy.query_features import transcript_speakers
-from recollect.policy.text.languages import is_english
-from recollect.policy.text.speaker_names import named_speakers, without_names
-from recollect.policy.text.terms import forms, stem
-from recollect.policy.text.writing_systems import certainty, is_dense, is_latin
 from recollect.ports.search import SCANNED_AWAY, Term
+from recollect.text.languages import is_english
+from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
+from recollect.text.terms import forms, stem
+from recollect.text.writing_systems import certainty, is_dense, is_latin
 
 if TYPE_CHECKING:
     from recollect.ports.models import TokenEmbeddings

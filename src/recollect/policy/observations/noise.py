@@ -13,7 +13,7 @@ from recollect.policy.injection_phrases import order_phrases
 from recollect.policy.observations.explanations import explanations
 from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, programs
-from recollect.policy.text.normalization import fold
+from recollect.text.normalization import fold
 
 COMMANDED: Final = "it gives orders to a model"
 ECHO: Final = "it is what memory itself returned"

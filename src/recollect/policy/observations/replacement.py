@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import STOP_WORDS, stem
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, stem
 
 _PHRASE: Final = r"(?P<what>(?:[^.;:!?\n]|\.(?=\w)){3,80}?)"
 _END: Final = r"(?=[;:,!?\n]|\.(?!\w)|$)"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.policy.text.normalization import fold
+from recollect.text.normalization import fold
 
 _BLOCK: Final = re.compile(
     r"<([\w-]{0,40}?memor(?:y|ies)[\w-]{0,40}+|system-reminder|environment_context|ide_\w+)\b[^>]{0,500}+>"

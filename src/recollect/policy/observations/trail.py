@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, programs
 from recollect.policy.observations.statements import asked
-from recollect.policy.text.layers import shortened
+from recollect.text.layers import shortened
 
 _COMMANDS: Final = 12
 _LONGEST: Final = 160

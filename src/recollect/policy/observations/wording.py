@@ -12,7 +12,7 @@ from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, without_documents
 from recollect.policy.observations.statements import Statement
 from recollect.policy.observations.trail import Trail, change, work
-from recollect.policy.text.layers import shortened
+from recollect.text.layers import shortened
 
 LONGEST: Final = 1_200
 """Characters of the text of a memory."""

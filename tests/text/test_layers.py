@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.policy.text import layers
+from recollect.text import layers
 
 contents = st.text(st.sampled_from("abcdé ,.。!-#*\n`1"), min_size=1, max_size=1500).filter(str.strip)
 

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.policy.text.lookalikes import latin
+from recollect.text.lookalikes import latin
 
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from recollect.policy.text.terms import STOP_WORDS
+from recollect.text.terms import STOP_WORDS
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST: Final = 2

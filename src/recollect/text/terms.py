@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import lru_cache
 
 from Stemmer import Stemmer
 
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.policy.query_features import date_in_words
-from recollect.policy.text import writing_systems
-from recollect.policy.text.normalization import fold, same_in_index, stretches
+from recollect.text import writing_systems
+from recollect.text.normalization import fold, same_in_index, stretches
 
 _WORD = re.compile(r"\w+")
+_SENTENCES = re.compile(r"[.!?]+")
+_MONTHS = "January February March April May June July August September October November December".split()
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 LONGEST_WORD = 64
 _ENDINGS = (
@@ -139,3 +142,33 @@ def _is_word(word: str) -> bool:
     if len(word) == 1:
         return not word.isascii() and (writing_systems.is_dense(word) or not word.isalnum())
     return len(word) <= LONGEST_WORD
+
+
+def topic_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that carry meaning: no stop words and no bare numbers."""
+    return frozenset(stem(word) for word in vocabulary([text]) if word not in STOP_WORDS and not word.isdigit())
+
+
+def jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+    """Return the share (0–1) of the words of either set that are in both; 0 where there are none."""
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def spellings(texts: Iterable[str]) -> dict[str, str]:
+    """Return for each stem the first word of the texts that has it, folded."""
+    spelt: dict[str, str] = {}
+    for text in texts:
+        for word in _WORD.findall(fold(text)):
+            spelt.setdefault(stem(word), word)
+    return spelt
+
+
+def questions(text: str) -> float:
+    """Return which share (0–1) of a text's sentences are questions."""
+    asked = text.count("?")
+    return min(asked / max(len(_SENTENCES.findall(text)), 1), 1.0) if asked else 0.0
+
+
+def date_in_words(moment: datetime) -> str:
+    """Return a date as people write it in a query: 7 May 2023."""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"

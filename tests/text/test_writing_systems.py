@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from recollect import Draft
 from recollect.operations.query.parse import Phrase, parse
-from recollect.policy.text import layers, normalization, writing_systems
-from recollect.policy.text.normalization import fold
-from recollect.policy.text.terms import STOP_WORDS, keywords, parts, vocabulary
+from recollect.text import layers, normalization, writing_systems
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary
 
 quick = hypothesis_settings(deadline=None, database=None)
 thorough = hypothesis_settings(deadline=None, database=None, max_examples=300)

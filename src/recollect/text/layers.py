@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recollect.policy.text.writing_systems import cut, holds_dense
+from recollect.text.writing_systems import cut, holds_dense
 
 _SENTENCE = re.compile(r"(?<=[.!?。！？।؟۔။។])\s+|\n+|(?<=[。！？])")
 _MARKS = re.compile(r"^(?:[\s>]+|`{3,}|#+\s|[*\-–•]+\s|\d{1,3}[.)]\s)+")

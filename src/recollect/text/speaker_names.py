@@ -1,14 +1,16 @@
-"""The names of speakers in a query: it may be about them, and a name drowns the topic when it is embedded."""
+"""Names of speakers, in queries and in transcripts: a name drowns the topic when it is embedded."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
-from recollect.policy.text.normalization import fold
+from recollect.text.normalization import fold
 
 _ROLES = frozenset({"user", "assistant", "system", "human", "ai"})
 _WORD = re.compile(r"\w+")
+_TURN = re.compile(r"^([A-Z][\w.\-]*(?: [A-Z][\w.\-]*)?):\s", re.MULTILINE)
 _SHORTEST = 3
 _LONGEST = 64
 
@@ -35,3 +37,11 @@ def without_names(query: str, names: Iterable[str]) -> str:
         return query
     kept = [part for part in query.split() if not set(_WORD.findall(fold(part))) & dropped]
     return " ".join(kept) if kept else query
+
+
+def transcript_speakers(text: str) -> frozenset[str]:
+    """Return the speakers of a transcript, a text most of whose lines begin with a name that begins several."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    turns = Counter(_TURN.findall(text))
+    often = frozenset(name for name, count in turns.items() if count > 1)
+    return often if turns.total() >= max(4, 0.5 * len(lines)) and 2 <= len(often) <= 8 else frozenset()

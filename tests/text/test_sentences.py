@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.policy import query_features
+from recollect.text import speaker_names, terms
 
 quick = hypothesis_settings(deadline=None, database=None)
 ON = datetime(2023, 5, 7, 15, 30, tzinfo=UTC)
@@ -59,23 +59,23 @@ def edge(width, height):
 )
 def test_the_share_of_questions(text: str, share: float) -> None:
     """Asking is the share of sentences that end in a question mark."""
-    assert query_features.questions(text) == share
+    assert terms.questions(text) == share
 
 
 @quick
 @given(st.text(alphabet="ab .?!\n", max_size=40))
 def test_the_share_of_questions_is_a_share(text: str) -> None:
     """However a text is punctuated, the share is 0–1, and above zero just where a question mark stands."""
-    assert 0.0 <= query_features.questions(text) <= 1.0
-    assert (query_features.questions(text) > 0.0) == ("?" in text)
+    assert 0.0 <= terms.questions(text) <= 1.0
+    assert (terms.questions(text) > 0.0) == ("?" in text)
 
 
 def test_who_speaks_in_a_transcript() -> None:
     """The names that open several lines of a transcript are its voices; a second word belongs to the name."""
-    assert query_features.transcript_speakers(TALK) == {"Ann", "Bob"}
+    assert speaker_names.transcript_speakers(TALK) == {"Ann", "Bob"}
     named = TALK.replace("Bob", "Bob Miller").replace("Ann", "A.-M. Lee")
-    assert query_features.transcript_speakers(named) == {"A.-M. Lee", "Bob Miller"}
-    assert query_features.transcript_speakers(TALK + "\nCarol: Hello?") == {"Ann", "Bob"}
+    assert speaker_names.transcript_speakers(named) == {"A.-M. Lee", "Bob Miller"}
+    assert speaker_names.transcript_speakers(TALK + "\nCarol: Hello?") == {"Ann", "Bob"}
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_who_speaks_in_a_transcript() -> None:
 )
 def test_what_is_no_transcript(text: str) -> None:
     """Headings that come once, code, a single voice and a story with some dialogue are no transcript."""
-    assert query_features.transcript_speakers(text) == frozenset()
+    assert speaker_names.transcript_speakers(text) == frozenset()
 
 
 def test_a_date_is_written_as_people_write_it() -> None:
     """Day without a nought, month in letters, year."""
-    assert query_features.date_in_words(ON) == "7 May 2023"
-    assert query_features.date_in_words(datetime(1999, 12, 31, tzinfo=UTC)) == "31 December 1999"
+    assert terms.date_in_words(ON) == "7 May 2023"
+    assert terms.date_in_words(datetime(1999, 12, 31, tzinfo=UTC)) == "31 December 1999"
