@@ -2,7 +2,7 @@
 
 It learns from the templates in `orders/` and from the files given: attempts and ordinary texts, a text a line (or JSON
 lines with `text`). What is drawn from templates is the same in every run. What ships was fitted on `orders/written_*`,
-the files in `tests/policy/injections` (of the JSON ones the dev halves), and as ordinary text on `agent_notes`,
+the files in `tests/prompt/injections` (of the JSON ones the dev halves), and as ordinary text on `agent_notes`,
 `agent_sessions`, `cookbook_*`, `stackfaq`, `chats_assistant`, `chats_channel`, `tldr`, `qmsum` and `xquad`.
 """
 
@@ -18,13 +18,13 @@ from typing import Annotated, Final
 import numpy as np
 import typer
 
-from recollect.policy import governor
-from recollect.policy.order_score import SCALE, SLOTS, WEIGHTS, features, share
-from recollect.text.neutral import visible
+from recollect.prompt import orders
+from recollect.prompt.neutral import visible
+from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, features, share
 
 HERE: Final = Path(__file__).parent / "orders"
-TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "policy" / WEIGHTS
-DRAWN: Final = {"attempts": (40, 14), "harmless": (40, 10)}  # sentences of an English template, of another one
+TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "prompt" / WEIGHTS
+DRAWN: Final = {"attempts": (40, 30), "harmless": (40, 10)}  # sentences of an English template, of another one
 EPOCHS, BATCH, RATE, DECAY = 12, 64, 0.25, 2e-5
 GIVEN: Final = 5.0  # times the weight of a drawn sentence, of one that was given
 
@@ -67,7 +67,7 @@ def given(files: Sequence[Path], half: str = "") -> list[list[str]]:
 def _sentences(text: str) -> Iterator[str]:
     escaped = re.sub(r"\\u([0-9a-f]{4})", lambda one: chr(int(one[1], 16)), text).replace("\\n", "\n")
     for line in visible(escaped).split("\n"):
-        yield from (one for one in governor.sentences(line) if len(one.strip()) > 3)
+        yield from (one for one in orders.sentences(line) if len(one.strip()) > 3)
 
 
 def fit(groups: Sequence[tuple[Sequence[str], float, float]]) -> tuple[np.ndarray, float]:
@@ -75,7 +75,7 @@ def fit(groups: Sequence[tuple[Sequence[str], float, float]]) -> tuple[np.ndarra
 
     Each group has its sentences, their label (1 for orders) and how much each counts.
     """
-    rows = [np.array(features(governor.plain(text)), dtype=np.int64) for texts, _, _ in groups for text in texts]
+    rows = [np.array(features(orders.plain(text)), dtype=np.int64) for texts, _, _ in groups for text in texts]
     labels = np.concatenate([np.full(len(texts), label) for texts, label, _ in groups])
     weights = np.concatenate([np.full(len(texts), weight) for texts, _, weight in groups])
     chance = np.random.default_rng(7)
@@ -122,14 +122,14 @@ def main(
     w, b = fit([*groups, (worst, 1.0, GIVEN)])
     packed = np.clip(np.round(w * SCALE), -127, 127).astype(np.int8).tobytes()
     TARGET.write_bytes(packed + round(float(b) * SCALE).to_bytes(2, "big", signed=True))
-    found = sum(_score(w, b, one) > governor.LIKELY for one in worst)
+    found = sum(_score(w, b, one) > orders.LIKELY for one in worst)
     typer.echo(
         f"{SLOTS:,} weights in {TARGET.name}; they find {found} of the {len(worst)} attempts they were fitted on"
     )
 
 
 def _score(w: np.ndarray, b: float, text: str) -> float:
-    places = features(governor.plain(text))
+    places = features(orders.plain(text))
     return float(w[places].sum() * share(places) + b) if places else -9.0
 
 

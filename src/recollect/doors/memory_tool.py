@@ -22,7 +22,7 @@ from recollect.doors.schema import Schema
 from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.policy.budget import printed
-from recollect.text.neutral import neutral
+from recollect.prompt.neutral import neutral
 
 NAME = "memory"
 TITLE = "Memory"

@@ -23,7 +23,7 @@ from recollect.domain import results
 from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
 from recollect.doors.terminal import CurrentConsole, client_pages, stdout
-from recollect.text.neutral import neutral
+from recollect.prompt.neutral import neutral
 
 Report = Callable[[int, int], None]
 """Takes how much of a long work is done, and how much there is."""

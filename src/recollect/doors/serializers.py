@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 
 from recollect.domain.results import Prompt
-from recollect.text.neutral import neutral_json
+from recollect.prompt.neutral import neutral_json
 
 
 def public_json(kind: Any, answer: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from recollect.lifecycle.context import Context
 from recollect.operations.access_counts import count_use
 from recollect.operations.injection import relevant
 from recollect.policy.budget import estimate
-from recollect.policy.governor import memory_context
+from recollect.prompt.fence import memory_context
 
 _RESUMED: Final = "resume"
 

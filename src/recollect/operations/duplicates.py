@@ -17,8 +17,8 @@ from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
 from recollect.ports.models import Judgement
 from recollect.ports.search import Term
+from recollect.prompt.neutral import neutral
 from recollect.text import layers
-from recollect.text.neutral import neutral
 
 _LOOKED_AT = 5
 _NAMED = 3

@@ -16,8 +16,8 @@ from recollect.domain.results import ELSEWHERE, Memory
 from recollect.domain.search import View
 from recollect.errors import InvalidInput
 from recollect.operations.query.ranking import ranking_of
+from recollect.prompt.neutral import neutral
 from recollect.text import layers
-from recollect.text.neutral import neutral
 
 _LOOKED_AT: Final = 100  # hits
 _NAMED: Final = 5  # projects

@@ -11,8 +11,8 @@ from recollect.operations.query.features import gather
 from recollect.operations.query.ranking import versions
 from recollect.operations.query.search import reading
 from recollect.policy import injection
-from recollect.policy.governor import permitted
 from recollect.policy.injection import CONSIDERED, Candidate
+from recollect.prompt.fence import permitted
 
 
 def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
 from recollect.app import App
-from recollect.domain.enums import Order
+from recollect.domain.enums import POLICIES, Order
 from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
 from recollect.operations.access_counts import count_use
 from recollect.operations.query.ranking import ranking_of
 from recollect.operations.query.search import reading
 from recollect.operations.visibility import view_of
+from recollect.policy import rank
 from recollect.policy.budget import estimate
-from recollect.policy.governor import governed_memory
-from recollect.policy.prompt import fenced, most_valuable
+from recollect.prompt.fence import fenced, governed_memory
 
 _LEADING = (Order.USED, Order.UPDATED, Order.IMPORTANT)
 _CANDIDATES = 2  # times as many of each order as there are places
+_SESSION: Final = timedelta(hours=12)
+_IMPORTANCE, _LASTING, _RECENCY, _USE = 0.35, 0.25, 0.25, 0.15
+_ROTATING: Final = 4  # one place of so many
+_POOL: Final = 4  # so many days until the same is shown in it again
 
 
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
@@ -46,3 +54,25 @@ def _most_valuable(app: App, request: ForPrompt, caller: Caller) -> list[Memory]
         pages = (app.records.list_ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING)
         found = app.records.load({one for page in pages for one in page}, view)
     return most_valuable(found.values(), request.max_entries, view.now)
+
+
+def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> list[Memory]:
+    """Return so many memories, the most valuable first; in a quarter of the places the next best take turns by day.
+
+    Of memories that are worth the same, to the hundredth, the most used comes first.
+    """
+    ranked = sorted(memories, key=lambda one: (-round(_value(one, now), 2), -rank.frequency(one), -one.id))
+    turns = places // _ROTATING
+    first, pool = ranked[: places - turns], ranked[places - turns :][: turns * _POOL]
+    start = now.toordinal() * turns % len(pool) if len(pool) > turns else 0
+    return first + (pool[start:] + pool[:start])[:turns]
+
+
+def _value(memory: Memory, now: datetime) -> float:
+    """Return what a memory is worth (0–1) to whoever begins to work: by importance, kind, freshness and earlier use.
+
+    What was stored within the last half day was used in no earlier session.
+    """
+    used = rank.frequency(memory) if memory.created_at <= now - _SESSION else 0.0
+    lasting = POLICIES[memory.fact_type].lasting
+    return _IMPORTANCE * memory.importance + _LASTING * lasting + _RECENCY * rank.recency(memory, now) + _USE * used

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 from recollect.domain.compact import CompactRecalled
 from recollect.domain.enums import Layer
 from recollect.domain.results import Hit, Index, IndexLine, Recalled
+from recollect.prompt.neutral import neutral_json
 from recollect.text.layers import shortened
-from recollect.text.neutral import neutral_json
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 

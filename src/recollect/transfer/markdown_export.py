@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.domain.enums import Scope
-from recollect.text.neutral import neutral
+from recollect.prompt.neutral import neutral
 from recollect.transfer.markdown_sections import blocks, headings
 
 

@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from recollect.policy.governor import governed
-from recollect.policy.injection_phrases import order_phrases
 from recollect.policy.observations.explanations import explanations
 from recollect.policy.observations.lines import Line
 from recollect.policy.observations.occurrence import Occurrence, Origin, programs
-from recollect.text.normalization import fold
+from recollect.prompt.orders import CERTAIN, governed, orders
 
 COMMANDED: Final = "it gives orders to a model"
 ECHO: Final = "it is what memory itself returned"
@@ -83,16 +81,12 @@ def digest(text: str) -> str:
 def gives_orders(text: str) -> bool:
     """Say whether a text that somebody else wrote has a line, or two that follow each other, for a model to obey.
 
-    Lines of few words are names and messages of programs: of those only the known phrases count.
+    Lines of few words are names and messages of programs: of those only what is certain counts.
     """
     lines = [line[:_LINE_JUDGED] for line in text[:_LONGEST_JUDGED].split("\n")]
     spoken = [line for line in lines if len(line.split()) >= _SPOKEN]
-    return is_phrased("\n".join(lines)) or bool(governed("\n".join(spoken)).redacted)
-
-
-def is_phrased(text: str) -> bool:
-    """Say whether a text has one of the known phrases by which orders are given to a model."""
-    return any(order_phrases().search(" ".join(fold(line).split())) for line in text.split("\n"))
+    brief = (line for line in lines if len(line.split()) < _SPOKEN)
+    return bool(governed("\n".join(spoken)).redacted) or any(orders(line, CERTAIN) for line in brief)
 
 
 def _echo(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:

@@ -11,11 +11,12 @@ from recollect.domain.enums import Concept, FactType, Observation
 from recollect.policy.observations.features import Feature, features
 from recollect.policy.observations.kinds import TRUST, concepts_of, fact_type_of, kind_of
 from recollect.policy.observations.lines import Line, read
-from recollect.policy.observations.noise import is_phrased, noise
+from recollect.policy.observations.noise import noise
 from recollect.policy.observations.occurrence import Occurrence, Origin
 from recollect.policy.observations.statements import Statement, statements
 from recollect.policy.observations.trail import Trail, followed, works
 from recollect.policy.observations.wording import Wording, relative, worded
+from recollect.prompt.orders import CERTAIN, orders
 
 _TRIPLE: Final = re.compile(
     r"^(?:the |our |their )?(?P<subject>[\w][\w ./@-]{1,40}?) (?P<predicate>(?:is|are|lives?|runs?|uses?|needs?|"
@@ -65,7 +66,7 @@ def observe(
     after = followed(trail, one, lines, opens=opens)
     if reason := noise(one, lines, seen):
         return Observed(after, reason, None, lines)
-    stated = _obeyed_by_nobody(statements(one.text)) if one.origin is Origin.PROMPT else []
+    stated = _without_orders(statements(one.text)) if one.origin is Origin.PROMPT else []
     if one.origin is Origin.PROMPT and not any(said.states for said in stated):
         return Observed(after, _of_no_statement(stated), None, lines)
     found = features(one, lines, stated, trail)
@@ -86,9 +87,9 @@ def observe(
     return Observed(after, "", candidate, lines)
 
 
-def _obeyed_by_nobody(stated: list[Statement]) -> list[Statement]:
+def _without_orders(stated: list[Statement]) -> list[Statement]:
     """Leave out what a person pasted that gives orders to a model."""
-    return [one for one in stated if not is_phrased(one.text)]
+    return [one for one in stated if not orders(one.text, CERTAIN)]
 
 
 def _of_no_statement(stated: list[Statement]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from recollect.text.neutral import visible
+from recollect.prompt.neutral import visible
 
 
 class Origin(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.neutral import neutral, neutral_json
+from recollect.prompt.neutral import neutral, neutral_json
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "obey me")
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
-
-from recollect.text.lookalikes import latin
+from typing import Any, Final
 
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE
@@ -38,6 +36,14 @@ _FRAMES = frozenset(
         *"imstart imend endoftext endofturn startofturn s".split(),
     ]
 )
+_CYRILLIC_GREEK: Final = {
+    **dict(zip("аеорсухіјѕԁһкмтвнԛԝ", "aeopcyxijsdhkmtbhqw", strict=True)),
+    **dict(zip("οαενικρτυχ", "oaevikptux", strict=True)),
+    **{"ı": "i", "ɡ": "g", "ℓ": "l"},
+}
+_TABLE: Final = str.maketrans(_CYRILLIC_GREEK)
+_LETTERS_OF_WORD: Final = re.compile(r"[^\W\d_]+")
+_LATIN: Final = re.compile(r"[a-zı-ɏ]")
 
 
 def neutral(text: str) -> str:
@@ -79,3 +85,16 @@ def _frames(after: str) -> bool:
     whole = "".join(filter(str.isalnum, plain))
     first = "".join(filter(str.isalnum, name[1])) if name else ""
     return plain.lstrip().startswith("|") or bool({first.removeprefix("antml"), whole} & _FRAMES)
+
+
+def latin(text: str) -> str:
+    """Return a folded text with Latin letters where other scripts' letters stand among Latin ones in one word."""
+    if text.isascii():
+        return text
+    return _LETTERS_OF_WORD.sub(lambda word: word[0].translate(_TABLE) if _LATIN.search(word[0]) else word[0], text)
+
+
+def without_marks(text: str) -> str:
+    """Return a text in lower case, in compatible characters and without accents; non-Latin scripts keep their marks."""
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFC", "".join(one for one in apart if not "\u0300" <= one <= "\u036f"))

@@ -1,19 +1,33 @@
-"""Order score: how much a sentence sounds like an order to a model, by its words, its letters and what they stand for.
+"""Orders to a model: finds the sentences of a text that give them, and redacts those.
 
-A linear model over hashed features. `scripts/orders.py` fits it and writes its weights beside this file.
+Orders to people, programs and tools ("never run migrations on Friday") stay. How much a sentence sounds like an order
+is told by its words, its letters and what they stand for: a linear model over hashed features, whose weights
+`scripts/orders.py` fits and writes beside this file. The store keeps every memory as it was written.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import combinations, pairwise
 from math import sqrt
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import unquote
 from zlib import crc32
+
+from recollect.prompt.neutral import latin, neutral, visible, without_marks
+
+REDACTED: Final = "[redacted: instruction]"
+LIKELY: Final = 0.3
+"""The score from which a sentence is taken for an order to a model."""
+
+CERTAIN: Final = 2.5
+"""The same of lines that are one sentence only together, and of a line of few words, which are mostly names."""
 
 SLOTS: Final = 2**15
 """How many weights there are; each is a signed byte."""
@@ -25,11 +39,12 @@ _MOST: Final = 400  # characters of a sentence that are read
 _WEB: Final = re.compile(
     r"\b(?:https?|ftp)\b\W*\S+|\b[^\s@]{1,64}@[^\s@]{1,99}\.\w+|\b[\w.-]{1,99}\.(?:example|com|net|io|org|ru)\b\S*"
 )
-_WORD: Final = re.compile(r"[^\W\d_]+|\d+|[,:;?]")
+_DENSE: Final = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"  # written without spaces: each letter is a word
+_WORD: Final = re.compile(rf"[{_DENSE}]|[^\W\d_{_DENSE}]+|\d+|[,:;?]")
 _LATIN: Final = re.compile(r"[a-zà-ɏ]+")
 _LONGEST: Final = 24  # letters of a word
 _GRAM: Final = 4
-_FEWEST: Final = 3  # words of an order
+_FEWEST: Final = 2  # words of an order
 _SHORT: Final = 50  # features of a sentence that says little
 _REACH: Final = 3
 _NEAR: Final = 5
@@ -86,6 +101,94 @@ _OF_WORD: Final = {
     word: tuple(name for name, words in CONCEPTS.items() if word in words.split())
     for word in {one for words in CONCEPTS.values() for one in words.split()}
 }
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
+_MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
+_MESSAGE: Final = re.compile(
+    r"""["']?(?:role|type)["']?\s*:\s*["'](?:system|developer|user|assistant|tool|function|tool_use|tool_result|message)["']"""
+    r"""\s*,.{0,200}?["'](?:content|input|arguments|text)["']\s*:\s*["'\[{]""",
+    re.IGNORECASE,
+)  # of a conversation in JSON
+_TALK: Final = (
+    "memor|note|context|user|system|assistant|prompt|message|instruction|conversation|recall|untrusted|data|input"
+)
+_DRAWN: Final = r"(?:(?<![=#*~_+<>!\[({|-])[=#*~_+<>!\[({|-]{2,}+|^\W{0,3}[\[({<#]|[\[<])\s*"
+_DELIMITER: Final = re.compile(
+    rf"{_DRAWN}(?:(?:begin|end|start|stop|close|open)(?:s|ning|ing|ed)?\b[\w ]{{0,30}}?\b(?:{_TALK})|"
+    rf"\b(?:{_TALK})[\w -]{{0,20}}\b(?:begins?|ends?|starts?|stops?|closed|over)\b)"
+)  # that a text draws by itself
+_HEADER: Final = re.compile(
+    r"^([\"'`#*<|\[({=~\s]*)(system|developer|user|human|assistant|tool|model)([\"'`#*>|\])}=~:\s]*)$", re.IGNORECASE
+)  # of somebody's turn, alone on its line
+_LONGEST_LINE: Final = 20_000  # characters of a line that are looked at; what is longer is redacted whole
+_ESCAPES: Final = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})|%u([0-9a-fA-F]{4})")
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """A text that may stand before a model, and how many of its sentences were redacted."""
+
+    text: str
+    redacted: int
+
+
+def governed(text: str) -> Governed:
+    """Return a text without orders to the model and without frames of a conversation.
+
+    A line whose sentences are harmless one by one but not together is redacted whole, and so are two such lines.
+    """
+    lines, redacted = [], 0
+    for line in visible(text).split("\n"):
+        kept, count = _line(line)
+        redacted += count
+        lines.append(kept)
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    for first, second in pairwise(filled):
+        if REDACTED not in lines[first] + lines[second] and orders(f"{lines[first]} {lines[second]}", CERTAIN):
+            lines[first], lines[second] = REDACTED, ""
+            redacted += 1
+    return Governed(neutral("\n".join(lines)), redacted)
+
+
+def orders(text: str, least: float = LIKELY) -> bool:
+    """Say whether a text sounds like an order to a model, with a score of `least` or more."""
+    return score(plain(unescaped(text))) >= least
+
+
+def _line(line: str) -> tuple[str, int]:
+    """Return a line with its orders redacted, and how many they were."""
+    if len(line) > _LONGEST_LINE or _MESSAGE.search(line) or _DELIMITER.search(latin(without_marks(line))):
+        return REDACTED, 1
+    if header := _HEADER.match(line):
+        return f"[{header[2]}]", 0
+    pieces = _SENTENCE.split(line)
+    found = [bool(piece.strip()) and orders(piece) for piece in pieces]
+    rest = [piece for piece, order in zip(pieces, found, strict=True) if not order]
+    if len(rest) > 1 and orders(" ".join(rest), CERTAIN):
+        return REDACTED, 1
+    if not any(found):
+        return line, 0
+    return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
+
+
+def sentences(line: str) -> list[str]:
+    """Return the sentences of a line."""
+    return [piece for piece in _SENTENCE.split(line) if piece]
+
+
+def plain(text: str) -> str:
+    """Return a text as it is compared: Latin letters for their lookalikes, no marks, single spaces."""
+    return " ".join(_MARKUP.sub(" ", latin(without_marks(text))).split())
+
+
+def unescaped(text: str) -> str:
+    """Return a text with its entities, percent signs and escapes read."""
+    text = html.unescape(unquote(text)) if "&" in text or "%" in text else text
+    return _ESCAPES.sub(_character, text) if "\\" in text or "%u" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    number = int(match[1] or match[2] or match[3], 16)
+    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
 
 
 def score(plain: str) -> float:
@@ -120,7 +223,7 @@ def _of_word(word: str) -> frozenset[int]:
 @lru_cache(maxsize=1)
 def _weights() -> tuple[int, ...]:
     """Return the weights, and after them the bias, two bytes in all."""
-    packed = (files("recollect.policy") / WEIGHTS).read_bytes()
+    packed = (files("recollect.prompt") / WEIGHTS).read_bytes()
     signed = [one - 256 if one > 127 else one for one in packed[:SLOTS]]
     return (*signed, int.from_bytes(packed[SLOTS:], "big", signed=True))
 
