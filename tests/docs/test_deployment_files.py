@@ -22,8 +22,9 @@ from chroma_process import CHROMA
 from places import ROOT
 from recollect import App, Settings
 from recollect.doors.cli import cli
-from recollect.doors.server import main
-from recollect.doors.server.application import Server
+from recollect.doors.http import openapi
+from recollect.doors.http import server as main
+from recollect.doors.http.team import TeamAccess
 from recollect.settings import variable
 
 DEPLOY = ROOT / "docs" / "deploy"
@@ -197,7 +198,7 @@ def test_no_secret_stands_in_a_file() -> None:
 
 def test_the_replicas_are_asked_what_they_answer(app: App, settings: Settings) -> None:
     """Each path that a probe asks or a proxy lets through is one of the server's, and it takes no larger bodies."""
-    known = set(re.findall(r"/\w+(?:\.\w+)?", " ".join(Server(app, settings).application()._app.openapi()["paths"])))
+    known = set(re.findall(r"/\w+(?:\.\w+)?", " ".join(openapi.document(TeamAccess(app, settings))["paths"])))
     asked = set(re.findall(r"(?:health_uri|:8765)(?: )?(/\w+)", CADDYFILE + DOCKERFILE))
     for pod, labels in pods():
         probes = [one[name] for one in pod["containers"] for name in one if name.endswith("Probe")]

@@ -10,7 +10,7 @@ import pytest
 
 from recollect import Settings
 from recollect.client import launch, runtime
-from recollect.doors.daemon import main
+from recollect.doors.http import daemon as main
 from recollect.errors import NotFound, StoreOwned
 
 Typed = Callable[..., Any]

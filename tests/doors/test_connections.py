@@ -18,29 +18,27 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from local_access import local_access
+from recollect import Settings
 from recollect.client import runtime
 from recollect.client.daemon import Client, TokenRejected
-from recollect.doors.daemon import auth
-from recollect.doors.daemon.auth import Activity, TokenAuth
-from recollect.doors.serving import connections
-from recollect.errors import InvalidInput
+from recollect.doors.http import connections, local
+from recollect.doors.http.entrance import Entrance
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n"
 Talk = Callable[[int], Awaitable[None]]
 
 
 async def _length(request: Request) -> PlainTextResponse:
-    try:
-        return PlainTextResponse(str(len(await request.body())))
-    except InvalidInput as error:
-        return PlainTextResponse(str(error), 422)
+    return PlainTextResponse(str(len(await request.body())))
 
 
 def talk(talking: Talk) -> None:
     """Serve on a free port while `talking` runs."""
 
     async def run() -> None:
-        application = TokenAuth(Starlette(routes=[Route("/", _length, methods=["POST"])]), "token", Activity())
+        routes = [Route("/", _length, methods=["POST"])]
+        application = Entrance(Starlette(routes=routes), local_access(None, Settings()), {})
         server = uvicorn.Server(
             uvicorn.Config(application, http=connections.BoundedProtocol, log_config=None, lifespan="off")
         )
@@ -171,14 +169,14 @@ def test_a_head_has_its_length_and_its_time(monkeypatch: pytest.MonkeyPatch, use
 
 def test_too_large_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that says that it is too large is refused before it is read, one that does not while it is read."""
-    monkeypatch.setattr(auth, "MOST", 100)
+    monkeypatch.setattr(local, "MOST", 100)
 
     async def talking(port: int) -> None:
         said = await asked(port, HEAD + b"Content-Length: 101\r\n\r\n" + b"x" * 101)
         assert said.startswith(b"HTTP/1.1 413")
         unsaid = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"3c\r\n" + b"x" * 60 + b"\r\n"
         found = await asked(port, unsaid + b"3c\r\n" + b"x" * 60 + b"\r\n0\r\n\r\n")
-        assert b"at most 100 bytes" in found
+        assert b"At most 100 bytes" in found
         assert (await asked(port, HEAD + b"Content-Length: 100\r\n\r\n" + b"x" * 100)).endswith(b"100")
 
     talk(talking)

@@ -7,7 +7,7 @@ import logging
 import pytest
 import sqlalchemy
 
-from recollect.doors.serving.errors import to_recollect_error
+from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import StoreUnusable
 
 MARK = "vermilionite"

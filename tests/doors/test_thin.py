@@ -13,7 +13,7 @@ from typer.main import get_command
 from command_line import Ended
 from recollect import App, Settings
 from recollect.doors import cli, dispatch, entry, operations
-from recollect.doors.daemon import commands
+from recollect.doors.http import commands
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
 

@@ -11,7 +11,7 @@ import pytest
 
 from daemon_place import Place, alive, until
 from recollect.client import runtime
-from recollect.doors.daemon import main
+from recollect.doors.http import daemon as main
 from recollect.errors import DaemonUnreachable
 
 

@@ -106,7 +106,7 @@ def test_the_first_admin_is_made_once(environment: dict[str, str]) -> None:
 
 def test_without_the_extra_a_sentence_says_so(environment: dict[str, str], tmp_path: Path) -> None:
     """Where the packages of the server are not installed, one line says what installs them."""
-    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError(name='fastapi')\n")
+    (tmp_path / "limits.py").write_text("raise ModuleNotFoundError(name='limits')\n")
     command = [sys.executable, "-c", "from recollect.doors.entry import main; main()", "serve", "--host", "127.0.0.1"]
     path = os.pathsep.join(filter(None, (str(tmp_path), environment.get("PYTHONPATH", ""))))
     ours = environment | {"PYTHONPATH": path}

@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.datastructures import QueryParams
 
 from chat_server import ChatServer, Reply, chat_server
 from command_line import call
+from local_access import local_access
 from places import ROOT
 from recollect import App, Settings
-from recollect.doors.daemon import hook_requests
-from recollect.doors.serving.hook_queue import HookQueue
+from recollect.doors.http import local
 from run_operations import do, listed
 
 HISTORY = ROOT / "CHANGELOG.md"
 KINDS = ("profile", "preferences", "entities", "events", "cases", "patterns")
+Compacting = Callable[..., list[str]]
 MOST = 6  # memories of one answer
 
 
@@ -82,38 +84,38 @@ def reading(open_store: Callable[..., App], server: ChatServer) -> App:
     return open_store(chat_model="tiny", chat_url=server.url)
 
 
-def compacting(app: App, file: Path, **given: Any) -> list[str]:
-    """Take the event before an agent compacts, as the daemon does; return the operations that ran."""
+@pytest.fixture
+def compacting(reading: App, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Compacting:
+    """Return what takes the event before an agent compacts, as the daemon does, and gives the operations that ran."""
     ran: list[str] = []
 
-    def serving(_: Settings) -> Callable[..., Any]:
-        def perform(name: str, **fields: Any) -> Any:
-            ran.append(name)
-            return do(app, name, **fields) if name == "extract_memories" else None
+    def perform(_: App, name: str, fields: dict[str, Any], *__: Any) -> Any:
+        ran.append(name)
+        return do(reading, name, **fields) if name == "extract_memories" else None
 
-        return perform
+    def compacting(file: Path, **given: Any) -> list[str]:
+        ran.clear()
+        given = {"user": "ada", "team": "crew", "project": "engine"} | given
+        client = {"given": given, "variables": {}, "folder": str(file.parent), "user": "ada"}
+        access = local_access(reading, settings)
+        event = access.event(QueryParams(""), {"session_id": "s1", "transcript": str(file)}, client)
+        access.events.take("session:checkpoint", event, reading.clock().isoformat())
+        assert access.events.finish(60)
+        return ran
 
-    body = {
-        "event": "session:checkpoint",
-        "fields": {"session_id": "s1", "transcript": str(file)},
-        "given": {"user": "ada", "team": "crew", "project": "engine"} | given,
-        "variables": {},
-        "folder": str(file.parent),
-        "user": "ada",
-    }
-    queue = HookQueue()
-    hook_requests.take(body, serving, app.clock().isoformat(), queue, app.ask_later)
-    assert queue.finish(60)
-    return ran
+    monkeypatch.setattr(local, "perform", perform)
+    return compacting
 
 
-def test_a_hook_reads_what_is_about_to_be_cut(reading: App, server: ChatServer, tmp_path: Path) -> None:
+def test_a_hook_reads_what_is_about_to_be_cut(
+    compacting: Compacting, reading: App, server: ChatServer, tmp_path: Path
+) -> None:
     """What the agent's transcript says becomes memories, once and for good, whichever way it came."""
     file = transcript(tmp_path / "session.jsonl", ["We ship on Fridays. Always.", "The harbour has nine cranes."])
-    assert compacting(reading, file) == ["extract_memories", "session_checkpoint"]
+    assert compacting(file) == ["extract_memories", "session_checkpoint"]
     assert len(listed(reading)) == 2
     reading.records.drop_outcomes(reading.clock() + timedelta(days=400))
-    compacting(reading, file)
+    compacting(file)
     assert len(server.asked) == 1
 
 
@@ -121,7 +123,12 @@ def test_a_hook_reads_what_is_about_to_be_cut(reading: App, server: ChatServer, 
     "kind", ["absent", "folder", "pipe", "too large", "another format", "not JSON", "not captured"]
 )
 def test_a_transcript_that_is_none_is_left_alone(
-    reading: App, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    compacting: Compacting,
+    reading: App,
+    server: ChatServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
 ) -> None:
     """A payload may name anything: only a regular file of an agent's format is read, and no error comes of it."""
     file = transcript(tmp_path / "session.jsonl", ["We ship on Fridays."])
@@ -140,6 +147,6 @@ def test_a_transcript_that_is_none_is_left_alone(
             file.mkdir()
         if kind == "pipe":
             os.mkfifo(file)
-    compacting(reading, file, **given)
+    compacting(file, **given)
     assert server.asked == []
     assert listed(reading) == []

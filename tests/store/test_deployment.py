@@ -18,7 +18,8 @@ from callers import ADA
 from chroma_process import ChromaProcess
 from recollect import App, Caller, Settings
 from recollect.domain.lifecycle import Decision, Observation, UseTool
-from recollect.doors.server.application import Server
+from recollect.doors.http.application import Application
+from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.lifecycle import pipeline
 from recollect.lifecycle.context import Context
@@ -261,7 +262,7 @@ def test_a_server_that_is_away_costs_nothing(
         assert recalled(app, "which bird guards the deployment locker?") >= {meanwhile}
         app.vectors.sync()
         assert app.vectors.state == "away"
-        ready = TestClient(Server(app, deployed).application()).get("/readyz")
+        ready = TestClient(Application(TeamAccess(app, deployed))).get("/readyz")
         assert (ready.status_code, ready.json()["vector_index"]) == (200, "away")
         do(app, "forget", id=str(before))
         assert before not in recalled(app, "quokka")

@@ -22,8 +22,9 @@ from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
 from recollect.client.connection import from_wire
 from recollect.domain.verbs import BY_NAME
+from recollect.doors.http.application import Application
+from recollect.doors.http.team import TeamAccess
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.server.application import Server
 from recollect.doors.toolset_names import SETS
 
 USERS = ("ada", "bob", "eve", "rita")
@@ -103,7 +104,7 @@ class Deployment:
         self._app = app
         self._chance = chance
         self.rules = Rules()
-        self.application = Server(app, settings).application()
+        self.application = Application(TeamAccess(app, settings))
         first = initialize(app, "root", "root")
         self.root = Held(first.token, first.prefix, "root")
         self.tokens = [self.root]

@@ -32,7 +32,7 @@ def publish(home: Path, path: Path, **changes: Any) -> Path:
 
 @contextmanager
 def standing_in(home: Path, answer: Answer) -> Iterator[list[dict[str, Any]]]:
-    """Take requests until the block ends, and give the list of their bodies, each with its `headers`."""
+    """Take requests until the block ends, and give the list of their bodies, each with its `headers` and `path`."""
     home.mkdir(exist_ok=True)
     path, taken = home / "s", list[dict[str, Any]]()
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
@@ -66,4 +66,4 @@ def _read(link: socket.socket) -> dict[str, Any]:
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     while len(body) < int(headers["Content-Length"]):
         body += link.recv(65_536)
-    return dict(json.loads(body)) | {"headers": headers}
+    return dict(json.loads(body)) | {"headers": headers, "path": head.decode().split()[1]}

@@ -12,8 +12,10 @@ from starlette.testclient import TestClient
 from recollect import App, Settings
 from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
-from recollect.doors.server import main
-from recollect.doors.server.application import Server
+from recollect.doors.http.application import Application
+from recollect.doors.http.server import Listening as AsListening
+from recollect.doors.http.server import TeamProcess
+from recollect.doors.http.team import TeamAccess
 
 
 class TeamServer:
@@ -24,8 +26,8 @@ class TeamServer:
 
     def __init__(self, app: App, settings: Settings) -> None:
         self.app = app
-        self.server = Server(app, settings.model_copy(update={"requests_per_minute": 0}))
-        self.application = self.server.application()
+        self.access = TeamAccess(app, settings.model_copy(update={"requests_per_minute": 0}))
+        self.application = Application(self.access)
         self.tokens = {"root": initialize(app, "root", "root").token}
         self._root = authenticate(app, self.tokens["root"])
         self.administer("add_team", team="crew")
@@ -76,15 +78,15 @@ class Listening(NamedTuple):
     """Where a server listens, and what may be told to end."""
 
     url: str
-    process: main._Process
+    process: TeamProcess
 
 
 @contextmanager
 def listening(team: TeamServer, leaving: float = 0.0) -> Iterator[Listening]:
     """Give a server that listens on this machine until the block ends, and answers for so many seconds after it."""
     begun = threading.Event()
-    configuration = main._configuration(team.server, main.Listening(host="127.0.0.1", port=0))
-    process = main._Process(configuration, team.server, begun.set, leaving)
+    process = TeamProcess(team.access, AsListening(host="127.0.0.1", port=0), begun.set)
+    process.leaving = leaving
     serving = threading.Thread(target=process.run)
     serving.start()
     try:

@@ -153,7 +153,8 @@ def _shut_down(settings: Settings, client: Client) -> None:
 
 def _outdated(client: Client) -> bool:
     """Return whether the daemon is older than this client; one that is newer must speak the same protocol."""
-    theirs, ours = _number(client.runtime.version), _number(version("recollect"))
+    theirs = (_number(client.runtime.version), client.runtime.protocol)
+    ours = (_number(version("recollect")), runtime.PROTOCOL)
     if theirs > ours and client.runtime.protocol != runtime.PROTOCOL:
         raise DaemonUnreachable(
             f"The memory daemon is of a newer version ({client.runtime.version}) than this client "
@@ -196,7 +197,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
     errors.parent.mkdir(exist_ok=True, mode=0o700)
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "recollect.doors.daemon.main", told],
+            [sys.executable, "-P", "-m", "recollect.doors.http.daemon", told],
             env=surroundings.of_child(**{name: getattr(settings, name) for name in hidden()}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -17,7 +17,7 @@ NAME = "daemon.json"
 _OF_STORE = "daemon.token"
 ROLE = "recollect serve"
 """The role under which a daemon owns a store."""
-PROTOCOL = 2
+PROTOCOL = 3
 """Changes when older clients cannot talk to the daemon any more."""
 _PORTS: Final = range(65536)
 

@@ -61,7 +61,7 @@ def serve(
         return
     if tls_cert or tls_key or behind_proxy or insecure:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
-    daemon = import_module("recollect.doors.daemon.main")
+    daemon = import_module("recollect.doors.http.daemon")
     daemon.log_to_file(ctx.obj)
     for attempt in range(_ATTEMPTS):
         _take_over(ctx.obj)
@@ -83,7 +83,7 @@ def url_for_mcp(settings: Settings, port: int) -> str | None:
 def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
     """Run the server of a team, and first make its first admin where that is asked for."""
     try:
-        door = import_module("recollect.doors.server.main")
+        door = import_module("recollect.doors.http.server")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
 
-PATH = "/hook"
-"""Where the daemon takes events."""
+PATH = "/v1/hooks/"
+"""Where the daemon takes events, each under its name."""
 LIMIT = 1.0
 """Seconds from the start until nobody waits for the daemon any more."""
 _END = 1.3  # seconds until the process ends whatever it does
@@ -98,10 +98,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
         "fields": fields,
-        "given": dict(given),
-        "variables": told,
-        "folder": _folder(said),
-        "user": process.user(),
+        "client": {"given": dict(given), "variables": told, "folder": _folder(said), "user": process.user()},
     }
     return _reply(heard, _tell(process.store(given, told), body, given, deadline))
 
@@ -196,11 +193,11 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
 
 def _answered(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
     """Return the daemon's answer to an event; raise `OSError` where none comes before the deadline."""
-    content, missed = json.dumps(body).encode(), False
+    missed = False
     while time.monotonic() < deadline:
         try:
             if not hook_spool.waits(home):
-                return _posted(_address(home), content, deadline)
+                return _posted(_address(home), body, deadline)
         except Absent as absent:
             if not missed and (isinstance(absent, Outdated) or not _busy(home)):
                 _start(given)
@@ -218,7 +215,7 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
     def deliver(content: bytes, deadline: float) -> bool:
         nonlocal started
         try:
-            if "taken" not in _posted(_address(home), content, deadline):
+            if "taken" not in _posted(_address(home), json.loads(content), deadline):
                 raise ValueError("the event was refused")
         except (Absent, OSError):
             if time.monotonic() - started > _START_AGAIN and not _busy(home):
@@ -274,8 +271,9 @@ def _held(lock: str) -> bool:
     return False
 
 
-def _posted(found: dict[str, Any], content: bytes, deadline: float) -> dict[str, Any]:
-    """Send one request and return its answer; raise `Absent` where nobody takes it, else whatever goes wrong."""
+def _posted(found: dict[str, Any], body: dict[str, Any], deadline: float) -> dict[str, Any]:
+    """Send one event and return its answer; raise `Absent` where nobody takes it, else whatever goes wrong."""
+    content = json.dumps({name: value for name, value in body.items() if name != "event"}).encode()
     unix = bool(found["socket"])
     link = _socket.socket(_socket.AF_UNIX if unix else _socket.AF_INET, _socket.SOCK_STREAM)
     try:
@@ -285,7 +283,7 @@ def _posted(found: dict[str, Any], content: bytes, deadline: float) -> dict[str,
         except OSError:
             raise Absent from None
         head = (
-            f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"
+            f"POST {PATH}{body['event']} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
         )
         link.sendall(head.encode("latin-1") + content)

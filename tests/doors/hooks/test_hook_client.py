@@ -103,12 +103,12 @@ def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypa
     }
     [body] = taken
     assert body["headers"]["Authorization"] == f"Bearer {TOKEN}"
-    assert body["event"] == "prompt:submit"
+    assert body["path"] == "/v1/hooks/prompt:submit"
     assert body["fields"] == {"session_id": "abc123", "prompt": "When do we ship?", "agent": "claude-code"}
-    assert body["folder"] == "/srv/engine"
-    assert body["variables"] == {"RECOLLECT_HOME": str(home), "RECOLLECT_TEAM": "crew"}
-    assert body["given"] == {"user": "ada"}
-    assert body["user"] == process.user()
+    assert body["client"]["folder"] == "/srv/engine"
+    assert body["client"]["variables"] == {"RECOLLECT_HOME": str(home), "RECOLLECT_TEAM": "crew"}
+    assert body["client"]["given"] == {"user": "ada"}
+    assert body["client"]["user"] == process.user()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home
         ]
     assert [(code, err) for code, _, err in ended] == [(0, b""), (0, b"")]
     assert all(json.loads(out)["hookSpecificOutput"]["additionalContext"] == "<memory-context>" for _, out, _ in ended)
-    assert [one["given"] for one in taken] == [{}, {"team": "crew"}]
+    assert [one["client"]["given"] for one in taken] == [{}, {"team": "crew"}]
     assert [one["fields"]["agent"] for one in taken] == ["claude-code", "codex"]
 
 

@@ -13,7 +13,7 @@ from hook_payloads import BASE, CASES, payload
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
-from recollect.doors.serving.hook_events import OPERATIONS
+from recollect.doors.http.events import OPERATIONS
 from recollect.policy.observations.observe import observe
 from recollect.policy.observations.occurrence import prompted, used
 from recollect.policy.observations.trail import Trail

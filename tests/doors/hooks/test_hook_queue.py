@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.datastructures import QueryParams
 
+from local_access import local_access
 from recollect import App, Settings
 from recollect.domain.lifecycle import Injection
-from recollect.doors.daemon import hook_requests
-from recollect.doors.serving.hook_queue import HookQueue
+from recollect.doors.http import local
+from recollect.doors.http.events import Event, EventQueue, Events
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.projects import set_project
 
 
 def test_events_are_worked_off_in_order() -> None:
     """Each event is worked on once, in the order in which they came, by one thread at a time."""
-    queue, done = HookQueue(), list[tuple[int, int]]()
+    queue, done = EventQueue(), list[tuple[int, int]]()
     for number in range(200):
         assert queue.put(lambda number=number: done.append((number, threading.get_ident())), 1)  # type: ignore[misc]
     assert queue.finish(60)
@@ -30,7 +32,7 @@ def test_events_are_worked_off_in_order() -> None:
 
 def test_a_full_queue_loses_the_newest() -> None:
     """Beyond so many events, or so much text, an event is refused and counted; a large one alone is taken."""
-    queue, go = HookQueue(most=3, largest=100), threading.Event()
+    queue, go = EventQueue(most=3, largest=100), threading.Event()
     taken = [queue.put(go.wait, 1) for _ in range(4)]
     assert taken == [True, True, True, False]
     assert (queue.waiting, queue.lost) == (3, 1)
@@ -46,7 +48,7 @@ def test_a_full_queue_loses_the_newest() -> None:
 
 def test_an_event_that_comes_twice_is_worked_on_once() -> None:
     """One that was sent again, as its first answer came too late, is known by its id, also once it is done."""
-    queue, done = HookQueue(), list[str]()
+    queue, done = EventQueue(), list[str]()
     for event_id in ("a", "b", "a", "", ""):
         assert queue.put(lambda event_id=event_id: done.append(event_id), 1, event_id)  # type: ignore[misc]
     assert queue.finish(60)
@@ -57,7 +59,7 @@ def test_an_event_that_comes_twice_is_worked_on_once() -> None:
 
 def test_the_texts_of_all_that_waits_are_counted() -> None:
     """Events that are small each fill the queue together, and make room again when they are done."""
-    queue, go = HookQueue(largest=100), threading.Event()
+    queue, go = EventQueue(largest=100), threading.Event()
     for _ in range(2):
         assert [queue.put(go.wait, 40) for _ in range(3)] == [True, True, False]
         go.set()
@@ -68,7 +70,7 @@ def test_the_texts_of_all_that_waits_are_counted() -> None:
 
 def test_a_failing_event_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     """An event whose work fails is counted and logged without its text, and the next one is worked on."""
-    queue, done = HookQueue(), list[str]()
+    queue, done = EventQueue(), list[str]()
 
     def fail() -> None:
         raise ZeroDivisionError(" ".join(["what", "was", "said"]))
@@ -83,32 +85,30 @@ def test_a_failing_event_stops_no_other(caplog: pytest.LogCaptureFixture) -> Non
 
 
 @pytest.fixture
-def take(app: App, tmp_path: Path) -> Callable[..., tuple[Any, list[Any], HookQueue]]:
-    """Return a function that takes an event as the daemon does, and gives the answer, what ran, and the queue."""
+def take(app: App, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return a function that takes an event as the daemon does, and gives the answer and what ran."""
     set_project(tmp_path, "named here", tmp_path / "home")
+    ran = list[Any]()
 
-    def taking(event: str, **changes: Any) -> tuple[Any, list[Any], HookQueue]:
-        ran, queue = list[Any](), HookQueue()
+    def perform(_: App, name: str, fields: dict[str, Any], caller: Any, __: str) -> Any:
+        ran.append((name, fields, caller))
+        return Injection("<memory-context>")
 
-        def serving(settings: Settings) -> Callable[..., Any]:
-            def perform(name: str, **fields: Any) -> Any:
-                ran.append((name, fields, settings.caller))
-                return Injection("<memory-context>")
-
-            return perform
-
-        body = {
-            "event": event,
-            "fields": {"session_id": "s"},
+    def taking(event: str, fields: dict[str, Any], **changes: Any) -> tuple[Any, list[Any]]:
+        ran.clear()
+        client = {
             "given": {"user": "ada"},
             "variables": {"RECOLLECT_TEAM": "crew", "RECOLLECT_HOME": str(tmp_path / "home")},
             "folder": str(tmp_path),
             "user": "ada",
         }
-        answer = hook_requests.take(body | changes, serving, app.clock().isoformat(), queue)
-        assert queue.finish(60)
-        return answer, ran, queue
+        access = local_access(app, settings)
+        found = access.event(QueryParams(""), {"session_id": "s"} | fields, client | changes)
+        answer = access.events.take(event, found, app.clock().isoformat())
+        assert access.events.finish(60)
+        return answer, ran
 
+    monkeypatch.setattr(local, "perform", perform)
     return taking
 
 
@@ -117,7 +117,7 @@ def test_a_prompt_is_answered_at_once(take: Callable[..., Any], tmp_path: Path) 
 
     What the prompt may teach waits its turn.
     """
-    answer, [(name, fields, caller), (later, *same)], _ = take("prompt:submit")
+    answer, [(name, fields, caller), (later, *same)] = take("prompt:submit", {"prompt": "When?"})
     assert answer == {"text": "<memory-context>", "taken": True}
     assert (name, later) == ("answer_prompt", "note_prompt")
     assert same == [fields, caller]
@@ -126,11 +126,15 @@ def test_a_prompt_is_answered_at_once(take: Callable[..., Any], tmp_path: Path) 
     assert datetime.fromisoformat(fields["at"]).tzinfo
 
 
+TOOL = {"tool": "Bash", "output": "done"}
+
+
 @pytest.mark.parametrize("event", ["session:start", "tool:post", "session:checkpoint", "session:end"])
 def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> None:
     """The agent hears that they were taken; their operation runs afterwards, with the time that they say."""
-    answer, [(name, fields, _)], _ = take(event, fields={"session_id": "s", "at": "2020-11-22T10:00:00Z"})
-    assert answer == {"taken": True}
+    more = TOOL if event == "tool:post" else {}
+    answer, [(name, fields, _)] = take(event, more | {"at": "2020-11-22T10:00:00Z"})
+    assert answer == {"text": "", "taken": True}
     assert name == event.replace(":", "_")
     assert fields["at"] == "2020-11-22T10:00:00Z"
 
@@ -138,21 +142,31 @@ def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> N
 @pytest.mark.parametrize("said", ["9020-11-22T10:00:00Z", "2020-11-22T10:00:00", "yesterday", "", None, 5])
 def test_a_time_that_is_none_or_to_come_is_now(take: Callable[..., Any], app: App, said: object) -> None:
     """An event whose time cannot be right happened when it came; it is not lost."""
-    _, [(_, fields, _)], _ = take("tool:post", fields={"session_id": "s", "at": said})
+    _, [(_, fields, _)] = take("tool:post", TOOL | {"at": said})
     assert fields["at"] == app.clock().isoformat()
 
 
 def test_events_of_nobody_are_refused(take: Callable[..., Any]) -> None:
-    """An unknown event, or settings that are none, run nothing."""
-    with pytest.raises(InvalidInput, match="Unknown event"):
-        take("tool:pre")
+    """An event without what it is about, or settings that are none, run nothing."""
+    with pytest.raises(InvalidInput, match="Missing tool"):
+        take("tool:post", {})
     with pytest.raises(InvalidInput, match="RECOLLECT_MAX_MEMORIES"):
-        take("tool:post", variables={"RECOLLECT_MAX_MEMORIES": "x"})
+        take("tool:post", TOOL, variables={"RECOLLECT_MAX_MEMORIES": "x"})
+
+
+def test_an_id_is_that_of_its_user(app: App, settings: Settings) -> None:
+    """The same event of one user is taken once; another user's has the same id by chance, or on purpose."""
+    events, ran = Events(1), list[str]()
+    for user in ("ada", "ada", "bob"):
+        event = Event({"session_id": "s"}, user, lambda _, user=user, **__: ran.append(user))
+        assert events.take("session:end", event, app.clock().isoformat(), "7")["taken"]
+    assert events.finish(60)
+    assert ran == ["ada", "bob"]
 
 
 def test_what_a_failing_store_loses_is_counted() -> None:
     """An error of ours in the work counts as a lost event too."""
-    queue = HookQueue()
+    queue = EventQueue()
 
     def fail() -> None:
         raise StoreUnusable("The disk is full.")
@@ -164,7 +178,7 @@ def test_what_a_failing_store_loses_is_counted() -> None:
 
 def test_waiting_events_keep_the_daemon_from_idling() -> None:
     """The one that is worked on counts as waiting until it is done."""
-    queue, seen = HookQueue(), list[int]()
+    queue, seen = EventQueue(), list[int]()
     queue.put(lambda: seen.append(queue.waiting), 1)
     assert queue.finish(60)
     assert seen == [1]

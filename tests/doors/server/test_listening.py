@@ -17,9 +17,9 @@ import pytest
 
 import recollect
 from recollect import App, Settings
-from recollect.doors.server import main
-from recollect.doors.server.application import Server
-from recollect.doors.server.main import Listening
+from recollect.doors.http import server as main
+from recollect.doors.http.server import Listening
+from recollect.doors.http.team import TeamAccess
 from recollect.errors import StoreUnusable
 from team_server import TeamServer, listening
 
@@ -45,9 +45,9 @@ def signals() -> Iterator[None]:
 
 def test_tls_is_spoken_with_the_files_that_are_given(app: App, settings: Settings, pair: tuple[Path, Path]) -> None:
     """A client that trusts the certificate is answered, one that does not refuses, and plain HTTP gets nothing."""
-    begun, server = threading.Event(), Server(app, settings)
+    begun = threading.Event()
     listening = Listening(host="127.0.0.1", port=0, tls_cert=pair[0], tls_key=pair[1])
-    process = main._Process(main._configuration(server, listening), server, begun.set)
+    process = main.TeamProcess(TeamAccess(app, settings), listening, begun.set)
     serving = threading.Thread(target=process.run)
     serving.start()
     assert begun.wait(60)

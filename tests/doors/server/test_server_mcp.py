@@ -7,7 +7,8 @@ from copy import copy
 from typing import Any
 
 from recollect import App, Settings
-from recollect.doors.server.application import Server
+from recollect.doors.http.application import Application
+from recollect.doors.http.team import TeamAccess
 from team_server import Talk, TeamServer
 
 OPENING = {
@@ -36,7 +37,7 @@ def call(talk: Talk, arguments: dict[str, Any], who: str = "ada") -> Any:
 def test_two_replicas_answer_one_client(app: App, settings: Settings, team: TeamServer) -> None:
     """What one replica was told another answers, with no session between them; a reader is told that they may not."""
     other = copy(team)
-    other.application = Server(app, settings).application()
+    other.application = Application(TeamAccess(app, settings))
     with team.talking() as one, other.talking() as two:
         assert one.post("/mcp", OPENING, headers=BOTH, params={"project": "engine"}).status_code == 200
         stored = call(two, {"action": "remember", "content": "The quokka deploys on Fridays."})

@@ -13,8 +13,9 @@ import pytest
 
 from every_operation import REQUESTS
 from recollect import App, Settings
-from recollect.doors.server import logs
-from recollect.doors.server.application import Server
+from recollect.doors.http import logs
+from recollect.doors.http.application import Application
+from recollect.doors.http.team import TeamAccess
 from team_server import Talk, TeamServer
 
 MARK = "quokka"
@@ -44,7 +45,7 @@ def test_the_log_holds_no_text_and_no_token(team: TeamServer, talk: Talk, writte
     talk.post("/v1/recall", {"query": f"the {MARK} of the harbour", "limit": f"{MARK}"})
     talk.post("/v1/remember", {"content": f"{MARK} ghp_" + "a1B2" * 9})
     talk.post("/v1/hooks/tool:post", {"fields": {"session_id": MARK, "tool": "Bash", "output": MARK}})
-    assert team.server.events.finish(30)
+    assert team.access.events.finish(30)
     talk.ask("POST", f"/v1/{MARK}", headers={"Authorization": f"Bearer {MARK}"})
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     ours = [line for line in lines if line.get("message") == "answered"]
@@ -86,8 +87,7 @@ def test_health_and_readiness_need_no_token(talk: Talk) -> None:
 
 def test_a_token_that_asks_too_often_waits(app: App, settings: Settings, team: TeamServer) -> None:
     """Beyond the limit the answer is 429 and says when to try again; the tokens of others are not held up."""
-    server = Server(app, settings.model_copy(update={"requests_per_minute": 3}))
-    team.application = server.application()
+    team.application = Application(TeamAccess(app, settings.model_copy(update={"requests_per_minute": 3})))
     with team.talking() as talk:
         answers = [talk.post("/v1/stats") for _ in range(5)]
         assert [one.status_code for one in answers][:3] == [200] * 3
@@ -98,7 +98,7 @@ def test_a_token_that_asks_too_often_waits(app: App, settings: Settings, team: T
 
 def test_metrics_open_to_their_own_token(app: App, settings: Settings, team: TeamServer) -> None:
     """A token that is set for the metrics opens them, and nothing else."""
-    team.application = Server(app, settings.model_copy(update={"metrics_token": "watcher"})).application()
+    team.application = Application(TeamAccess(app, settings.model_copy(update={"metrics_token": "watcher"})))
     with team.talking() as talk:
         assert talk.ask("GET", "/metrics", "watcher").status_code == 200
         assert talk.post("/v1/stats", {}, "watcher").status_code == 401
@@ -115,7 +115,7 @@ def test_events_of_sessions_are_answered_and_worked_off(talk: Talk, team: TeamSe
     assert "Fridays" in answer["text"]
     off = talk.post("/v1/hooks/prompt:submit", asked | {"settings": {"inject": False}}).json()
     assert off["text"] == ""
-    assert team.server.events.finish(30)
+    assert team.access.events.finish(30)
     shown = talk.post("/v1/show_session", {"session_id": "s1"})
     assert shown.status_code == 200
     for wrong in ({"fields": {}}, {"fields": []}, {"user": "bob"}, {"fields": event | {"name": "x"}}):
@@ -126,7 +126,7 @@ def test_events_of_sessions_are_answered_and_worked_off(talk: Talk, team: TeamSe
 def test_settings_of_a_client_turn_nothing_on(app: App, settings: Settings, team: TeamServer) -> None:
     """Where the server injects nothing, no client's settings make it."""
     silent = replace(app, lifecycle=app.lifecycle.model_copy(update={"inject": False}))
-    team.application = Server(silent, settings).application()
+    team.application = Application(TeamAccess(silent, settings))
     with team.talking() as talk:
         talk.post("/v1/remember", {"content": "The harbour is deployed on Fridays."})
         asked = {"fields": {"session_id": "s", "prompt": "When is the harbour deployed?"}, "settings": {"inject": True}}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.app import App
-from recollect.doors.serving.errors import to_recollect_error
+from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import InvalidInput, RecollectError
 from recollect.operations.reindex import reindex
 

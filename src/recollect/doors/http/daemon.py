@@ -17,17 +17,16 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import anyio
-import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
-from starlette.types import ASGIApp
 
 import recollect
 from recollect.client import runtime
 from recollect.client.launch import log_file, report_failure
 from recollect.client.runtime import Runtime
-from recollect.doors.daemon.server import Daemon
-from recollect.doors.serving.connections import BoundedProtocol
-from recollect.doors.serving.errors import to_recollect_error
+from recollect.doors.http.application import Application
+from recollect.doors.http.connections import Process
+from recollect.doors.http.local import LocalAccess
+from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable
 from recollect.settings import Settings
 
@@ -41,6 +40,8 @@ _START_PAUSE = 0.02
 _BACKLOG = 128
 _CLOSE_TIMEOUT = 15.0  # seconds
 _KEEP_ALIVE = 3600
+_GRACE = 10  # seconds for the requests that run when it ends
+_FINISH = 30.0  # seconds for the events that wait then
 
 
 def serve(
@@ -61,14 +62,17 @@ def serve(
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
             raise to_recollect_error(error) from None
-        daemon = Daemon(app, published, settings.model, settings.folder, lambda: setattr(server, "should_exit", True))
-        server = _server(daemon.application())
+        access = LocalAccess(app, published, settings, lambda: setattr(server, "should_exit", True))
+        server = Process(Application(access), timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE)
+        for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again afterwards, for these handlers
+            signal.signal(one, lambda *_: setattr(server, "should_exit", True))
         log.info("serving as process %d", published.pid)
-        cleanup.callback(daemon.close)
+        cleanup.callback(access.close)
         ready()
-        anyio.run(_serve, server, listeners, daemon, settings)
+        anyio.run(_serve, server, listeners, access, settings)
         _unpublish(settings.folder, published)
-        daemon.finish()
+        if not access.events.finish(_FINISH):
+            log.warning("%d events of sessions were lost, as the daemon had to end", access.events.waiting)
         timer = threading.Timer(_CLOSE_TIMEOUT, _force_exit)
         timer.daemon = True
         timer.start()
@@ -76,22 +80,22 @@ def serve(
     log.info("stopped")
 
 
-async def _serve(server: uvicorn.Server, listeners: list[socket.socket], daemon: Daemon, settings: Settings) -> None:
+async def _serve(server: Process, listeners: list[socket.socket], access: LocalAccess, settings: Settings) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_watch, server, daemon, settings)
+        tasks.start_soon(_watch, server, access, settings)
         await server.serve(listeners)
         tasks.cancel_scope.cancel()
 
 
-async def _watch(server: uvicorn.Server, daemon: Daemon, settings: Settings) -> None:
+async def _watch(server: Process, access: LocalAccess, settings: Settings) -> None:
     """Stop the server after `idle_minutes` without a request, or when clients cannot find it any more."""
     while not (server.started or server.should_exit):
         await anyio.sleep(_START_PAUSE)
-    daemon.activity.reset()
+    access.activity.reset()
     idle = settings.idle_minutes * 60
-    while daemon.idle_seconds < idle:
-        socket_file = daemon.runtime.socket
-        published = runtime.published_by(settings.folder, daemon.runtime.pid)
+    while access.idle_seconds < idle:
+        socket_file = access.runtime.socket
+        published = runtime.published_by(settings.folder, access.runtime.pid)
         if not published or (socket_file and not Path(socket_file).exists()):
             log.warning("the runtime file or the socket was removed; stopping, so that another daemon can start")
             break
@@ -113,25 +117,6 @@ def _force_exit() -> None:
     log.warning("closing the store took more than %.0f seconds; process ended", _CLOSE_TIMEOUT)
     logging.shutdown()
     os._exit(0)
-
-
-def _server(application: ASGIApp) -> uvicorn.Server:
-    """Return the server, which SIGINT and SIGTERM stop; uvicorn raises them again afterwards, for these handlers."""
-    configuration = uvicorn.Config(
-        app=application,
-        http=BoundedProtocol,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        ws="none",
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=10,
-        server_header=False,
-    )
-    server = uvicorn.Server(configuration)
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: setattr(server, "should_exit", True))
-    return server
 
 
 def _listeners(folder: Path, port: int | None) -> list[socket.socket]:

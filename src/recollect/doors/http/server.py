@@ -15,15 +15,15 @@ from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any, Final
 
-import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
 from recollect.app import App
-from recollect.doors.server import logs
-from recollect.doors.server.application import Server
-from recollect.doors.serving.connections import BoundedProtocol
-from recollect.doors.serving.errors import to_recollect_error
+from recollect.doors.http import logs
+from recollect.doors.http.application import Application
+from recollect.doors.http.connections import BoundedProtocol, Process
+from recollect.doors.http.messages import to_recollect_error
+from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
 
@@ -108,13 +108,13 @@ def serve(
         with recollect.open_app(settings, wait=False, role=ROLE) as app:
             opened(app)
             logs.begin()
-            server = Server(app, settings, began)
-            process = _Process(_configuration(server, listening), server, ready, listening.leaving)
+            access = TeamAccess(app, settings, began)
+            process = TeamProcess(access, listening, ready)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
             process.run()
             log.info("stopping")
-            if not server.events.finish(_EVENTS):
-                log.warning("%d events of sessions were lost, as the server had to end", server.events.waiting)
+            if not access.events.finish(_EVENTS):
+                log.warning("%d events of sessions were lost, as the server had to end", access.events.waiting)
     except (OSError, SQLAlchemyError, ssl.SSLError) as error:
         raise to_recollect_error(error, "the server") from None
     log.info("stopped")
@@ -131,46 +131,36 @@ def _leave() -> None:
     sys.exit(0)
 
 
-class _Process(uvicorn.Server):
-    """A server that says when it has begun, and that it is `leaving` for so many seconds before it takes no more."""
+class TeamProcess(Process):
+    """Listens somewhere, says when it has begun, and that it leaves for a while before it takes no more."""
 
-    def __init__(
-        self, config: uvicorn.Config, server: Server, ready: Callable[[], object], leaving: float = 0.0
-    ) -> None:
-        super().__init__(config)
-        self._server = server
+    def __init__(self, access: TeamAccess, listening: Listening, ready: Callable[[], object] = lambda: None) -> None:
+        super().__init__(
+            Application(access),
+            host=listening.host,
+            port=listening.port,
+            http=_Protocol,
+            ssl_certfile=listening.tls_cert,
+            ssl_keyfile=listening.tls_key,
+            backlog=_BACKLOG,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_FINISH,
+        )
+        self._access = access
         self._ready = ready
-        self._leaving = leaving
+        self.leaving = listening.leaving
 
     async def startup(self, sockets: Any = None) -> None:
+        """Listen, and say so."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def shutdown(self, sockets: Any = None) -> None:
-        self._server.leaving = True
-        until = self._leaving + asyncio.get_running_loop().time()
+        """Answer for a while as one that is not ready any more, and end then."""
+        self._access.leaving = True
+        until = self.leaving + asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() < until and not self.force_exit:
             await asyncio.sleep(0.1)
-        self._server.end_streams()
         await super().shutdown(sockets)
-
-
-def _configuration(server: Server, listening: Listening) -> uvicorn.Config:
-    return uvicorn.Config(
-        app=server.application(),
-        host=listening.host,
-        port=listening.port,
-        http=_Protocol,
-        ssl_certfile=listening.tls_cert,
-        ssl_keyfile=listening.tls_key,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        ws="none",
-        backlog=_BACKLOG,
-        proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=_FINISH,
-        server_header=False,
-    )

@@ -9,13 +9,11 @@ import logging
 import sys
 import time
 import traceback
-from contextvars import ContextVar
 from typing import Any, Final
 
 from pythonjsonlogger.json import JsonFormatter
 
-request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being answered."""
+from recollect.doors.http.entrance import request_id
 
 _CHATTY: Final = ("alembic", "httpx", "httpx2", "uvicorn.error", "mcp", "sse_starlette", "asyncio", "chromadb")
 _FIELDS: Final = ("asctime", "levelname", "name", "message")

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    from recollect.doors.http.application import Application
 
 HEAD = 10.0  # seconds until the head of a request must have come
 MOST_OVER_TCP = 256  # connections; a process may open about 1,000 files, and the store needs some
@@ -68,3 +73,26 @@ class BoundedProtocol(H11Protocol):
     def _end_if_silent(self) -> None:
         if self._idle:
             self.transport.abort()
+
+
+class Process(uvicorn.Server):
+    """Answers requests over HTTP until it is told to end; open streams of MCP do not keep it then."""
+
+    def __init__(self, application: Application, **options: Any) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app=application,
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                ws="none",
+                server_header=False,
+                **({"http": BoundedProtocol} | options),
+            )
+        )
+        self.application = application
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """End the streams, finish the requests that run, and take no more."""
+        self.application.end_streams()
+        await super().shutdown(sockets)

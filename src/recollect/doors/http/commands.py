@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from recollect import environment
 from recollect.doors import operations, terminal
-from recollect.doors.serving.errors import to_recollect_error
+from recollect.doors.http.messages import to_recollect_error
 from recollect.settings import Settings
 
 _ZONE: Final = "TZ"

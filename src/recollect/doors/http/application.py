@@ -1,0 +1,201 @@
+"""The HTTP application over one open store: operations, MCP, the events of sessions, and whether it is ready.
+
+The local daemon and the server of a team are this application; who asks, and what more they may ask, `access` says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cached_property, partial
+from typing import Any, Final
+
+import anyio
+from anyio.to_thread import run_sync
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.domain.verbs import VERBS, Verb
+from recollect.doors import memory_tool, toolsets
+from recollect.doors.http import openapi
+from recollect.doors.http.access import Access, Asked, Asking
+from recollect.doors.http.entrance import Entrance, operation
+from recollect.doors.http.events import OPERATIONS, parts_of
+from recollect.doors.http.mcp_http import McpOverHttp, Run
+from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
+from recollect.doors.operations import perform
+from recollect.doors.serializers import wire_bytes
+from recollect.errors import InvalidInput, RecollectError
+
+_MCP: Final = ("/mcp", "/mcp/")
+_TOOLSETS: Final = ("toolset",)
+
+
+class Application:
+    """The routes over the store of `access`, with everything that a request passes before it is answered."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self._mcp = McpOverHttp(self._run_of, access.most)
+        routes = self._routes()
+        handlers = {HTTPException: _no_route}
+        api = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
+        api.router.redirect_slashes = False
+        labels = {one.path: one.path.removeprefix("/v1/").strip("/").replace("/", "_") for one in routes}
+        self._entrance = Entrance(api, access, labels)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._entrance(scope, receive, send)
+
+    def end_streams(self) -> None:
+        """End the open streams of MCP, so that none keeps the process from ending."""
+        self._mcp.end()
+
+    def _routes(self) -> list[Route]:
+        return [
+            *(self._post(f"/v1/{one.name}", partial(self._operation, one)) for one in VERBS),
+            self._post("/v1/memory", self._memory),
+            *(self._post(f"/v1/hooks/{one}", partial(self._event, one)) for one in OPERATIONS),
+            *self.access.routes(self._post),
+            *(Route(path, _AddressChecked(self._mcp)) for path in _MCP),
+            Route("/healthz", _health),
+            Route("/readyz", self._ready),
+            Route("/openapi.json", self._document),
+        ]
+
+    def _post(self, path: str, work: Callable[[Asked], Any], *, wait: bool = True) -> Route:
+        """Return the route of what works on a request: JSON in, JSON out, each error with its own status.
+
+        What does not `wait` is answered at once, whatever else is running.
+        """
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                body = await read_object(request)
+                asked = Asked(request.state.asker, request.query_params, body, key_of(request))
+                began = time.perf_counter()
+
+                def run() -> Any:
+                    self.access.measures.spent(operation.get(), "wait", time.perf_counter() - began)
+                    return work(asked)
+
+                found = await run_sync(run) if wait else work(asked)
+                return answered(found if isinstance(found, bytes) else to_json(found))
+            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+                return failed(self._known(error))
+
+        return Route(path, endpoint, methods=["POST"])
+
+    def _known(self, error: Exception) -> RecollectError:
+        known = to_recollect_error(error, self.access.name)
+        self.access.measures.refused(known)
+        return known
+
+    def _operation(self, found: Verb, asked: Asked) -> bytes:
+        with asked.who.asking(asked.query)(found.name) as (app, caller):
+            return wire_bytes(found.answer, perform(app, found.name, asked.body, caller, asked.key))
+
+    def _memory(self, asked: Asked) -> dict[str, Any]:
+        with asked.who.asking(asked.query)(memory_tool.NAME) as (app, caller):
+            return memory_tool.run(app, asked.body, caller, asked.key).structured
+
+    def _event(self, name: str, asked: Asked) -> dict[str, Any]:
+        event = asked.who.event(asked.query, *parts_of(asked.body, self.access.client[0]))
+        event_id, late = str(asked.body.get("id", "")), bool(asked.body.get("late"))
+        return self.access.events.take(name, event, self.access.app.clock().isoformat(), event_id, late=late)
+
+    def _run_of(self, request: Request) -> Run:
+        """Return what runs tool calls for who sent this request."""
+        asking, key = request.state.asker.asking(request.query_params, _TOOLSETS), key_of(request)
+        return lambda name, arguments, _: self._call(asking, name, arguments, key)
+
+    def _call(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
+        """Run one call of a tool, and note how it ends."""
+        status = RecollectError.status
+        operation.set(name)
+        try:
+            with asking(name) as (app, caller):
+                answer = toolsets.run(app, name, arguments, caller, key)
+            status = 200
+            return answer
+        except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+            known = self._known(error)
+            status = known.status
+            raise known from None
+        finally:
+            self.access.measures.called(name, status)
+
+    async def _ready(self, _: Request) -> Response:
+        """Say whether the database and the model can be used; without the vector index texts answer."""
+        body = await run_sync(self._readiness)
+        return answered(to_json(body), 200 if body["ready"] else 503)
+
+    def _readiness(self) -> dict[str, Any]:
+        app = self.access.app
+        try:
+            app.vectors.waiting()
+            database = "ready"
+        except Exception as error:  # noqa: BLE001 - whatever breaks, the answer is that it does not answer
+            to_recollect_error(error)
+            database = "away"
+        model = "ready" if app.embedder.ready else "failed" if app.embedder.failure else "loading"
+        return {
+            "ready": database == model == "ready" and not self.access.leaving,
+            "database": database,
+            "model": model,
+            "vector_index": app.vectors.state,
+        }
+
+    async def _document(self, _: Request) -> Response:
+        return answered(await run_sync(lambda: self._document_bytes))
+
+    @cached_property
+    def _document_bytes(self) -> bytes:
+        return to_json(openapi.document(self.access))
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = self.access.workers
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._mcp.run)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+class _AddressChecked:
+    """Refuses an address that says what it may not, before a message of MCP is read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        try:
+            request.state.asker.asking(request.query_params, _TOOLSETS)
+        except InvalidInput as error:
+            await failed(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+async def _health(_: Request) -> Response:
+    return answered(b'{"ready":true}')
+
+
+async def _no_route(_: Request, error: HTTPException) -> Response:
+    """Say that there is nothing at an address, or that it takes another method."""
+    kind, message = _NO_ROUTE.get(error.status_code, ("InvalidInput", "Malformed request"))
+    return answered(to_json({"error": kind, "message": message}), error.status_code, dict(error.headers or {}))
+
+
+_NO_ROUTE: Final = {
+    404: ("NotFound", "There is nothing at this address: `/openapi.json` says what there is."),
+    405: ("MethodNotAllowed", "This address takes another method: `/openapi.json` says which."),
+}

@@ -1,0 +1,168 @@
+"""Events of agents' sessions: a prompt is answered at once, and all else waits its turn, so that no agent waits.
+
+They wait in memory alone: a graceful stop works them off, a kill loses them.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from recollect.domain.verbs import BY_NAME, PARTS, Verb
+from recollect.doors.http.messages import to_recollect_error
+from recollect.errors import InvalidInput
+
+log = logging.getLogger(__name__)
+
+MOST: Final = 1_000
+"""Events that wait in a queue at most."""
+LARGEST: Final = 2**26
+"""Characters of their texts in all."""
+OPERATIONS: Final = {
+    "session:start": "session_start",
+    "prompt:submit": "note_prompt",
+    "tool:post": "tool_post",
+    "session:checkpoint": "session_checkpoint",
+    "session:end": "session_end",
+}
+"""What the queue runs for each event."""
+_ANSWERS: Final = {"prompt:submit": "answer_prompt"}
+"""What is run at once for an event that somebody waits for."""
+
+
+class Event(NamedTuple):
+    """What an event is run with: its fields, the user, and `run`, which runs an operation by name for its client."""
+
+    fields: dict[str, Any]
+    user: str
+    run: Callable[..., Any]
+
+
+class Events:
+    """Takes the events of sessions; those of one session wait in one of several queues."""
+
+    def __init__(self, lanes: int) -> None:
+        self._lanes = [EventQueue() for _ in range(lanes)]
+
+    @property
+    def waiting(self) -> int:
+        """Return how many events are not done."""
+        return sum(one.waiting for one in self._lanes)
+
+    @property
+    def lost(self) -> int:
+        """Return how many events did not fit, or failed, since the process started."""
+        return sum(one.lost for one in self._lanes)
+
+    def take(self, name: str, event: Event, now: str, event_id: str = "", *, late: bool = False) -> dict[str, Any]:
+        """Answer a prompt with the `text` to put before it, and queue what is left to do of each event.
+
+        One that comes `late` is only queued, as nobody waits for an answer. Says whether it was `taken`. `now` is the
+        time of an event that says none, or one that is still to come. Raises `InvalidInput` for a wrong field.
+        """
+        fields = event.fields | {"at": _time(event.fields.get("at"), now)}
+        operation_of(name).request(**fields)
+        text = event.run(_ANSWERS[name], **fields).text if name in _ANSWERS and not late else ""
+        size = sum(len(str(one)) for one in fields.values())
+        lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
+        known = str(hash((event.user, event_id))) if event_id else ""
+        return {"text": text, "taken": lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)}
+
+    def finish(self, seconds: float) -> bool:
+        """Wait until every event is done, so many seconds at most; return whether all are."""
+        until = time.monotonic() + seconds
+        return all(one.finish(max(0.0, until - time.monotonic())) for one in self._lanes)
+
+
+class EventQueue:
+    """Takes events at once and works them off in order in one thread, which ends when nothing is left."""
+
+    def __init__(self, most: int = MOST, largest: int = LARGEST) -> None:
+        self._most = most
+        self._largest = largest
+        self._waiting: deque[tuple[Callable[[], object], int]] = deque()
+        self._size = 0
+        self._known: deque[str] = deque(maxlen=most)
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self.lost = 0
+        """Events that did not fit, or whose work failed, since the process started."""
+
+    @property
+    def waiting(self) -> int:
+        """Return how many events are not done, with the one that is worked on."""
+        with self._changed:
+            return len(self._waiting)
+
+    def put(self, work: Callable[[], object], size: int, event_id: str = "") -> bool:
+        """Take an event whose texts have `size` characters; return whether there was room for it.
+
+        One that comes again, as its id tells, is taken once: whoever sent it had no answer in time.
+        """
+        with self._changed:
+            if event_id and event_id in self._known:
+                return True
+            if len(self._waiting) >= self._most or (self._waiting and self._size + size > self._largest):
+                self.lost += 1
+                return False
+            self._known.append(event_id)
+            self._waiting.append((work, size))
+            self._size += size
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="recollect-hooks", daemon=True)
+                self._thread.start()
+            return True
+
+    def finish(self, seconds: float) -> bool:
+        """Wait until everything is done, so many seconds at most; return whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting, seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    self._thread = None
+                    return
+                work, size = self._waiting[0]
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - the next event is worked on whatever became of this one
+                log.warning("an event of a session was lost: %s", type(to_recollect_error(error)).__name__)
+                with self._changed:
+                    self.lost += 1
+            with self._changed:
+                self._waiting.popleft()
+                self._size -= size
+                self._changed.notify_all()
+
+
+def operation_of(event: str) -> Verb:
+    """Return the operation whose request an event is."""
+    name = OPERATIONS[event]
+    return BY_NAME.get(name) or PARTS[name]
+
+
+def parts_of(body: dict[str, Any], client: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of an event and what it says of its `client`, of a body that says nothing unknown."""
+    if unknown := sorted(body.keys() - {"fields", "id", "late", client}):
+        raise InvalidInput(unknown[0], f"Unknown parameter: An event has `fields` and `{client}`.")
+    for name in ("fields", client):
+        if not isinstance(body.get(name, {}), dict):
+            raise InvalidInput(name, f"Invalid {name}: Must be a JSON object")
+    return body.get("fields", {}), body.get(client, {})
+
+
+def _time(said: object, now: str) -> str:
+    """Return the time that an event says where it is one with a zone and has come, else `now`."""
+    try:
+        found = datetime.fromisoformat(said) if isinstance(said, str) else None
+        return said if isinstance(said, str) and found and found <= datetime.fromisoformat(now) else now
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return now

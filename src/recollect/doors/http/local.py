@@ -1,0 +1,245 @@
+"""Who asks the daemon of one machine: whoever holds the store's token, as the caller that the client names.
+
+A process of the same user may ask anything; a web page, or another user, nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+import psutil
+from starlette.datastructures import QueryParams
+from starlette.routing import Route
+from starlette.types import Scope
+from typing_extensions import override
+
+from recollect import environment
+from recollect.app import App
+from recollect.client.runtime import Runtime
+from recollect.domain.enums import OnSecret
+from recollect.domain.fields import one_of
+from recollect.domain.requests import Caller
+from recollect.doors import hook_spool
+from recollect.doors.http import commands
+from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
+from recollect.doors.http.events import Event
+from recollect.doors.http.openapi import parameter
+from recollect.doors.http.reindex_job import ReindexJob
+from recollect.doors.operations import perform
+from recollect.doors.transcripts import extract_from
+from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
+from recollect.lifecycle.project_settings import settings_in
+from recollect.settings import Settings
+
+MOST: Final = 2**26  # bytes of one request
+_LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_WHO: Final = (
+    "The address says who asks: `/mcp?user=NAME&project=NAME`, and `&team=NAME` where the team is not `local`."
+)
+
+
+class Misdirected(RecollectError):
+    """A request names another host than this machine, as a web page's may."""
+
+    status = 421
+
+
+class Activity(Measures):
+    """When the daemon got its last request and how many are running, by the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.idle_before = 0.0
+        self._running = 0
+        self._last_request = time.monotonic()
+
+    def reset(self) -> None:
+        """Count idle time from now on."""
+        self._last_request = time.monotonic()
+
+    def admitted(self) -> None:
+        """Count a request that was let in."""
+        self.idle_before = self.idle_seconds
+        self.requests += 1
+        self._running += 1
+
+    @override
+    def ended(self, label: str, status: int, seconds: float, asker: Asker | None) -> None:
+        """Note that one that was let in does not run any more."""
+        if asker is not None:
+            self._running -= 1
+            self._last_request = time.monotonic()
+
+    @property
+    def idle_seconds(self) -> float:
+        """Return the seconds without a request, 0 while one runs."""
+        return 0.0 if self._running else time.monotonic() - self._last_request
+
+
+class LocalAccess(Access, Asker):
+    """Lets in who holds the token, for a host and from an origin of this machine; `stop` ends the process."""
+
+    name: ClassVar = "the memory daemon"
+    about: ClassVar = "Who asks, the address says."
+    parameters: ClassVar = (
+        parameter("user", "User who asks", required=True),
+        parameter("project", "Project whose memories are seen", required=True),
+        parameter("team", "Team whose memories are seen. Default: `local`"),
+        parameter("on_secret", "What becomes of a secret: `block` or `redact`. Default: as the daemon was started"),
+        parameter("model", "Embedding model that the client expects. Default: that of the daemon"),
+    )
+    event_parameters: ClassVar = ()
+    client: ClassVar = ("client", "Options, variables, folder and user of the client, which make its settings")
+
+    def __init__(self, app: App, runtime: Runtime, settings: Settings, stop: Callable[[], None]) -> None:
+        self.activity = Activity()
+        super().__init__(app, self.activity, lanes=1, workers=64, most=MOST)
+        self.runtime = runtime
+        self._expected = f"Bearer {runtime.token}".encode()
+        self._model = settings.model
+        self._folder = settings.folder
+        self._stop = stop
+        self._reindex_job = ReindexJob(app, stop)
+
+    async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """Let a request in that carries the token; another host or origin is refused first."""
+        if _is_tcp(scope) and _hostname(b"//" + headers.get(b"host", b"")) not in _LOCAL_HOSTS:
+            raise Misdirected("Host not allowed: use 127.0.0.1 or localhost.")
+        if b"origin" in headers and _hostname(headers[b"origin"]) not in _LOCAL_HOSTS:
+            raise Forbidden("Cross-origin request rejected.")
+        if scope["path"] in OPEN:
+            return
+        if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
+            raise Unauthorized("Invalid token: `recollect status --token` prints that of this store.")
+        self.activity.admitted()
+        scope.setdefault("state", {})["asker"] = self
+
+    def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
+        """Return what gives the caller and the store under the settings that an address names."""
+        named = address_of(query, ("user", "team", "project", "on_secret", "model", *also))
+        for name in ("user", "project"):
+            if not named.get(name):
+                raise InvalidInput(name, f"Missing {name}: {_WHO}")
+        caller = Caller(**{name: named[name] for name in ("user", "team", "project") if name in named})
+        app = self._app_for(named.get("model", self._model), named.get("on_secret", ""))
+        return lambda _: nullcontext((app, caller))
+
+    def event(self, query: QueryParams, fields: dict[str, Any], client: dict[str, Any]) -> Event:
+        """Return what an event is run with under the settings that the client's variables and folder make.
+
+        A transcript that is about to be cut is read where a language model can be asked for it.
+        """
+        address_of(query, ())
+        folder = str(client["folder"])
+        told = environment.Surroundings(dict(client["variables"]), Path(folder), str(client["user"]))
+        with environment.surrounded(told):
+            settings = Settings(**dict(client["given"]))
+        run = self._serving("")(settings)
+        transcript = fields.pop("transcript", None)
+        reads = self.app.capabilities.chat is not None and settings_in(folder, settings.lifecycle).capture
+        if isinstance(transcript, str) and reads:
+            self.app.ask_later(partial(extract_from, Path(transcript), run))
+        return Event({"folder": folder} | fields, settings.caller.user, run)
+
+    def routes(self, post: Callable[..., Route]) -> list[Route]:
+        """Return what a client of this machine asks of the process itself; some is answered at once."""
+        at_once = {"/ping": self._ping, "/status": self._status, "/stop": self._end, "/progress": self._progress}
+        in_thread = {"/command": self._command, "/reindex": self._reindex}
+        return [
+            *(post(path, work, wait=False) for path, work in at_once.items()),
+            *(post(path, work) for path, work in in_thread.items()),
+        ]
+
+    @property
+    def idle_seconds(self) -> float:
+        """Return the seconds without a request, an event that waits, or a running reindex."""
+        return 0.0 if self._reindex_job.running or self.events.waiting else self.activity.idle_seconds
+
+    def close(self) -> None:
+        """Stop the reindex, if one is running."""
+        self._reindex_job.stop()
+
+    def _ping(self, _: Asked) -> dict[str, Any]:
+        """Return process and version."""
+        return {name: self.runtime.public[name] for name in ("pid", "version", "protocol")}
+
+    def _status(self, _: Asked) -> dict[str, Any]:
+        """Return process, start time, memory use, and whether model and vector index are ready."""
+        return self.runtime.public | {
+            "memory_bytes": psutil.Process().memory_info().rss,
+            "requests": self.activity.requests,
+            "idle_seconds": round(self.activity.idle_before, 1),
+            "model": "ready" if self.app.embedder.ready else self.app.embedder.failure or "loading",
+            "vector_index": self.app.vectors.state,
+            "events_waiting": self.events.waiting,
+            "events_lost": self.events.lost + hook_spool.lost(str(self._folder)),
+        }
+
+    def _end(self, _: Asked) -> dict[str, Any]:
+        """Finish running requests and stop."""
+        self._stop()
+        return {"stopping": True}
+
+    def _command(self, asked: Asked) -> dict[str, Any]:
+        """Run the command line of a client that imports nothing, and return what it prints."""
+        return commands.run(asked.body, self._serving(str(asked.body["request_id"])))
+
+    def _reindex(self, asked: Asked) -> dict[str, Any]:
+        """Start to update the indexes or to move the store to another model; answer once the model is loaded."""
+        where = asked.body.get("models_dir")
+        everything = bool(asked.body.get("everything"))
+        self._reindex_job.start(str(asked.body["model"]), Path(where) if where else None, everything=everything)
+        return self._reindex_job.progress()
+
+    def _progress(self, _: Asked) -> dict[str, Any]:
+        """Return how far the reindex is."""
+        return self._reindex_job.progress()
+
+    def _serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
+        """Return what makes, of a client's settings, what runs operations for that client.
+
+        One command may run several: each has an id of its own, which a retry of the command finds again.
+        """
+
+        def serving(settings: Settings) -> Callable[..., Any]:
+            app = self._app_for(settings.model, str(settings.on_secret))
+
+            def run(name: str, **fields: Any) -> Any:
+                own = request_id and f"{request_id} {name} {sorted(fields.items())}"
+                return perform(app, name, fields, settings.caller, own)
+
+            return run
+
+        return serving
+
+    def _app_for(self, model: str, on_secret: str) -> App:
+        """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""
+        if model != self._model and model != self.app.embedder.card.id:
+            raise ModelMismatch(
+                f"The memory daemon of this store uses the embedding model {self._model}, but {model} is "
+                "configured. Set RECOLLECT_MODEL back, or run `recollect reindex` to move the store to the other model."
+            )
+        if on_secret and on_secret not in tuple(OnSecret):
+            raise InvalidInput("on_secret", f"Invalid on_secret: {one_of(OnSecret)}")
+        return replace(self.app, on_secret=OnSecret(on_secret)) if on_secret else self.app
+
+
+def _is_tcp(scope: Scope) -> bool:
+    """Return whether the request came over TCP, where a web page may have sent it, and not over the Unix socket."""
+    server = scope.get("server")
+    return server is not None and server[1] is not None
+
+
+def _hostname(address: bytes) -> str:
+    try:
+        return urlsplit(address.decode("latin-1")).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,95 @@
+"""What comes in and goes out over HTTP: JSON objects that hold nothing but JSON, and errors as sentences.
+
+No answer and no line of the log says what a memory says, unless it was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from typing import Any, Final
+
+from pydantic_core import from_json
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from recollect.client.transport import KEY
+from recollect.errors import InvalidInput, RecollectError, StoreUnusable, TooManyRequests, Unauthorized
+
+log = logging.getLogger(__name__)
+
+JSON: Final = "application/json"
+_LONGEST_KEY: Final = 200
+
+
+class UnsupportedMediaType(RecollectError):
+    """A body is of another type than JSON."""
+
+    status = 415
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the body of a request; raise `InvalidInput` for what is no JSON object, `UnsupportedMediaType` for HTML.
+
+    An empty body is an empty object. NaN, lone surrogates and what nests beyond 200 levels are no JSON here.
+    """
+    raw = await request.body()
+    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise UnsupportedMediaType(f"Unsupported type: A body is `{JSON}`.")
+    if not raw:
+        return {}
+    try:
+        found = from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInput("body", f"Invalid body: It is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput("body", "Invalid body: Must be a JSON object")
+    return found
+
+
+def key_of(request: Request) -> str:
+    """Return the idempotency key of a request; raise `InvalidInput` for one that is too long or no plain text."""
+    key = request.headers.get(KEY, "")
+    if len(key) > _LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise InvalidInput(
+            "Idempotency-Key", f"Invalid Idempotency-Key: Must have at most {_LONGEST_KEY} printable ASCII characters"
+        )
+    return key
+
+
+def answered(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a response of JSON that nobody on the way keeps."""
+    return Response(body, status, {"Cache-Control": "no-store"} | (headers or {}), JSON)
+
+
+def failed(error: RecollectError) -> Response:
+    """Return the response for an error: its kind for programs, its sentence, and the field that it is about."""
+    body = {"error": type(error).__name__, "message": str(error)}
+    if isinstance(error, InvalidInput):
+        body["field"] = error.field
+    headers: dict[str, str] = {}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyRequests):
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    text = json.dumps(body, ensure_ascii=False)
+    return answered(text.encode("utf-8", "replace"), error.status, headers)
+
+
+def to_recollect_error(error: Exception, who: str = "the memory daemon") -> RecollectError:
+    """Return an error with a message for users; the log gets the traceback, never values, which may be memory text."""
+    if isinstance(error, RecollectError):
+        return error
+    place = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s at\n%s", type(error).__name__, place)
+    if isinstance(error, DBAPIError):
+        why = str(error.orig).partition("\n")[0]  # the lines after it hold values
+        return StoreUnusable(f"The store cannot be used: {why}.")
+    if isinstance(error, OSError):
+        return StoreUnusable(f"The store cannot be used: {error.strerror or error}.")
+    if isinstance(error, SQLAlchemyError):
+        return StoreUnusable(f"The store cannot be used: {type(error).__name__}.")
+    return RecollectError(f"Internal error in {who}: {type(error).__name__}; see its log.")

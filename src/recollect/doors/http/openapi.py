@@ -1,0 +1,213 @@
+"""The OpenAPI document: what each operation takes and answers, from the types that the operations declare."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from recollect import __version__
+from recollect.domain.verbs import ADMIN, VERBS, Verb
+from recollect.doors import memory_tool, operations
+from recollect.doors.http.events import OPERATIONS, operation_of
+from recollect.doors.http.messages import JSON
+
+if TYPE_CHECKING:
+    from recollect.doors.http.access import Access
+
+_SCHEMAS: Final = "#/components/schemas/{model}"
+_EXAMPLES: Final = Path(__file__).with_name("examples.json")
+_SESSIONS: Final = frozenset((*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session"))
+_ERROR: Final[dict[str, Any]] = {
+    "title": "Error",
+    "description": "Why a request was refused or failed, as one sentence.",
+    "type": "object",
+    "properties": {
+        "error": {"type": "string", "title": "Error", "description": "Kind of the error, for programs"},
+        "message": {"type": "string", "title": "Message", "description": "One sentence for people"},
+        "field": {"type": "string", "title": "Field", "description": "Field of the request that it is about"},
+    },
+    "required": ["error", "message"],
+    "additionalProperties": False,
+}
+_FAILURES: Final[dict[int, tuple[str, str, str]]] = {
+    401: ("Unauthorized", "No token, or one that is not valid", "Invalid token: it is unknown, has expired or was …"),
+    403: ("Forbidden", "The token gives no right to that", "You have no right to write in the scope `team`: …"),
+    404: ("NotFound", "No such thing in the namespaces that the token may see", "No memory with ID 7."),
+    409: ("ModelMismatch", "The store is in another state than the request needs", "This store was built with …"),
+    413: ("TooLarge", "The body is larger than the server takes", "Request too large: At most 8,388,608 bytes …"),
+    415: ("UnsupportedMediaType", "The body is no JSON", "Unsupported type: A body is `application/json`."),
+    422: ("InvalidInput", "A field is missing, unknown or out of range, or holds a secret", "Missing query: …"),
+    429: ("TooManyRequests", "The token asks too often; `Retry-After` says when to try again", "Too many requests: …"),
+    503: ("StoreUnusable", "The database or the model cannot be used just now", "The database cannot be used: …"),
+}
+_KEY: Final[dict[str, Any]] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Under the same key a retry gets the first answer again, and nothing is written twice",
+    "schema": {"type": "string", "maxLength": 200, "pattern": "^[!-~]*$"},
+}
+_TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "A token, as `recollect token add` prints it"}
+_EVENT: Final[dict[str, Any]] = {"session_id": "s1", "agent": "claude-code"}
+_EVENTS: Final[dict[str, dict[str, Any]]] = {
+    "prompt:submit": {"prompt": "Who deploys the harbour?"},
+    "tool:post": {"tool": "Bash", "input": {"command": "make test"}, "output": "12 passed"},
+    "session:start": {"source": "startup"},
+    "session:end": {"reason": "exit"},
+}
+_HEALTH: Final = "Say that the process answers."
+_READY: Final = "Say whether database and model can be used. Without the vector index words answer, and it is ready."
+
+
+class _Wire(GenerateJsonSchema):
+    """Describes answers with every field, as `wire_json` writes them: ids are texts, and nothing is left out."""
+
+    def int_schema(self, schema: core_schema.IntSchema) -> dict[str, Any]:
+        return {"type": "string"} if "serialization" in schema else super().int_schema(schema)
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        del field, total
+        return True
+
+
+def parameter(name: str, about: str, *, required: bool = False) -> dict[str, Any]:
+    """Return how the document describes what an address may say behind `?`."""
+    kind = {"type": "string", "minLength": 1, "maxLength": 200}
+    return {"name": name, "in": "query", "required": required, "description": about, "schema": kind}
+
+
+def document(access: Access) -> dict[str, Any]:
+    """Return the document of what an application with this access answers."""
+    administration = [one for one in ADMIN if one.name in access.administration]
+    handlers = operations.HANDLERS | access.administration
+    verbs = [*VERBS, *map(operation_of, OPERATIONS), *administration]
+    requests, asked = _described({one.name: one.request for one in verbs}, GenerateJsonSchema)
+    answers, defined = _described({one.name: one.answer for one in verbs}, _Wire)
+
+    def described(one: Verb, path: str, **more: Any) -> dict[str, Any]:
+        example = _examples().get(path, {})
+        return {
+            "summary": one.name.replace("_", " ").capitalize(),
+            "description": inspect.getdoc(handlers[one.name]) or "",
+            "requestBody": _taken(requests[one.name], example.get("request")),
+            "responses": _answered(answers[one.name], example.get("answer")) | _failures(),
+            **more,
+        }
+
+    paths: dict[str, Any] = {}
+    for one in VERBS:
+        more = {"operationId": one.name, "tags": ["sessions" if one.name in _SESSIONS else "memories"]}
+        parameters = [*access.parameters, *([_KEY] if one.writes else [])]
+        paths[f"/v1/{one.name}"] = {"post": described(one, one.name, parameters=parameters, **more)}
+    for one in administration:
+        more = {"operationId": f"admin_{one.name}", "tags": ["administration"]}
+        paths[f"/v1/admin/{one.name}"] = {"post": described(one, f"admin/{one.name}", **more)}
+    paths["/v1/memory"] = {"post": _memory([*access.parameters, _KEY])}
+    for event in OPERATIONS:
+        paths[f"/v1/hooks/{event}"] = {"post": _hook(event, requests[operation_of(event).name], access)}
+    paths["/healthz"] = {"get": _probe("Health", _HEALTH)}
+    paths["/readyz"] = {"get": _probe("Readiness", _READY, unready=True)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "description": f"Memory for AI agents and their teams. {access.about}",
+            "version": __version__,
+        },
+        "paths": paths,
+        "components": {"schemas": {"Error": _ERROR} | asked | defined, "securitySchemes": {"token": _TOKEN}},
+        "security": [{"token": []}],
+    }
+
+
+@cache
+def _examples() -> dict[str, dict[str, Any]]:
+    """Return for each operation a `request` and its `answer`."""
+    return dict(json.loads(_EXAMPLES.read_text(encoding="utf-8")))
+
+
+def _described(kinds: dict[str, Any], generator: type[GenerateJsonSchema]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schemas of these types by name, and the components that they refer to."""
+    inputs: Any = [(name, "validation", TypeAdapter(kind)) for name, kind in kinds.items()]
+    found, whole = TypeAdapter.json_schemas(inputs, ref_template=_SCHEMAS, schema_generator=generator)
+    return {name: found[name, "validation"] for name in kinds}, whole.get("$defs", {})
+
+
+def _memory(parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is told of the one tool `memory`."""
+    example = {"action": "remember", "content": "The harbour deploys on Fridays."}
+    answer = {"message": "Memory stored successfully with ID: 1", "id": "1"}
+    return {
+        "summary": "Memory",
+        "description": "Remember, recall or forget, as the MCP tool `memory` does, by `action`.",
+        "operationId": "memory",
+        "tags": ["memories"],
+        "parameters": parameters,
+        "requestBody": _taken(memory_tool.input_schema(), example),
+        "responses": _answered(memory_tool.output_schema(), answer) | _failures(),
+    }
+
+
+def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]:
+    """Return what is told of an event of a session."""
+    client, about = access.client
+    properties = {
+        "fields": request,
+        client: {"type": "object", "description": about},
+        "id": {"type": "string", "description": "Tells that an event comes again, which is then taken once"},
+        "late": {"type": "boolean", "description": "Nobody waits for the answer to a prompt any more"},
+    }
+    taken = {"type": "object", "properties": properties, "required": ["fields"], "additionalProperties": False}
+    text = {"type": "string", "description": "What to put before the prompt; empty where nothing is relevant"}
+    kept = {"type": "boolean", "description": "Whether there was room for the rest of the work, which is done later"}
+    answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
+    return {
+        "summary": f"Event {event}",
+        "description": "Take an event of a coding agent's session. A prompt is answered; all else is worked off later.",
+        "operationId": f"hook_{event.replace(':', '_')}",
+        "tags": ["sessions"],
+        "parameters": access.event_parameters,
+        "requestBody": _taken(taken, {"fields": _EVENT | _EVENTS.get(event, {}), client: {}}),
+        "responses": _answered(answer, {"text": "", "taken": True}) | _failures(),
+    }
+
+
+def _probe(summary: str, description: str, *, unready: bool = False) -> dict[str, Any]:
+    """Return what is told of what needs no token."""
+    answer = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
+    responses = _answered(answer, {"ready": True})
+    if unready:
+        responses["503"] = _answered(answer, {"ready": False})["200"] | {"description": "Not yet, or not now"}
+    told = {"summary": summary, "description": description, "operationId": summary.lower(), "tags": ["state"]}
+    return told | {"responses": responses, "security": []}
+
+
+def _failures() -> dict[str, Any]:
+    """Return how a request may fail."""
+    return {
+        str(status): {
+            "description": about,
+            "content": _content({"$ref": _SCHEMAS.format(model="Error")}, {"error": kind, "message": message}),
+        }
+        for status, (kind, about, message) in _FAILURES.items()
+    }
+
+
+def _answered(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"200": {"description": "Answer", "content": _content(schema, example)}}
+
+
+def _taken(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"required": True, "content": _content(schema, example)}
+
+
+def _content(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {JSON: {"schema": schema, "example": example}}
