@@ -12,7 +12,7 @@ from rich.table import Table
 import recollect
 from recollect import Settings
 from recollect.doors import toolsets
-from recollect.policy.budget import estimate
+from recollect.search.budget import estimate
 from sets import Set, caller_of, err, fill
 
 

@@ -37,8 +37,8 @@ from load_picture import draw
 from load_store import TEAM, Stage, TeamProcess, backends, project, staged, tokens, user
 from recollect import Caller, Query
 from recollect.domain.search import View
-from recollect.operations.query.parse import parse
 from recollect.ports.search import Term
+from recollect.search.parse import parse
 from recollect.settings import variables_of
 
 KINDS: Final = ("recall", "remember")

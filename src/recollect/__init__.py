@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from recollect.operations.listing import search_by_file as search_by_file
     from recollect.operations.prompt import format_for_prompt as format_for_prompt
     from recollect.operations.purge import purge_expired as purge_expired
-    from recollect.operations.recall import recall as recall
     from recollect.operations.reindex import reindex as reindex
     from recollect.operations.remember import remember as remember
     from recollect.operations.rescan import rescan as rescan
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from recollect.operations.similar import find_similar as find_similar
     from recollect.operations.summarize import summarize_old as summarize_old
     from recollect.operations.update import update_memory as update_memory
+    from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
     from recollect.wiring import open_app as open_app
@@ -106,7 +106,7 @@ _NAMES = {
     "recollect.operations.listing": "get_timeline list_memories search_by_concept search_by_file",
     "recollect.operations.prompt": "format_for_prompt",
     "recollect.operations.purge": "purge_expired",
-    "recollect.operations.recall": "recall",
+    "recollect.search.recall": "recall",
     "recollect.operations.reindex": "reindex",
     "recollect.operations.remember": "remember",
     "recollect.operations.rescan": "rescan",

@@ -13,8 +13,8 @@ from callers import EVERY_LEVEL
 from entries import make_entry
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
-from recollect.operations.query.parse import parse
 from recollect.ports.search import Term
+from recollect.search.parse import parse
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText

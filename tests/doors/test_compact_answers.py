@@ -11,7 +11,7 @@ from callers import ADA
 from recollect import App
 from recollect.domain.compact import WHOLE
 from recollect.doors.memory_tool import DATA, ToolAnswer
-from recollect.policy.budget import estimate, printed
+from recollect.search.budget import estimate, printed
 from run_operations import add, call_tool, do
 
 FILLING = "The harbour master counts the crates on the quay every morning before breakfast. " * 15

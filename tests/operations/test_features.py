@@ -16,9 +16,9 @@ from callers import ADA
 from recollect import App, Caller, Draft, Query, Settings, remember
 from recollect.domain.enums import Scope, Sensitivity
 from recollect.domain.search import NeighbourSignals
-from recollect.operations.query.features import Candidates, gather
-from recollect.operations.visibility import view_of
-from recollect.policy import rank
+from recollect.search import rank
+from recollect.search.features import Candidates, gather
+from recollect.search.visibility import view_of
 from stores import open_app
 
 THINGS = "kettle lantern bicycle drawer curtain ladder pillow hammer basket mirror candle carpet bucket shovel".split()

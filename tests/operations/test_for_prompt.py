@@ -8,7 +8,7 @@ import pytest
 
 from recollect import App
 from recollect.errors import InvalidInput
-from recollect.policy.budget import estimate
+from recollect.search.budget import estimate
 from run_operations import OTHER, add, do
 
 if TYPE_CHECKING:

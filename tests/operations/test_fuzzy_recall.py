@@ -13,9 +13,9 @@ import pytest
 from callers import ADA
 from recollect import App, Draft, Query, Recalled, Settings, recall, remember
 from recollect.domain.enums import Profile
-from recollect.operations.query.parse import parse
-from recollect.operations.query.search import SearchTerms, search_terms
-from recollect.operations.visibility import view_of
+from recollect.search.candidates import SearchTerms, search_terms
+from recollect.search.parse import parse
+from recollect.search.visibility import view_of
 from stores import open_app
 
 FACTS = {

@@ -13,9 +13,9 @@ import pytest
 from callers import ADA
 from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, recall, remember
 from recollect.domain.results import NOTHING
-from recollect.operations.query.parse import parse
 from recollect.operations.reindex import reindex
 from recollect.ports.search import Term
+from recollect.search.parse import parse
 from stores import open_app
 
 FACTS = {

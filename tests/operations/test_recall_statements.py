@@ -9,8 +9,8 @@ from sqlalchemy import event
 
 from callers import ADA
 from recollect import App, Draft, Query, recall, remember
-from recollect.operations.query import search
-from recollect.operations.visibility import view_of
+from recollect.search import candidates
+from recollect.search.visibility import view_of
 from recollect.store.vectors import vector_search
 
 MOST = 20
@@ -64,7 +64,7 @@ def test_a_scan_answers_as_the_index_does(notes: App, monkeypatch: pytest.Monkey
 
 def test_what_all_memories_share_is_left_to_the_vectors(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a large store a word of nearly every memory is not looked up: that would rank all of them."""
-    monkeypatch.setattr(search, "_LARGE", len(NOTES))
+    monkeypatch.setattr(candidates, "_LARGE", len(NOTES))
     assert not any("MATCH" in one for one in statements(notes, Query(query="settings")))
     assert any("MATCH" in one for one in statements(notes, Query(query="daemon settings c")))
     assert recall(notes, Query(query="settings"), ADA).hits

@@ -24,8 +24,8 @@ from recollect.domain.results import NOTHING, Index, IndexLine, found_message
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput
 from recollect.operations.embed import embed_pending
-from recollect.operations.recall import ESTIMATED
-from recollect.policy import budget
+from recollect.search import budget
+from recollect.search.recall import ESTIMATED
 from stores import open_app
 
 QUERY = "quokka"  # which stands in all of them

@@ -14,7 +14,7 @@ from callers import ADA
 from clock import Clock
 from places import TESTS
 from recollect import App, Draft, Query, Settings, recall, remember
-from recollect.operations.injection import relevant
+from recollect.search.injection import relevant
 from stores import open_app
 
 PAIRS = TESTS / "versions"

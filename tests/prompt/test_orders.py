@@ -15,10 +15,10 @@ import pytest
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Sensitivity, Source
-from recollect.policy.budget import estimate
 from recollect.prompt.fence import memory_context, permitted
 from recollect.prompt.neutral import neutral, visible
 from recollect.prompt.orders import REDACTED, governed
+from recollect.search.budget import estimate
 
 FILES = Path(__file__).parent / "injections"
 FRAME = "frame|"  # what begins so is no order but a frame, which is to lose its form

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from recollect.domain.enums import EntityType
-from recollect.policy.budget import printed
-from recollect.policy.rank import grade
+from recollect.search.budget import printed
+from recollect.search.rank import grade
 from seed_doors import Door, House, ids
 
 FOUR = ("fact", "entity", "relationship", "self")

@@ -13,7 +13,7 @@ from recollect import Settings
 from recollect.domain.enums import Concept, Observation
 from recollect.domain.results import JournalEntry
 from recollect.domain.verbs import VERBS
-from recollect.policy.rank import grade
+from recollect.search.rank import grade
 from seed_doors import ALL_LEVELS, Door, Opening, ids
 
 OBSERVED = tuple(Observation)[:6]

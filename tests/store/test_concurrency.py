@@ -16,7 +16,7 @@ from callers import ADA
 from entries import direction, make_entry
 from recollect import App, Draft, Forget, Query, Settings, forget, recall, remember
 from recollect.domain.results import WriteStatus
-from recollect.operations.visibility import view_of
+from recollect.search.visibility import view_of
 from recollect.store.sql.database import open_file, open_read_only
 from recollect.store.vectors import vector_search
 

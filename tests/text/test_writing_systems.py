@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect import Draft
-from recollect.operations.query.parse import Phrase, parse
+from recollect.search.parse import Phrase, parse
 from recollect.text import layers, normalization, writing_systems
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary

@@ -18,7 +18,7 @@ from recollect.doors import render, terminal
 from recollect.doors.options import in_options
 from recollect.doors.render import err, out, sanitized
 from recollect.errors import InvalidInput, RecollectError
-from recollect.policy.budget import printed
+from recollect.search.budget import printed
 
 _JSON: Final = "--json"
 _NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")

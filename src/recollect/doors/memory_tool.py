@@ -21,8 +21,8 @@ from recollect.doors.operations import perform
 from recollect.doors.schema import Schema
 from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
-from recollect.policy.budget import printed
 from recollect.prompt.neutral import neutral
+from recollect.search.budget import printed
 
 NAME = "memory"
 TITLE = "Memory"

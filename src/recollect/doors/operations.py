@@ -37,13 +37,13 @@ from recollect.operations.listing import (
 )
 from recollect.operations.prompt import format_for_prompt
 from recollect.operations.purge import purge_expired
-from recollect.operations.recall import recall, recall_compact
 from recollect.operations.remember import remember
 from recollect.operations.rescan import rescan
 from recollect.operations.restore import restore_memory
 from recollect.operations.similar import find_similar
 from recollect.operations.summarize import summarize_old
 from recollect.operations.update import update_memory
+from recollect.search.recall import recall, recall_compact
 from recollect.settings import Settings
 from recollect.store import store_lock
 from recollect.store.files import read_only

@@ -24,7 +24,7 @@ from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
 from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput
-from recollect.policy.budget import printed
+from recollect.search.budget import printed
 
 _OBSERVED: Final = tuple(Observation)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from recollect.doors import terminal
 from recollect.errors import InvalidInput
-from recollect.policy.periods import named_moment
+from recollect.search.periods import named_moment
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _EXAMPLES: Final = (

@@ -25,7 +25,6 @@ from recollect.lifecycle.context import Context
 from recollect.lifecycle.masking import masked, masked_occurrence
 from recollect.lifecycle.summary import checkpoint, summary
 from recollect.operations.describe import sum_up_session_later
-from recollect.operations.visibility import unfiltered
 from recollect.policy.memorability import Memorability
 from recollect.policy.observations.kinds import importance_of
 from recollect.policy.observations.noise import digest
@@ -33,6 +32,7 @@ from recollect.policy.observations.observe import Candidate, observe
 from recollect.policy.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.policy.observations.replacement import is_about, replaced
 from recollect.policy.observations.trail import Trail
+from recollect.search.visibility import unfiltered
 from recollect.text.layers import shortened
 
 _SEEN: Final = 300  # digests of outputs that are remembered

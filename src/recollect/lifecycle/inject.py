@@ -12,10 +12,10 @@ from recollect.domain.lifecycle import CheckpointSession, Injection, SessionEven
 from recollect.domain.results import Memory
 from recollect.lifecycle.capabilities import STORE, TEMPORAL
 from recollect.lifecycle.context import Context
-from recollect.operations.access_counts import count_use
-from recollect.operations.injection import relevant
-from recollect.policy.budget import estimate
 from recollect.prompt.fence import memory_context
+from recollect.search.budget import estimate
+from recollect.search.injection import relevant
+from recollect.search.recall import count_use
 
 _RESUMED: Final = "resume"
 

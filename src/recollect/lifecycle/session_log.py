@@ -22,7 +22,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.lifecycle.session_state import state_of
 from recollect.operations.forget import forget
 from recollect.operations.remember import remember
-from recollect.operations.visibility import unfiltered
+from recollect.search.visibility import unfiltered
 
 _BY_YOU = "by you"
 

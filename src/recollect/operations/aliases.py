@@ -8,9 +8,9 @@ from recollect.app import App
 from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Update
 from recollect.domain.results import Outcome, Recalled
 from recollect.errors import InvalidInput
-from recollect.operations.recall import recall
 from recollect.operations.remember import remember
 from recollect.operations.update import update_memory
+from recollect.search.recall import recall
 
 _STEPS = 10.0
 

@@ -12,12 +12,12 @@ from recollect.domain.search import View
 from recollect.errors import RecollectError
 from recollect.operations import merges
 from recollect.operations.prepare_write import PreparedDraft
-from recollect.operations.query.parse import parse
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
 from recollect.ports.models import Judgement
 from recollect.ports.search import Term
 from recollect.prompt.neutral import neutral
+from recollect.search.parse import parse
 from recollect.text import layers
 
 _LOOKED_AT = 5

@@ -22,7 +22,6 @@ _READ = 16  # chunks in one call of the model: more take no less time each, and 
 _BATCH = 64
 _AT_ONCE = 64  # chunks that a caller waits for, a few seconds
 _BRIEF = 4_000  # characters that are never more
-_PATIENCE = 2.0  # seconds: a warm start loads the model in less
 _FEW = 8
 
 
@@ -88,17 +87,6 @@ def embed_pending(
                 records.store_vectors(one, chunks)
                 embedded()
     return not records.unembedded(1)
-
-
-def wait_for_model(app: App) -> bool:
-    """Wait a moment for the embedding model, and for the few memories that waited for it; return whether it is ready.
-
-    Where many memories wait nobody waits for them: they are found by their words meanwhile.
-    """
-    model = app.embedder
-    if not model.ready or not (model.wait(0.0) or len(app.records.unembedded(_FEW + 1)) > _FEW):
-        model.wait(_PATIENCE)
-    return model.ready
 
 
 def embed_missed(app: App, memory_id: str) -> None:

@@ -14,9 +14,9 @@ from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
 from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
-from recollect.operations.visibility import allowed_levels, levels_with, parse_id, unfiltered
 from recollect.policy.reconcile import expired, reinforced
 from recollect.ports.storage import FactEntry
+from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

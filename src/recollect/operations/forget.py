@@ -11,8 +11,8 @@ from recollect.domain.requests import Caller, Forget, SoftForget
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.operations import merges, summaries
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
-from recollect.operations.visibility import levels_of, parse_id
 from recollect.policy.reconcile import expired
+from recollect.search.visibility import levels_of, parse_id
 from recollect.text.layers import one_line
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from recollect.app import App
 from recollect.domain.requests import Caller, Get
 from recollect.domain.results import Memory
 from recollect.errors import NotFound
-from recollect.operations.access_counts import count_use
-from recollect.operations.elsewhere import project_with
-from recollect.operations.visibility import parse_id, unfiltered
+from recollect.search.elsewhere import project_with
+from recollect.search.recall import count_use
+from recollect.search.visibility import parse_id, unfiltered
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:

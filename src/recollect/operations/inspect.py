@@ -10,9 +10,9 @@ from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
 from recollect.errors import ModelUnusable, RecollectError
-from recollect.operations.elsewhere import note_of_counts
-from recollect.operations.visibility import levels_of, parse_id
 from recollect.ports.models import Loadable
+from recollect.search.elsewhere import note_of_counts
+from recollect.search.visibility import levels_of, parse_id
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat

@@ -8,8 +8,8 @@ from recollect.app import App
 from recollect.domain.enums import Order
 from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
 from recollect.domain.results import Listed
-from recollect.operations.elsewhere import note_of_counts, widened, with_project
-from recollect.operations.visibility import load_page, view_of
+from recollect.search.elsewhere import note_of_counts, widened, with_project
+from recollect.search.visibility import load_page, view_of
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:

@@ -10,13 +10,13 @@ from recollect.app import App
 from recollect.domain.enums import POLICIES, Order
 from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
-from recollect.operations.access_counts import count_use
-from recollect.operations.query.ranking import ranking_of
-from recollect.operations.query.search import reading
-from recollect.operations.visibility import view_of
-from recollect.policy import rank
-from recollect.policy.budget import estimate
 from recollect.prompt.fence import fenced, governed_memory
+from recollect.search import rank
+from recollect.search.budget import estimate
+from recollect.search.candidates import reading
+from recollect.search.ranking import ranking_of
+from recollect.search.recall import count_use
+from recollect.search.visibility import view_of
 
 _LEADING = (Order.USED, Order.UPDATED, Order.IMPORTANT)
 _CANDIDATES = 2  # times as many of each order as there are places

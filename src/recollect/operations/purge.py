@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.app import App
 from recollect.domain.requests import Caller, Purge
 from recollect.domain.results import Purged
-from recollect.operations.visibility import allowed_levels
+from recollect.search.visibility import allowed_levels
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:

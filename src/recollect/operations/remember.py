@@ -24,9 +24,9 @@ from recollect.operations.prepare_write import (
     prepare_revival,
     refuse_taken_key,
 )
-from recollect.operations.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 from recollect.policy.reconcile import Action, decide, expired
 from recollect.ports.models import Judgement
+from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

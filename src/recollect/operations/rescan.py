@@ -17,7 +17,7 @@ from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespa
 from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.operations.prepare_write import draft_of, entry_for, prepare
-from recollect.operations.visibility import allowed_levels
+from recollect.search.visibility import allowed_levels
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

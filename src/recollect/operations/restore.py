@@ -21,9 +21,9 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.consolidation import importance_before
 from recollect.policy.reconcile import expired, lapsed
+from recollect.search.visibility import allowed_levels, levels_of, parse_id
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

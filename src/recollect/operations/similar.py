@@ -6,8 +6,8 @@ from recollect.app import App
 from recollect.domain.requests import Caller, FindSimilar
 from recollect.domain.results import Similar
 from recollect.errors import InvalidInput, ModelUnusable, NotFound
-from recollect.operations.embed import wait_for_model
-from recollect.operations.visibility import parse_id, unfiltered, view_of
+from recollect.search.candidates import wait_for_model
+from recollect.search.visibility import parse_id, unfiltered, view_of
 
 
 def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar]:

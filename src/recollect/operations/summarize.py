@@ -12,8 +12,8 @@ from recollect.domain.requests import Caller, Summarize
 from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
 from recollect.operations.summaries import write_summary
-from recollect.operations.visibility import load_page
 from recollect.policy.condense import MOST, condensed, may_condense
+from recollect.search.visibility import load_page
 
 _PAGE = 500
 

@@ -22,8 +22,8 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.operations.visibility import allowed_levels, levels_of, parse_id
 from recollect.policy.reconcile import expired
+from recollect.search.visibility import allowed_levels, levels_of, parse_id
 
 _NAME = "update_memory"
 _CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items() if field.default in (None, ""))

@@ -17,7 +17,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, Page
 from recollect.errors import InvalidInput
-from recollect.operations.visibility import levels_of
+from recollect.search.visibility import levels_of
 from recollect.transfer import recollect_jsonl as jsonl
 
 _LINES_A_PAGE: Final = 500

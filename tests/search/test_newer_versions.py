@@ -10,7 +10,7 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import RankingRow
-from recollect.policy.currency import Asked, asks_past, in_order, newer_by_older, of_one_subject
+from recollect.search.versions import Asked, asks_past, in_order, newer_by_older, of_one_subject
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
 JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."

@@ -11,10 +11,10 @@ from recollect.domain.enums import Profile
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import View
-from recollect.operations.query.features import Candidates, gather, least_score
-from recollect.operations.query.rerank import passages, reranked
-from recollect.operations.query.search import FIRST
-from recollect.policy import currency, periods, rank
+from recollect.search import periods, rank, versions
+from recollect.search.candidates import FIRST
+from recollect.search.features import Candidates, gather, least_score
+from recollect.search.rerank import passages, reranked
 
 if TYPE_CHECKING:
     from recollect.ports.models import Vector
@@ -77,15 +77,15 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector, candidates.weights)
 
 
-def versions(
+def newer_versions(
     app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
 ) -> dict[int, int]:
     """Return for each memory of `ids` that has a newer version among them the newest of those."""
     cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
-    near = set(currency.of_one_subject(cosines, app.embedder.card.subject))
+    near = set(versions.of_one_subject(cosines, app.embedder.card.subject))
     rows = {one.id: one for one in candidates.ranking_rows}
-    asked = currency.Asked.of(question, candidates.weights)
-    return currency.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
+    asked = versions.Asked.of(question, candidates.weights)
+    return versions.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
@@ -94,18 +94,18 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
     """
     period = periods.named_period(query.query, view.now)
-    fits = {one.id: periods.fit(period, currency.dated(one)) for one in candidates.ranking_rows} if period else {}
+    fits = {one.id: periods.fit(period, versions.dated(one)) for one in candidates.ranking_rows} if period else {}
     answers = _least_match(app, candidates, matches)
     scored = partial(_scored, app, query, view, candidates, fits, answers)
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
     answering = [one for one in order[:FIRST] if matches[one] >= answers]
-    newer = versions(app, query.query, candidates, matches, answering)
-    order = currency.in_order(order, newer, past=currency.asks_past(query.query), fits=fits)
+    newer = newer_versions(app, query.query, candidates, matches, answering)
+    order = versions.in_order(order, newer, past=versions.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
         summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
-        order, newer = currency.in_order(order, summaries), newer | summaries
+        order, newer = versions.in_order(order, summaries), newer | summaries
     known = {one.id: one._replace(older_than=newer.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from recollect.app import App
 from recollect.domain.compact import CompactRecalled
-from recollect.domain.enums import Layer
+from recollect.domain.enums import Layer, Retention
 from recollect.domain.requests import Caller, CompactQuery, Query
-from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
+from recollect.domain.results import Hit, Index, IndexLine, Memory, Recalled, found_message
 from recollect.domain.search import View
-from recollect.operations.access_counts import count_use
-from recollect.operations.elsewhere import note_of_hits, widened, with_project
-from recollect.operations.query.ranking import Ranked, Ranking, ranking_of
-from recollect.operations.query.search import reading
-from recollect.policy import budget
-from recollect.policy.passages import LONG, best_passage
-from recollect.policy.proximity import Proximity
+from recollect.errors import StoreUnusable
+from recollect.search import budget
+from recollect.search.candidates import reading
+from recollect.search.elsewhere import note_of_hits, widened, with_project
+from recollect.search.passages import LONG, Proximity, best_passage
+from recollect.search.ranking import Ranked, Ranking, ranking_of
 from recollect.text import layers
 
 _DEEPEST = 500  # hits: nobody reads further page by page
@@ -64,6 +65,31 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
     page = budget.page_within(page, query.max_tokens, app.embedder.counter() or budget.estimate)
     count_use(app, [hit.memory for hit in page.hits], view.now, caller, accessed=False)
     return page
+
+
+def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller, *, accessed: bool) -> None:
+    """Count that these memories were read: `accessed` by id, else recalled as hits."""
+    ids = [one.id for one in memories]
+    if not ids:
+        return
+    ending = [one.id for one in memories if one.expires_at is not None and one.ttl_days is None]
+
+    def extend() -> None:
+        if app.retention_rules.retention is Retention.IMPORTANCE:
+            app.records.extend_expiry(ending, at, caller.user)
+        elif ending and app.lifecycle.default_ttl_days:
+            app.records.extend_expiry(ending, at, caller.user, app.lifecycle.default_ttl_days)
+
+    def count() -> None:
+        app.records.touch(ids, at, accessed=accessed)
+        extend()
+
+    if not accessed:
+        app.run_later(count)
+        return
+    with suppress(StoreUnusable):  # what can be read is read, also where nothing can be written
+        app.records.touch(ids, at, accessed=True)
+    app.run_later(extend)
 
 
 def _in_projects(query: Query, hits: Sequence[Hit], caller: Caller) -> Sequence[Hit]:

@@ -1,20 +1,27 @@
 """Injection: which recalled memories are worth a place before a prompt that did not ask for any.
 
 A search that was asked for may show what is doubtful; here every line costs the reader, so most prompts get none. The
-coefficients were fitted to labelled sessions of coding agents. Nothing here reads a clock or a store.
+coefficients were fitted to labelled sessions of coding agents.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.app import App
 from recollect.domain.enums import OF_SESSION
+from recollect.domain.requests import Caller, Query
+from recollect.domain.results import Memory
 from recollect.domain.search import QuerySignals, RankingRow, Signals
-from recollect.policy import rank
+from recollect.prompt.fence import permitted
+from recollect.search import rank
+from recollect.search.candidates import reading
+from recollect.search.features import gather
+from recollect.search.ranking import newer_versions
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
 
@@ -101,6 +108,30 @@ class Candidate:
     def id(self) -> int:
         """Return the id of the memory."""
         return self.row.id
+
+
+def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+    """Return the public, current memories that are worth a place before a prompt, the best first; mostly none.
+
+    What the reader has in front of it already, `known`, still says of others that they are out of date.
+    """
+    question = question_of(prompt)
+    if not question:
+        return []
+    query = Query(query=question)
+    with reading(app, query, caller) as seen:
+        view = seen.model_copy(update={"condensed": False})
+        found = gather(app, query, view)
+        matches = app.fusion.matches(found.signals, found.query)
+        likely = {one: max(match, found.signals[one].cosine) for one, match in matches.items()}
+        best = sorted(likely, key=lambda one: -likely[one])[:CONSIDERED]
+        rows = {one.id: one for one in found.ranking_rows}
+        candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best if one in rows]
+        newer = newer_versions(app, question, found, matches, best)
+        best_ones = chosen(prompt, candidates, found.query, newer)
+        wanted = [one for one in best_ones if one not in known]
+        memories = app.records.load(wanted, view)
+    return [memories[one] for one in wanted if one in memories and permitted(memories[one])]
 
 
 def question_of(prompt: str) -> str:

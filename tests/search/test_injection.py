@@ -10,7 +10,7 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation
 from recollect.domain.search import QuerySignals, RankingRow, Signals
-from recollect.policy.injection import Candidate, chosen, question_of
+from recollect.search.injection import Candidate, chosen, question_of
 
 DAY = timedelta(days=1)
 QUERY = QuerySignals(words=6, rarest=3.0, unknown=0.4, semantic=True, weight=10.0, size=40)

@@ -14,12 +14,11 @@ from recollect.domain.enums import Observation
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.operations.embed import wait_for_model
-from recollect.operations.query.parse import ParsedQuery, Phrase, parse
-from recollect.operations.query.spelling_expansion import expansions, joined_words
-from recollect.operations.visibility import view_of
-from recollect.policy import rank
 from recollect.ports.search import SCANNED_AWAY, Term
+from recollect.search import rank
+from recollect.search.parse import ParsedQuery, Phrase, parse
+from recollect.search.spelling import expansions, joined_words
+from recollect.search.visibility import view_of
 from recollect.text.languages import is_english
 from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
 from recollect.text.terms import forms, stem
@@ -45,6 +44,8 @@ _LARGE = 2_000
 _SURE = 0.7
 _ANSWERED = 0.75  # share of the query: where memories hold that much of its words, they answer while the model loads
 _FEWEST = 2
+_PATIENCE = 2.0  # seconds: a warm start loads the model in less
+_WAITED_FOR = 8  # memories
 _MOST_RANKED = 10_000  # memories that one full-text search may rank
 
 
@@ -110,6 +111,17 @@ def reading(app: App, query: Query, caller: Caller) -> Iterator[View]:
             wait_for_model(app)
     with app.embedder.queries_first(), app.records.snapshot():
         yield view_of(app, query, caller)
+
+
+def wait_for_model(app: App) -> bool:
+    """Wait a moment for the embedding model, and for the few memories that waited for it; return whether it is ready.
+
+    Where many memories wait nobody waits for them: they are found by their words meanwhile.
+    """
+    model = app.embedder
+    if not model.ready or not (model.wait(0.0) or len(app.records.unembedded(_WAITED_FOR + 1)) > _WAITED_FOR):
+        model.wait(_PATIENCE)
+    return model.ready
 
 
 def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool) -> Found:

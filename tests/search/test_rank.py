@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.enums import POLICIES, FactType, Profile
-from recollect.policy import rank
+from recollect.search import rank
 
 unit = st.floats(0.0, 1.0)
 quick = hypothesis_settings(deadline=None, database=None)

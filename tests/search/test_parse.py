@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.operations.query.parse import Phrase, parse
+from recollect.search.parse import Phrase, parse
 from recollect.text.normalization import fold
 
 quick = hypothesis_settings(deadline=None, database=None)

@@ -11,12 +11,12 @@ from recollect.app import App
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
-from recollect.operations.query.parse import ParsedQuery, parse
-from recollect.operations.query.search import Found, SearchTerms, search
-from recollect.operations.query.spelling_expansion import best_weight
-from recollect.policy import rank
-from recollect.policy.proximity import Proximity
 from recollect.ports.search import LateInteraction
+from recollect.search import rank
+from recollect.search.candidates import Found, SearchTerms, search
+from recollect.search.parse import ParsedQuery, parse
+from recollect.search.passages import Proximity
+from recollect.search.spelling import best_weight
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, questions, stem
 

@@ -1,11 +1,22 @@
-"""Proximity: whether a query's words stand close together in a text, which says more than that they stand in it."""
+"""Passages: how close together a query's words stand in a text, and which stretch of a long memory answers it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from recollect.text.chunk import chunk
 from recollect.text.normalization import fold
 
+LONG: Final = 1_000
+"""Characters: what is longer is quoted."""
+
+_PIECE = re.compile(r"\w{1,8}|[^\w\s]")
+_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+_SIZE = 128  # pieces: about what one chunk of the embedding model holds
+_MORE = 0.25  # of the query's weight: so much more in its words outweighs what the vectors say
+_READ = 50_000  # characters of a book that are compared by words
 _PASSAGE = 250  # characters: a few sentences
 _PHRASE = 80  # characters: a clause
 
@@ -66,3 +77,28 @@ def _start(stem: str) -> str:
 def _begins(text: str, place: int, word: str) -> bool:
     """Say whether a word begins at `place`; scripts without spaces have words anywhere."""
     return place == 0 or not word.isascii() or not (text[place - 1].isalnum() or text[place - 1] == "_")
+
+
+def best_passage(content: str, proximity: Proximity, nearest: tuple[int, int] | None) -> str:
+    """Return the stretch whose vector is `nearest`, unless another holds clearly more of the query's words.
+
+    An identifier that was asked for is seen so, which vectors hardly know. Without vectors, words alone decide.
+    """
+    return _from_its_sentence(_best(content, proximity, content[slice(*nearest)] if nearest else ""), content)
+
+
+def _best(content: str, proximity: Proximity, text: str) -> str:
+    held = proximity.held(text) + _MORE if text else -1.0
+    if held >= 1.0 or (text and proximity.held(content[:_READ]) < held):
+        return text
+    read = content[:_READ]
+    spans = chunk(read, [piece.span() for piece in _PIECE.finditer(read)], _SIZE, 0)
+    shares = {span: proximity.held(content[slice(*span)]) for span in spans}
+    best = max(spans, key=lambda span: shares[span])
+    return content[slice(*best)] if shares[best] > held else text
+
+
+def _from_its_sentence(text: str, content: str) -> str:
+    """Leave out the end of a sentence with which a stretch inside a memory may begin."""
+    end = None if content.startswith(text) else _BREAK.search(text, 0, len(text) // 4)
+    return text[end.end() :] if end else text

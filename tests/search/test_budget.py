@@ -18,7 +18,7 @@ from recollect.domain.enums import FactType, Layer, Scope
 from recollect.domain.fields import MIN_TOKENS
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import Signals
-from recollect.policy.budget import estimate, printed, within
+from recollect.search.budget import estimate, printed, within
 from recollect.text import layers
 
 quick = hypothesis_settings(deadline=None, database=None)
