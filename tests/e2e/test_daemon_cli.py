@@ -99,6 +99,7 @@ def test_an_owner_that_is_no_daemon_is_named(place: Place) -> None:
     place.cli("remember", "anything")
 
 
+@pytest.mark.full
 def test_nobody_comes_and_it_ends(make_place: Callable[..., Place]) -> None:
     """A daemon nobody asks for anything ends by itself and leaves no zombie with a client that lives on."""
     place = make_place(idle_minutes=0.02)
@@ -143,6 +144,7 @@ def test_the_log_holds_no_memory_and_no_token(place: Place) -> None:
     assert not [word for word in ("Zerline", "quokka", "xylophone", secret, token) if word in logs]
 
 
+@pytest.mark.full
 def test_settings_reach_a_daemon_that_works_elsewhere(make_place: Callable[..., Place], tmp_path: Path) -> None:
     """A data folder given relative to the client's working folder is the same one for the daemon."""
     place, folder = make_place(tmp_path / "home"), tmp_path
@@ -174,6 +176,7 @@ def test_no_descriptor_is_leaked(shared: Place) -> None:
     assert psutil.Process().num_fds() == before
 
 
+@pytest.mark.full
 def test_many_threads_share_a_link(shared: Place) -> None:
     """Threads of one client use one link at once, and each gets its own answer."""
     link = shared.link()

@@ -71,6 +71,7 @@ def test_asked_twice(place: Place, end: str) -> None:
     assert place.rows("SELECT count(*) FROM memory") == [(0,)]
 
 
+@pytest.mark.full
 def test_a_client_is_killed_in_mid_call(place: Place) -> None:
     """A client that dies while it is answered harms nobody: the others are served, and what it wrote is whole."""
     place.pid()
@@ -120,6 +121,7 @@ def test_a_stale_runtime_file(common: Place, what: str) -> None:
     assert alive(os.getpid())
 
 
+@pytest.mark.full
 def test_a_stranger_on_the_old_port_hears_nothing(place: Place) -> None:
     """When a daemon is gone, whoever has taken its port since is never sent a request."""
     place.pid()
@@ -179,6 +181,7 @@ def test_one_that_hangs_for_a_moment_is_waited_for(place: Place) -> None:
     assert [one.pid for one in place.daemons()] == [pid]
 
 
+@pytest.mark.full
 def test_a_killed_daemon_is_no_zombie(place: Place) -> None:
     """A client that lives on collects the daemon it has started when that one is killed."""
     pid = place.pid()

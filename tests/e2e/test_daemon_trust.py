@@ -132,6 +132,7 @@ def test_a_newer_daemon(shared: Place) -> None:
     shared.publish(**before)
 
 
+@pytest.mark.full
 def test_a_port_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loopback listener can be had on a free port, and where no Unix socket can be none is made."""
     monkeypatch.setattr(main, "_LONGEST_SOCKET", 3)

@@ -78,6 +78,7 @@ def test_every_verb_ends_in_time(app: App, name: str) -> None:
     assert unanswered < 2
 
 
+@pytest.mark.full_cases("mixed scripts", "tokens")
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_session_ends_in_time(app: App, name: str) -> None:
     """A prompt is answered within its second, in a store that holds such texts too; its events are read in seconds."""
@@ -105,6 +106,7 @@ def test_a_long_text_waits_for_its_vectors(open_store: Callable[..., App]) -> No
     assert recalled(app, "machines that lift boxes in a harbor") == {1}
 
 
+@pytest.mark.full
 def test_a_long_text_keeps_nobody_from_stopping(app: App) -> None:
     """Embedding it ends in its middle when the process ends, and begins anew when another process has started."""
     do(app, "remember", content=long("words", 60_000))

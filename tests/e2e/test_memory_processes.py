@@ -102,6 +102,7 @@ def test_memories_outlive_their_process(tmp_path: Path, cache_dir: Path) -> None
         assert talk.recall("quokka") == []
 
 
+@pytest.mark.full
 def test_projects_are_apart_and_the_team_is_shared(place: Place) -> None:
     """Another project sees neither this project's memories nor, for another user, personal ones; team's are shared."""
     with place.talk() as ada:

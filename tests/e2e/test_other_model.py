@@ -99,6 +99,7 @@ class Asking(threading.Thread):
             self.end = error
 
 
+@pytest.mark.full
 def test_a_daemon_answers_while_its_store_moves(prompted: Place) -> None:
     """Clients of the old model are answered until the store has moved, then told so; the new model serves at once."""
     place = prompted.changed(model=MODEL, models_dir=None)

@@ -47,6 +47,7 @@ def serving(environment: dict[str, str], *options: str) -> Iterator[tuple[subpro
             process.kill()
 
 
+@pytest.mark.full
 def test_sigterm_answers_what_runs_and_ends_with_0(environment: dict[str, str], settings: Settings) -> None:
     """Requests under way are answered, events that were taken are worked off, and open streams hold nobody up."""
     with serving(environment, "--init") as (process, url, token):

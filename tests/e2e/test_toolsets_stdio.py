@@ -282,7 +282,7 @@ def test_a_set_that_does_not_exist_ends_with_two(make_place: Callable[..., Place
     assert "Unknown toolset: `all`. Allowed: `memory`, `store`, `dual`, `more`" in " ".join(text.split())
 
 
-@pytest.mark.full_cases("legacy")
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_sets_over_http(place: Place, mode: Any) -> None:
     """Over HTTP the address says which tools there are; nothing said is the default; a wrong name is refused."""

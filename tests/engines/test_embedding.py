@@ -212,6 +212,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransformersE
     return opened
 
 
+@pytest.mark.full
 def test_local_folder_is_loaded_by_path(
     reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder, card: ModelCard
 ) -> None:
@@ -234,7 +235,7 @@ def test_both_embedders_count_tokens_alike(reference: SentenceTransformersEmbedd
         assert reference.spans(text) == embedder.spans(text)
 
 
-@pytest.mark.full_cases("document")
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["query", "document"])
 def test_both_embedders_read_alike(
     reference: SentenceTransformersEmbedder, embedder: OnnxEmbedder, kind: Literal["query", "document"]

@@ -175,6 +175,7 @@ def test_both_runtimes_agree_over_a_unigram_tokenizer(polyglot: OnnxEmbedder, mo
         assert polyglot.spans(text) == reference.spans(text)
 
 
+@pytest.mark.full
 def test_prompts_are_put_in_front(polyglot: OnnxEmbedder, models: Path, tmp_path: Path) -> None:
     """A query and a document get the card's prompts, so that the same words are two vectors."""
     bare = OnnxEmbedder(replace(polyglot.card, query_prompt="", document_prompt=""), models, tmp_path / "cache")

@@ -272,6 +272,7 @@ def test_a_judge_is_not_asked_needlessly(app: App) -> None:
     assert judge.asked == []
 
 
+@pytest.mark.full
 def test_what_is_too_long_together_stays_apart(app: App) -> None:
     """Two profiles that no memory can hold together are two, and nothing of either is lost."""
     line = "Ada is a software engineer in Berlin and likes tea. "

@@ -48,6 +48,7 @@ def test_a_rare_category_gives_all_it_has(crowd: App, category: str) -> None:
     assert {hit.memory.content for hit in hits} == set(RARE[category])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
 def test_a_rare_fact_type_gives_as_many_as_asked(crowd: App, limit: int) -> None:
     """A fact type that 1 % of the store have gives `limit` hits whenever there are so many."""

@@ -155,6 +155,7 @@ def test_eval_measures_what_recall_brings_back(script: Run, tiny: Path, tmp_path
     check_calibration(json.loads(files["calibration"].read_text(encoding="utf-8")))
 
 
+@pytest.mark.full
 def test_a_bad_memory_costs_no_set(script: Run, tiny: Path, tmp_path: Path) -> None:
     """A memory that cannot be stored is skipped with a note; questions without an answer give a rate of silence."""
     with (tiny / "corpus.jsonl").open("a", encoding="utf-8") as file:
@@ -170,6 +171,7 @@ def test_a_bad_memory_costs_no_set(script: Run, tiny: Path, tmp_path: Path) -> N
     assert ["tiny", "unanswerable-far", "1", "100.0"] in rows
 
 
+@pytest.mark.full
 def test_aged_asks_at_three_ages(script: Run, tiny: Path) -> None:
     """Each memory is stored at its own date; what is relevant is the same at every age."""
     done = script("eval.py", tiny, "--aged")
@@ -281,6 +283,7 @@ def test_eval_ends_a_mistake_without_a_traceback(script: Run, tmp_path: Path) ->
     assert done.stderr == f"Error: {path} cannot be read: No such file or directory.\n"
 
 
+@pytest.mark.full
 def test_duplicates_measures_each_threshold(script: Run, tmp_path: Path) -> None:
     """Precision and recall are those of the pairs above a cosine or of the same words; a malformed line is named."""
     pairs, rows, corpus = tmp_path / "pairs.tsv", tmp_path / "rows.json", tmp_path / "corpus.jsonl"

@@ -317,6 +317,7 @@ FLOORS = {
 """Shares of the recorded session that were reached, less what one event more or less makes."""
 
 
+@pytest.mark.full
 def test_the_recorded_session_is_kept_as_it_was_measured(environment: dict[str, str], tmp_path: Path) -> None:
     """With the real model the shares stay above their floors, and what must never be happens not once."""
     found = played(BUILD, "store", environment, tmp_path)

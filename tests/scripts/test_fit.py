@@ -284,6 +284,7 @@ def test_a_network_is_written_as_it_is_read(module: Callable[[str], ModuleType])
         assert second(some_columns()) == pytest.approx(first(some_columns()), abs=1e-3)
 
 
+@pytest.mark.full
 def test_fit_learns_what_answers(module: Callable[[str], ModuleType]) -> None:
     """After a few rounds the answers score highest, one seed gives one network, and another another."""
     training, gathering = module("training"), module("gathering")
