@@ -266,7 +266,7 @@ def test_locate_finds_memories_in_any_state(store: Any) -> None:
     assert store.records.namespace_of(memory_id, [HERE], own(Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
 
 
-@pytest.mark.full_cases("sqlite")
+@pytest.mark.full
 def test_load_takes_many_ids(store: Any) -> None:
     """More ids than one statement holds are read in one call, without what does not exist."""
     with store.records.writing(HERE, "ada") as transaction:

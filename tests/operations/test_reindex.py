@@ -159,6 +159,7 @@ def test_a_broken_off_move_goes_on(filled: App, settings: Settings, models: Path
     check_moved(settings, models)
 
 
+@pytest.mark.full
 def test_writers_get_by_while_it_is_built(filled: App, settings: Settings, models: Path) -> None:
     """What is stored, changed or forgotten during the build is so in the moved store."""
     seen = set()

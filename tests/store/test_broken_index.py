@@ -122,7 +122,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("template")
 
 
-@pytest.mark.full_cases("folder deleted")
+@pytest.mark.full_cases("folder deleted", "everything garbage")
 @pytest.mark.parametrize(
     "damage",
     [
@@ -174,7 +174,7 @@ def restarted(home: Path) -> str:
     return "killed" if ran.returncode < 0 else ran.stdout if ran.returncode == 0 else ran.stderr
 
 
-@pytest.mark.full_cases("folder deleted")
+@pytest.mark.full
 @pytest.mark.parametrize(
     "damage",
     [

@@ -222,6 +222,9 @@ def cases(kinds: dict[str, Damage]) -> list[Any]:
     ]
 
 
+@pytest.mark.full_cases(
+    "author", "sensitivity", "hidden", "tag changed", "memory added", "journal line missing", "trigger planted"
+)
 @pytest.mark.parametrize("damage", cases(TAMPERED))
 def test_tampering_is_named(filled: Path, settings: Settings, damage: Damage) -> None:
     """Whatever was changed by hand, the doctor names it, also in a quick look where that reads more than a sample."""
@@ -310,6 +313,7 @@ def healed(settings: Settings, *, everything: bool = False) -> None:
         recollect.reindex(app, everything=everything)
 
 
+@pytest.mark.full_cases("text index dropped", "page of vocabulary")
 @pytest.mark.parametrize("damage", cases(DAMAGED))
 def test_damage_is_named_and_mended(filled: Path, settings: Settings, damage: Damage) -> None:
     """Recall answers on what was damaged, or one sentence says what to do; after `reindex` the doctor finds nothing."""

@@ -77,6 +77,7 @@ def test_replicas_read_each_others_writes(replica: Callable[[], App]) -> None:
     assert [ill(app) for app in (one, two)] == [[], []]
 
 
+@pytest.mark.full
 def test_many_memories_are_found_through_the_server(
     replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch
 ) -> None:

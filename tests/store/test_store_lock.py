@@ -61,6 +61,7 @@ def owner(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.full_cases("recall", "forget", "show")
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
 def test_a_second_process_is_told_who_owns_the_store(
     app: App, settings: Settings, environment: dict[str, str], arguments: list[str]

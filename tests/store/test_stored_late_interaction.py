@@ -152,7 +152,7 @@ def test_a_query_without_tokens_has_cosines_alone(shelf: Shelf) -> None:
     assert shelf.vectors.late_interaction(vector, rows("asked"), EVEN, []) == {}
 
 
-@pytest.mark.full_cases("sqlite")
+@pytest.mark.full
 def test_many_memories_are_read_in_batches(shelf: Shelf) -> None:
     """More memories than a database takes in one question are all answered, long ones and short ones."""
     with shelf.records.writing(HERE, "ada") as transaction:

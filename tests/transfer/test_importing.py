@@ -381,6 +381,7 @@ def test_an_import_reaches_only_the_callers_own_rooms(app: App, bring: Importing
     assert get_memory(app, Get(id=str(stored(app)[0].id)), ADA).superseded_by is None
 
 
+@pytest.mark.full
 def test_many_memories_have_the_vectors_they_would_have_had(app: App, bring: Importing) -> None:
     """Reading many texts at once gives each the vectors it would have had alone, long and short ones mixed."""
     texts = [
