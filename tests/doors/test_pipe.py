@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import runpy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from places import SCRIPTS
 from recollect.client import transport
 from recollect.client.daemon import DaemonGone, DaemonSilent
-from recollect.doors import mcp_listing, mcp_record, pipe
+from recollect.doors import mcp_record, pipe
 from recollect.errors import StoreUnusable
 
+WRITER = runpy.run_path(str(SCRIPTS / "mcp_openings.py"))
+answer = WRITER["answer"]
 ABOUT = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -70,23 +74,16 @@ def done(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"jsonrpc": "2.0", "id": message["id"], "result": {}}
 
 
-@pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file in which is written down how sessions of both eras begin."""
-    file = tmp_path_factory.mktemp("record") / "mcp-test.json"
-    for message in (opening("2025-06-18"), opening("2025-11-25"), asking(0, "server/discover", _meta=META)):
-        assert "result" in mcp_listing.learn(file, message, ["memory"])["response"]
-    return file
-
-
 @pytest.fixture
-def said(record: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Return a function that runs a session over these lines and returns what the client reads."""
     monkeypatch.setattr(transport, "_PAUSE", 0.0)
 
-    def saying(lines: Sequence[dict[str, Any] | bytes], daemon: Any = None) -> list[Any]:
+    def saying(
+        lines: Sequence[dict[str, Any] | bytes], daemon: Any = None, sets: Sequence[str] = ("memory",)
+    ) -> list[Any]:
         out = io.BytesIO()
-        session = pipe.Pipe(daemon or Daemon(done), pipe.OwnPrograms(), ["memory"], record, out)
+        session = pipe.Pipe(daemon or Daemon(done), pipe.OwnPrograms(), sets, Path("none"), out)
         session.serve([one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines])
         return [json.loads(line) for line in out.getvalue().splitlines()]
 
@@ -100,29 +97,28 @@ def test_a_session_begins_without_the_daemon(said: Callable[..., list[Any]], ask
     """The handshake negotiates as the SDK does, and it, `ping` and the tools are what the SDK itself would answer."""
     daemon = Daemon(done)
     begun, pong, tools = said([opening(asked), asking(1, "ping"), asking(2, "tools/list")], daemon)
-    assert begun["result"] == mcp_listing.answer(opening(asked), None, ["memory"])["result"]
+    assert begun["result"] == answer(opening(asked), None, ["memory"])["result"]
     assert begun["result"]["protocolVersion"] == negotiated
     assert pong == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert tools == mcp_listing.answer(asking(2, "tools/list"), opening(asked), ["memory"])
+    assert tools == answer(asking(2, "tools/list"), opening(asked), ["memory"])
     assert not daemon.sent
 
 
-def test_the_first_session_of_all_begins_without_the_sdk(tmp_path: Path) -> None:
-    """What comes with the package is what the SDK would answer, in each version, so that no agent waits for the SDK."""
-    shipped = mcp_record.known(tmp_path / "none")
-    assert shipped == mcp_listing.shipped(), "run `python -m recollect.doors.mcp_listing`"
-    lines = [json.dumps(one).encode() for one in (opening("2025-06-18"), asking(1, "tools/list"))]
-    out, programs = io.BytesIO(), pipe.OwnPrograms()
-    programs.run = lambda *_: pytest.fail("a program was started")  # type: ignore[method-assign]
-    session = pipe.Pipe(Daemon(done), programs, ["memory"], tmp_path / "none", out)  # type: ignore[arg-type]
-    session.serve(lines)
-    assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == [0, 1]
+def test_what_is_written_down_is_what_the_sdk_answers(
+    said: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record of this version is up to date, in each version of the protocol; any toolsets are listed from it."""
+    assert json.loads(mcp_record.FILE.read_text(encoding="utf-8")) == WRITER["record"](), "run scripts/mcp_openings.py"
+    monkeypatch.setattr(pipe.OwnPrograms, "run", lambda *_: pytest.fail("a program was started"))
+    sets = ["more", "memory", "dual"]
+    _, tools = said([opening("2025-06-18"), asking(1, "tools/list")], sets=sets)
+    assert tools == answer(asking(1, "tools/list"), opening("2025-06-18"), sets)
 
 
 def test_a_session_of_the_newer_protocol_begins_without_the_daemon(said: Callable[..., list[Any]]) -> None:
     """A client that says its version in each message is answered as the SDK would, or by the daemon's SDK."""
     messages = [asking(1, "server/discover", _meta=META), asking(2, "tools/list", _meta=META)]
-    assert said(messages) == [mcp_listing.answer(one, None, ["memory"]) for one in messages]
+    assert said(messages) == [answer(one, None, ["memory"]) for one in messages]
     daemon = Daemon(done)
     said([asking(1, "ping", _meta=META), asking(2, "tools/list", _meta={next(iter(META)): "2026-07-28"})], daemon)
     assert [headers["Mcp-Method"] for headers in daemon.headers] == ["ping", "tools/list"]
@@ -260,15 +256,3 @@ def test_calls_do_not_wait_for_each_other_and_can_be_cancelled(said: Callable[..
     session.serve(json.dumps(one).encode() for one in lines())
     assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == ["quick"]
     assert daemon.dropped == 0
-
-
-def test_a_record_that_others_may_touch_is_not_read(record: Path, tmp_path: Path) -> None:
-    """What another user could have planted is no description of a tool; nor is a damaged file."""
-    assert mcp_record.read(record)
-    planted = tmp_path / "mcp-planted.json"
-    planted.write_text(record.read_text(encoding="utf-8"), encoding="utf-8")
-    planted.chmod(0o644)
-    assert mcp_record.read(planted) == {}
-    planted.chmod(0o600)
-    planted.write_text("{", encoding="utf-8")
-    assert mcp_record.read(planted) == {}

@@ -11,9 +11,10 @@ import pytest
 from typer.main import get_command
 
 from command_line import Ended
+from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import cli, dispatch, entry, operations
-from recollect.doors.http import commands
+from recollect.doors.http import commands, local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
 
@@ -120,13 +121,16 @@ def test_a_client_of_another_clock_runs_its_command_itself(run: Run) -> None:
     assert run("list", "--since", "yesterday", terminal={"variables": {"TZ": "Asia/Tokyo"}}) == {"wanted": "itself"}
 
 
-def test_whatever_goes_wrong_is_one_sentence(run: Run) -> None:
+def test_whatever_goes_wrong_is_one_sentence(
+    run: Run, app: App, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An error that nobody foresaw is said without its values, which may be text of memories."""
 
-    def broken(name: str, **_: Any) -> Any:
+    def broken(_: App, name: str, *__: Any) -> Any:
         raise ZeroDivisionError(f"{name} secret text")
 
-    said = run("list", serve=lambda _: broken)
+    monkeypatch.setattr(local, "perform", broken)
+    said = run("list", serve=local_access(app, settings).serving("one request"))
     assert said["err"] == "recollect: Internal error in the memory daemon: ZeroDivisionError; see its log.\n"
     assert said["code"] == 1
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,11 +96,12 @@ def test_something_is_in_the_sockets_place(place: Place) -> None:
     assert (place.home / "daemon.sock" / "within").is_dir()
 
 
-def test_an_older_daemon_makes_way(place: Place) -> None:
-    """A daemon of an older version is asked to finish, ends in order, and one of this version takes over."""
+@pytest.mark.parametrize("older", [{"version": "0.0.1"}, {"protocol": runtime.PROTOCOL - 1}])
+def test_an_older_daemon_makes_way(place: Place, older: dict[str, Any]) -> None:
+    """One of an older version, or that speaks as an older one did, finishes, and one of this version takes over."""
     place.remember("kept")
     old = place.pid()
-    place.publish(version="0.0.1")
+    place.publish(**older)
     assert "kept" in place.cli("recall", "kept")
     until(lambda: not alive(old))
     assert place.logs().count("stopped") == 1

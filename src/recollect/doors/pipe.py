@@ -38,7 +38,7 @@ _NOT_JSON, _INVALID, _INTERNAL = -32700, -32600, -32603
 
 
 class OwnPrograms:
-    """The short-lived processes of our own program that read settings, start the daemon and ask the SDK."""
+    """The short-lived processes of our own program that read settings and start the daemon."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -189,12 +189,11 @@ AnyLink = DaemonLink | ServerLink
 class Pipe:
     """One session between a client, which reads `out`, and the daemon."""
 
-    def __init__(self, link: AnyLink, programs: OwnPrograms, sets: Sequence[str], file: Path, out: BinaryIO) -> None:
+    def __init__(self, link: AnyLink, programs: OwnPrograms, sets: Sequence[str], home: Path, out: BinaryIO) -> None:
         self._link = link
         self._programs = programs
-        self._sets = list(sets)
-        self._file = file
-        self._record = mcp_record.known(file)
+        self._home = home
+        self._record = mcp_record.Record(sets)
         self._out = out
         self._writing = threading.Lock()
         self._calls: dict[str, _Call] = {}
@@ -249,19 +248,18 @@ class Pipe:
             self._write({"jsonrpc": "2.0", "id": message["id"], "result": known})
         else:
             call = self._calls[str(message["id"])] = _Call()
-            how = self._learn if method in mcp_record.OPENINGS else self._pass_on
-            self._begin(lambda: self._run(how, message, call))
+            self._begin(lambda: self._run(message, call))
 
     def _written(self, message: Message) -> Any:
         """Return the result that was written down for this message, None where nothing was."""
         if message["method"] not in (*mcp_record.OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
             return None
-        return self._record.get(mcp_record.key(self._version(message), self._sets), {}).get(message["method"])
+        return self._record.result(message["method"], self._version(message))
 
     def _version(self, message: Message) -> str:
         """Return the protocol version of a message, its own or that of its session; empty where it is unsaid."""
         asked = message if message["method"] in mcp_record.OPENINGS or _is_modern(message) else self._opening
-        return mcp_record.version_of(asked or {}, self._record.get(mcp_record.HANDSHAKE, ()))
+        return self._record.version_of(asked or {})
 
     def _begin(self, work: Callable[[], None]) -> None:
         self._threads = [one for number, one in enumerate(self._threads) if number == 0 or one.is_alive()]
@@ -269,25 +267,14 @@ class Pipe:
         self._threads.append(thread)
         thread.start()
 
-    def _run(self, how: Callable[[Message, _Call], None], message: Message, call: _Call) -> None:
+    def _run(self, message: Message, call: _Call) -> None:
         try:
-            how(message, call)
+            self._pass_on(message, call)
         except (RecollectError, OSError, ValueError) as error:
             if not call.cancelled:
                 self._write(_failure(message, error))
         finally:
             self._calls.pop(str(message["id"]), None)
-
-    def _learn(self, message: Message, call: _Call) -> None:
-        """Let a helper answer how a session begins, and keep what it wrote down."""
-        found: Message = {}
-        given = {"file": str(self._file), "message": message, "toolsets": self._sets}
-        code = self._programs.run("recollect.doors.mcp_listing", given, found.update)
-        if "response" not in found:
-            raise RecollectError(f"The tools cannot be listed (exit status {code}).")
-        self._record |= found["record"]
-        if not call.cancelled:
-            self._write(found["response"])
 
     def _pass_on(self, message: Message, call: _Call) -> None:
         """Ask the daemon, again when it is gone meanwhile, and hand on each line of its answer."""
@@ -315,7 +302,7 @@ class Pipe:
         except Lost as lost:
             if call.cancelled:
                 return
-            if isinstance(lost, DaemonSilent) and running_at(self._file.parent) is None:
+            if isinstance(lost, DaemonSilent) and running_at(self._home) is None:
                 raise DaemonUnreachable(f"{lost} End that process, or see its log.") from None
             self._link.drop(client)
             raise
@@ -341,7 +328,7 @@ def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: boo
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     programs = OwnPrograms()
     link = ServerLink(dict(given), sets) if remote else DaemonLink(dict(given), programs, sets)
-    pipe = Pipe(link, programs, sets, mcp_record.file_in(home), sys.stdout.buffer)
+    pipe = Pipe(link, programs, sets, home, sys.stdout.buffer)
     threading.Thread(target=link.keep_alive, daemon=True).start()
     pipe.serve(sys.stdin.buffer)
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from recollect import environment
 from recollect.doors import operations, terminal
-from recollect.doors.http.messages import to_recollect_error
 from recollect.settings import Settings
 
 _ZONE: Final = "TZ"
@@ -38,7 +37,7 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
         variables=dict(about["variables"]),
     )
     told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
-    with terminal.of_client(client), environment.surrounded(told), operations.served_by(_safely(serving)):
+    with terminal.of_client(client), environment.surrounded(told), operations.served_by(serving):
         try:
             code = import_module("recollect.doors.exit_codes").run_words(_command_line(), client.words)
         except terminal.InputWanted as wanted:
@@ -52,20 +51,3 @@ def _command_line() -> Any:
     """Return the whole command line, which takes a fifth of a second to import; most daemons need it."""
     main: Any = import_module("typer.main")
     return main.get_command(import_module("recollect.doors.cli").cli)
-
-
-def _safely(serving: Callable[[Settings], Perform]) -> Callable[[Settings], Perform]:
-    """Turn whatever goes wrong in an operation into an error with a message."""
-
-    def served(settings: Settings) -> Perform:
-        perform = serving(settings)
-
-        def safe(name: str, **fields: Any) -> Any:
-            try:
-                return perform(name, **fields)
-            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-                raise to_recollect_error(error) from None
-
-        return safe
-
-    return served

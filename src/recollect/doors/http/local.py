@@ -31,6 +31,7 @@ from recollect.doors import hook_spool
 from recollect.doors.http import commands
 from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
+from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
 from recollect.doors.http.reindex_job import ReindexJob
 from recollect.doors.operations import perform
@@ -142,7 +143,7 @@ class LocalAccess(Access, Asker):
         told = environment.Surroundings(dict(client["variables"]), Path(folder), str(client["user"]))
         with environment.surrounded(told):
             settings = Settings(**dict(client["given"]))
-        run = self._serving("")(settings)
+        run = self.serving("")(settings)
         transcript = fields.pop("transcript", None)
         reads = self.app.capabilities.chat is not None and settings_in(folder, settings.lifecycle).capture
         if isinstance(transcript, str) and reads:
@@ -190,7 +191,7 @@ class LocalAccess(Access, Asker):
 
     def _command(self, asked: Asked) -> dict[str, Any]:
         """Run the command line of a client that imports nothing, and return what it prints."""
-        return commands.run(asked.body, self._serving(str(asked.body["request_id"])))
+        return commands.run(asked.body, self.serving(str(asked.body["request_id"])))
 
     def _reindex(self, asked: Asked) -> dict[str, Any]:
         """Start to update the indexes or to move the store to another model; answer once the model is loaded."""
@@ -203,7 +204,7 @@ class LocalAccess(Access, Asker):
         """Return how far the reindex is."""
         return self._reindex_job.progress()
 
-    def _serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
+    def serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
         """Return what makes, of a client's settings, what runs operations for that client.
 
         One command may run several: each has an id of its own, which a retry of the command finds again.
@@ -214,7 +215,10 @@ class LocalAccess(Access, Asker):
 
             def run(name: str, **fields: Any) -> Any:
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
-                return perform(app, name, fields, settings.caller, own)
+                try:
+                    return perform(app, name, fields, settings.caller, own)
+                except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+                    raise to_recollect_error(error) from None
 
             return run
 
