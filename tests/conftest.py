@@ -18,12 +18,13 @@ import pytest
 
 from chroma_process import ChromaProcess
 from clock import Clock
-from places import SCRIPTS
+from places import SCRIPTS, TESTS
 from postgres import ADDRESS, Postgres
 from recollect import App, Settings
 from statement_cache import share
 from stores import lay, make_migrated, open_app
 
+PROCESSES = ("docs", "e2e", "scripts")
 MEMORY = Path("/dev/shm")
 ENOUGH = 2**30  # bytes: a whole run leaves less behind at any time
 
@@ -33,6 +34,10 @@ def pytest_configure() -> None:
     share()
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="one case of each test that starts no process and is not slow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -48,6 +53,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.full)
     if named - there and not any("::" in argument for argument in config.args):
         raise pytest.UsageError(f"full_cases names cases that do not exist: {sorted(named - there)}")
+    if config.option.fast:
+        items[:] = _fast(items)
     by_file: dict[Path, list[pytest.Item]] = {}
     for item in items:
         by_file.setdefault(item.path, []).append(item)
@@ -55,6 +62,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     computing = [file for file in reversed(by_file) if file.parent.name != "e2e"]
     order = [file for pair in zip_longest(waiting, computing) for file in pair if file is not None]
     items[:] = [item for file in order for item in by_file[file]]
+
+
+def _fast(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return one case of each test, but none of a slow file or of a folder whose tests start processes."""
+    chosen = dict[str, pytest.Item]()
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder not in PROCESSES and not any(item.iter_markers("slow")) and not any(item.iter_markers("full")):
+            chosen.setdefault(item.nodeid.partition("[")[0], item)
+    return [*chosen.values()]
 
 
 @pytest.hookimpl(wrapper=True)

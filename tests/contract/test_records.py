@@ -21,6 +21,8 @@ from recollect.ports.storage import Chunk, UnembeddedMemory
 from recollect.store.sql import tables
 from recollect.store.vectors.exact import vectors_of
 
+pytestmark = pytest.mark.slow
+
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"
 INDEXES = ("memory_text", "memory_trigram", "word_trigram")

@@ -22,6 +22,8 @@ from recollect.store.text.postgres import PostgresText
 from recollect.text.normalization import fold
 from stores import lay
 
+pytestmark = pytest.mark.slow
+
 NASTY = [
     '"',
     '""',

@@ -18,6 +18,8 @@ from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound,
 from recollect.store.store_lock import own
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 COMMANDS = sorted(typer.main.get_command(cli).commands)
 

@@ -13,6 +13,8 @@ from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 
 

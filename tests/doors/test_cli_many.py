@@ -13,6 +13,8 @@ from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 MANY = 103
 """More than one page of a list."""

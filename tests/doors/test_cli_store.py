@@ -14,6 +14,8 @@ from recollect.doors.cli import cli
 from recollect.errors import InvalidInput, NotFound
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 LABELS = {
     "--title": "Lexer guard",

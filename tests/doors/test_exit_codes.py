@@ -19,6 +19,8 @@ from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound
 from recollect.store.store_lock import own
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 EXECUTABLE = str(Path(sys.executable).with_name("recollect"))
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from callers import ADA
 from places import DOCS
 from recollect import Settings
@@ -18,6 +20,8 @@ from recollect.lifecycle.session_state import SessionState
 from recollect.policy.boundaries import Boundary
 from run_operations import add
 from stores import open_app
+
+pytestmark = pytest.mark.slow
 
 PAGE = (DOCS / "sessions.md").read_text(encoding="utf-8")
 BLOCK = "".join(re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))

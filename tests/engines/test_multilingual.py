@@ -28,6 +28,8 @@ from recollect.operations.embed import stamps_of
 from stores import open_app
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 NAME = "paraphrase-multilingual-MiniLM-L12-v2"
 ID = "acme/tiny-polyglot"
 TEXTS = [

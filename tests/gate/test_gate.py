@@ -25,6 +25,8 @@ from recollect.gate import Cleared, Finding, clear, redaction, scan
 from recollect.gate.walk import texts
 from secret_corpus import LETTERS, Form, chars, forms, human, ordinary
 
+pytestmark = pytest.mark.slow
+
 FORMS = forms()
 TOKEN = next(form for form in FORMS if form.name == "github-classic")
 PEM = next(form for form in FORMS if form.name == "pem")

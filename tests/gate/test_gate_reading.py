@@ -22,6 +22,8 @@ from recollect.errors import SecretFound
 from recollect.gate import clear, heuristics, plugins, scan, secrets_in
 from secret_corpus import LETTERS, chars, forms, human
 
+pytestmark = pytest.mark.slow
+
 FORMS = {form.name: form for form in forms()}
 SPELT: dict[str, Callable[[str], str]] = {
     "base64": lambda text: base64.b64encode(text.encode()).decode(),

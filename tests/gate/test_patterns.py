@@ -9,6 +9,8 @@ import pytest
 
 from pattern_attacks import SRC, Used, of_gate, of_library, of_source, slowest, used
 
+pytestmark = pytest.mark.slow
+
 BAD = {
     "neighbours share a dash": r"^\W*what\b(?:\W+[\w'-]+){0,5}?\W+(?:password|token)\W*$",
     "two parts of one repeat share an underscore": r"(?<!\w)(?:\w[ .\-_*]{1,2}){3,}\w(?!\w)",

@@ -16,6 +16,8 @@ from recollect.domain.transfer import Extracted
 from recollect.gate import masked
 from run_operations import OTHER, add, do, ill, listed, shown, token
 
+pytestmark = pytest.mark.slow
+
 TALK = [
     {"speaker": "user", "content": "I am a sailor from Kiel. Please always use pnpm."},
     {"speaker": "assistant", "content": "The build failed because the lock file was old; removing it helped."},

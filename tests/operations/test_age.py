@@ -17,6 +17,8 @@ from recollect.domain.results import Hit
 from sample_notes import FIRST, FOREIGN, QUESTIONS, drafts
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 AGES = (0, 60, 700, 3_650)  # days
 ALL = 100
 

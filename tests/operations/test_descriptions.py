@@ -16,6 +16,8 @@ from run_operations import OTHER, actions, add, do, ill, listed, recalled, shown
 if TYPE_CHECKING:
     from conftest import Clock
 
+pytestmark = pytest.mark.slow
+
 TEXT = (
     "The export of Ada Lovelace's team failed on 2026-10-07. The bucket reports-eu had no space left, so the job in "
     "jobs/export.py stopped after 1,200 files. We moved it to the bucket reports-archive, with a retention of 30 days. "

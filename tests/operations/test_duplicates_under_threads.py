@@ -7,10 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+import pytest
+
 from recollect import App
 from recollect.domain.enums import Choice
 from recollect.errors import NotFound
 from run_operations import add, always, do, ill, judged_by
+
+pytestmark = pytest.mark.slow
 
 THREADS, ROUNDS = 8, 6
 

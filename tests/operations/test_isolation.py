@@ -15,6 +15,8 @@ from recollect.domain.enums import Scope
 from recollect.domain.results import WriteStatus
 from recollect.errors import NotFound
 
+pytestmark = pytest.mark.slow
+
 WORDS = "ledger mascot deploy kernel teapot harbour violin comet budget glacier".split()
 CALLERS = [
     Caller(user=user, team=team, project=project)

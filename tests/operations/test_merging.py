@@ -31,6 +31,8 @@ from run_operations import (
 if TYPE_CHECKING:
     from conftest import Clock
 
+pytestmark = pytest.mark.slow
+
 FIRST = "The user prefers dark mode in the editor."
 MORE = "The user prefers dark mode in the editor. The font is Fira Code."
 OTHER_NUMBER = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")

@@ -13,6 +13,8 @@ from recollect import App
 from recollect.errors import NotFound
 from run_operations import OTHER, add, do, ill, listed, recalled, shown
 
+pytestmark = pytest.mark.slow
+
 OLD = "The web servers listen on port 8080 behind the proxy."
 NEW = "The web servers listen on port 9090 behind the proxy."
 

@@ -12,6 +12,8 @@ from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.domain.enums import FactType
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 SIZE = 400
 RARE = {
     "incident": ["The payment outage was caused by an expired certificate"],

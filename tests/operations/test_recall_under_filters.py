@@ -16,6 +16,8 @@ from recollect import App, Caller, Draft, Query, Settings, recall, remember
 from recollect.domain.results import found_message
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 SIZE = 300
 DAY = datetime(2025, 5, 7, 12, tzinfo=UTC)
 NEAR = "To restart the payment service ask the crew of area {} first"

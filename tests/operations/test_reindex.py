@@ -21,6 +21,8 @@ from second_model import ID, MODELS, NAME, second_model
 from stores import open_app
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 FIRST = "sentence-transformers/all-MiniLM-L6-v2"
 ANIMALS = ("horse", "salmon", "eagle", "python", "beaver", "lobster", "camel", "walrus", "heron", "gecko")
 COUNT = 30

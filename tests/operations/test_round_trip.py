@@ -26,6 +26,8 @@ from recollect.operations.purge import purge_expired
 from recollect.operations.update import update_memory
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 QUERIES = ("when do we ship?", "who is Ada", "tests", "what does Bo drink", "the harbour and the ships")
 ALL_LEVELS = EVERY_LEVEL
 ALL = ExportPage(allow_private=True, allow_secret=True)

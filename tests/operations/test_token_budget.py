@@ -28,6 +28,8 @@ from recollect.search import budget
 from recollect.search.recall import ESTIMATED
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 QUERY = "quokka"  # which stands in all of them
 CONTENTS = {
     "short": "The quokka is our mascot.",

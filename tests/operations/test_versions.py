@@ -17,6 +17,8 @@ from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.search.injection import relevant
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 PAIRS = TESTS / "versions"
 SIBLINGS, VERSIONS = (
     [tuple(one[name] for name in ("older", "newer", "question")) for one in tomllib.loads(file.read_text())["pair"]]

@@ -23,6 +23,8 @@ from recollect.search.rerank import passages, reranked
 from text_vectors import vectors
 from tiny_reranker import build
 
+pytestmark = pytest.mark.slow
+
 MATCHES = {1: 0.5, 2: 0.4, 3: 0.3, 4: 0.2}
 TEXTS = {1: "the river", 2: "muddy", 3: "golden", 4: "the bridge"}
 LOADING = ("Not reranked: the reranker is still loading.",)

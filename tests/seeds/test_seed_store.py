@@ -16,6 +16,8 @@ from recollect.domain.verbs import VERBS
 from recollect.search.rank import grade
 from seed_doors import ALL_LEVELS, Door, Opening, ids
 
+pytestmark = pytest.mark.slow
+
 OBSERVED = tuple(Observation)[:6]
 FIELDS: dict[str, Any] = {
     "content": "The scheduler retries three times before it gives up",

@@ -21,6 +21,8 @@ from recollect.domain.results import Memory
 from recollect.domain.verbs import VERBS
 from recollect.doors import memory_tool, toolsets
 
+pytestmark = pytest.mark.slow
+
 TABLE_FILE = Path(__file__).with_name("table.md")
 NOT_YET = {
     "latency below 10 ms",

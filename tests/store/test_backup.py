@@ -26,6 +26,8 @@ from recollect.store import backup as store_backup
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
 from recollect.store.store_lock import held, own
 
+pytestmark = pytest.mark.slow
+
 HERE = "project:crew/engine"
 MODEL = {"model": "acme/hash", "revision": "1", "dimensions": "16"}
 WRITER = """

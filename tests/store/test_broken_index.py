@@ -19,6 +19,8 @@ from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.index import IndexBroken
 
+pytestmark = pytest.mark.slow
+
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
 MANY = 1_100  # above Chroma's sync threshold, so that graph files are on disk
 

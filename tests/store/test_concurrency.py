@@ -20,6 +20,8 @@ from recollect.search.visibility import view_of
 from recollect.store.sql.database import open_file, open_read_only
 from recollect.store.vectors import vector_search
 
+pytestmark = pytest.mark.slow
+
 THREADS, WRITES = 8, 50
 HERE = "project:crew/engine"
 

@@ -35,6 +35,8 @@ from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.export_page import export_page, pages
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 HERE = "project:crew/engine"
 
 

@@ -35,6 +35,8 @@ from recollect.store.vectors.index import IndexAway, IndexBroken
 from run_operations import OTHER, add, do, ill, recalled
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 SAID = "The quokka of the harbour deploys the billing service on Fridays."
 
 

@@ -35,6 +35,8 @@ from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.vector_search import VectorSearch
 
+pytestmark = pytest.mark.slow
+
 HERE = "project:crew/engine"
 SIZE = 5_000
 RARE = 5

@@ -19,6 +19,8 @@ from recollect.store.sql.migrations import HEAD, revision
 from run_operations import add, ill, recalled
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 STARTING = """
 import sys
 from recollect.store.sql.database import open_server

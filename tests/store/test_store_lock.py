@@ -18,6 +18,8 @@ from recollect import App, Draft, Query, Settings, open_app, recall, remember
 from recollect.errors import StoreOwned
 from recollect.store.store_lock import held, own, owner_of, pid_of, role_of
 
+pytestmark = pytest.mark.slow
+
 COMMAND = Path(sys.executable).with_name("recollect")
 COMMANDS = (
     ["remember", "The intruder was here"],

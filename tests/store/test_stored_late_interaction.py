@@ -24,6 +24,8 @@ from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.vector_search import VectorSearch
 from stores import lay
 
+pytestmark = pytest.mark.slow
+
 HERE = "user:ada"
 EVEN = [0.25] * 4
 

@@ -14,6 +14,8 @@ from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recal
 from recollect.domain.enums import Scope
 from recollect.ports.search import Term
 
+pytestmark = pytest.mark.slow
+
 NASTY = [
     '"',
     "NOT NOT",

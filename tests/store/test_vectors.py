@@ -20,6 +20,8 @@ from recollect.store.vectors import vector_search
 from recollect.store.vectors.exact import vectors_of
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 HERE = "project:crew/engine"
 THERE = "user:ada"
 CHROMA_SCRIPT = """

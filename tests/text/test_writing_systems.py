@@ -20,6 +20,8 @@ from recollect.text import layers, normalization, writing_systems
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary
 
+pytestmark = pytest.mark.slow
+
 quick = hypothesis_settings(deadline=None, database=None)
 thorough = hypothesis_settings(deadline=None, database=None, max_examples=300)
 

@@ -27,6 +27,8 @@ from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"
 

@@ -20,6 +20,8 @@ from recollect.doors.clients.hooks import found_hooks
 from recollect.doors.clients.installation import FORMATS, Change, apply, plan_install, plan_uninstall
 from recollect.errors import RecollectError
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 PROGRAM = str(Path(sys.executable).with_name("recollect"))
 BOTH = [(name, level) for name in agents() for level in Level]

@@ -20,6 +20,8 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import cli
 from team_server import TeamServer, listening
 
+pytestmark = pytest.mark.slow
+
 COMMANDS: dict[str, tuple[str, ...]] = {
     "remember": ("The harbour is deployed on Fridays", "--tag", "ship"),
     "recall": ("harbour", "--min-score", "0"),

@@ -20,6 +20,8 @@ from schemathesis.specs.openapi.checks import (
 
 from team_server import Talk
 
+pytestmark = pytest.mark.slow
+
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 SPARED = {"disable_user", "revoke_token", "revoke_team", "invite_user"}
 """Administration that would take the asking user's own rights away."""

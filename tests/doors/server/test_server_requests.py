@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import jsonschema
+import pytest
 
 from api_page import page
 from every_operation import REQUESTS
 from places import DOCS
 from team_server import Talk, TeamServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_one_remembers_the_team_recalls(talk: Talk) -> None:
