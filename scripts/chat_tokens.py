@@ -21,8 +21,8 @@ from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import open_embedder
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import ModelUnusable
-from recollect.lifecycle import extract
 from recollect.ports.chat import TokenUse
+from recollect.sessions import extract
 
 A = TypeVar("A", bound=BaseModel)
 

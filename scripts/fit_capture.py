@@ -1,4 +1,4 @@
-"""Fit the weights of memorability on labelled sessions and write them to `src/recollect/policy/memorability.toml`.
+"""Fit the weights of memorability on labelled sessions and write them to `src/recollect/sessions/memorability.toml`.
 
 Each argument is a folder with `events.jsonl`, or `FOLDER:s1,s3` for some of its sessions. A line is an event of a
 session in time order: `session`, `seq`, `at`, `event` (`prompt:submit` or `tool:post`; others are skipped), `prompt`
@@ -22,17 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from recollect.policy.observations.features import AGAINST, TYPE_FEATURES, Feature
-from recollect.policy.observations.noise import digest
-from recollect.policy.observations.observe import observe
-from recollect.policy.observations.occurrence import Occurrence, prompted, used
-from recollect.policy.observations.trail import Trail
+from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Feature
+from recollect.sessions.observations.noise import digest
+from recollect.sessions.observations.observe import observe
+from recollect.sessions.observations.occurrence import Occurrence, prompted, used
+from recollect.sessions.observations.trail import Trail
 
 GATE = 0.30
 SET = {Feature.ANSWER: -0.5}
 """Weights set by hand, as no labelled session has such events: an answer is kept where it has several signs."""
 FEATURES = list(Feature)
-TARGET = Path(__file__).parent.parent / "src/recollect/policy/memorability.toml"
+TARGET = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 

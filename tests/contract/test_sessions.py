@@ -12,8 +12,8 @@ import pytest
 from callers import ADA
 from recollect import Caller
 from recollect.domain.lifecycle import Decision, Observation, Session
-from recollect.lifecycle.session_state import SessionState, rebased, state_of
-from recollect.policy.observations.trail import Trail
+from recollect.sessions.observations.trail import Trail
+from recollect.sessions.session_state import SessionState, rebased, state_of
 from recollect.store.sql.sessions import Sessions
 
 BOB = Caller(user="bob", team="crew", project="engine")

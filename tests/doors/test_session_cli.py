@@ -12,9 +12,9 @@ from callers import ADA
 from recollect import Settings
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Draft
-from recollect.lifecycle.session_state import SessionState
 from recollect.operations.remember import remember
-from recollect.policy.boundaries import Boundary
+from recollect.sessions.boundaries import Boundary
+from recollect.sessions.session_state import SessionState
 from stores import open_app
 
 Typed = Callable[..., Any]

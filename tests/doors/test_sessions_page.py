@@ -16,8 +16,8 @@ from callers import ADA
 from places import DOCS
 from recollect import Settings
 from recollect.domain.lifecycle import Decision, Observation
-from recollect.lifecycle.session_state import SessionState
-from recollect.policy.boundaries import Boundary
+from recollect.sessions.boundaries import Boundary
+from recollect.sessions.session_state import SessionState
 from run_operations import add
 from stores import open_app
 

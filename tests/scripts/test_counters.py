@@ -15,7 +15,7 @@ from places import SCRIPTS
 
 CHECKER = SCRIPTS / "counters.py"
 PORTS = "class Records(Protocol):\n    pass\n\nclass Chunk:\n    pass\n"
-EMIT = "class Hooks:\n    def emit(self):\n        try:\n            go()\n        {}\n            pass\n"
+EMIT = "def run_stages():\n    try:\n        go()\n    {}\n        pass\n"
 BLIND = "try:\n    go()\n{}\n    pass\n"
 GOOD_TEST = 'def test_it():\n    """It holds."""\n    {}\n'
 BROUGHT = {"anthropic", "openai", "pydantic_core", "torch", "transformers"}
@@ -53,14 +53,18 @@ BAD = {
     "except Exception": ("R__a", BLIND.format("except Exception:" + REASON), "a blind except;"),
     "except BaseException": ("R__a", BLIND.format("except (ValueError, BaseException):"), "a blind except;"),
     "suppress(Exception)": ("R__a", "with contextlib.suppress(Exception):\n    go()\n", "a blind except;"),
-    "a blind except in another emit": ("R__policy__a", EMIT.format("except Exception:" + REASON), "a blind except;"),
+    "a blind except in another room": (
+        "R__policy__a",
+        EMIT.format("except Exception:" + REASON),
+        "a blind except;",
+    ),
     "a door's except with no reason": ("R__doors__a", BLIND.format("except Exception:"), "without its reason"),
     "a door's except with a bare noqa": (
         "R__doors__a",
         BLIND.format("except Exception:  # noqa: BLE001, S110"),
         "without its reason",
     ),
-    "emit with no reason": ("R__lifecycle__hooks", EMIT.format("except Exception:"), "without its reason"),
+    "run_stages with no reason": ("R__sessions__pipeline", EMIT.format("except Exception:"), "without its reason"),
     "the index with no reason": ("R__store__vectors__chroma", BLIND.format("except Exception:"), "without its reason"),
     "a retired name": ("R__a", "twi" + "ns = 1\n", "use the field's word"),
     "an import in a function": ("R__a", "def f():\n    import json\n", "inside a function"),
@@ -85,7 +89,7 @@ GOOD = {
     "an except with a name": ("R__a", BLIND.format("except (OSError, ValueError):")),
     "a suppress with a name": ("R__a", "with suppress(OSError):\n    go()\n"),
     "a blind except at a door": ("R__doors__a", BLIND.format("except Exception:" + REASON)),
-    "a blind except in Hooks.emit": ("R__lifecycle__hooks", EMIT.format("except Exception:" + REASON)),
+    "a blind except in run_stages": ("R__sessions__pipeline", EMIT.format("except Exception:" + REASON)),
     "a blind except around the index": ("R__store__vectors__chroma", BLIND.format("except Exception as e:" + REASON)),
     "a heavy import in its home": ("R__store__vectors__chroma", "def f():\n    import chromadb\n"),
     "a heavy import for types alone": ("R__store__vectors__chroma", "if TYPE_CHECKING:\n    import chromadb\n"),

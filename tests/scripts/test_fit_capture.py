@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from places import ROOT
-from recollect.policy.observations.features import AGAINST, TYPE_FEATURES, Feature
+from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Feature
 
 SCRIPT = ROOT / "scripts" / "fit_capture.py"
 BUILD = ROOT / "tests" / "sessions" / "build"

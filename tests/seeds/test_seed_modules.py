@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain.lifecycle import LifecycleSettings
-from recollect.lifecycle import capabilities as names
-from recollect.lifecycle.stages import STAGES, capabilities, running
-from recollect.policy import boundaries, compression, consolidation, temporal_scales
+from recollect.domain.lifecycle import EndSession, LifecycleSettings
+from recollect.sessions import boundaries, compression, consolidation, inject
+from recollect.sessions.pipeline import STAGES, passed
 from run_operations import add, do, listed, rows
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ CHAIN = {
 OUR_OWN = {("inject", "session:start"), ("boundaries", "prompt:submit"), ("capture", "prompt:submit")}
 """What we run besides: a session that begins shows memories anew, and people state rules in their prompts."""
 PROVIDED = ("store", "memorability", "boundaries", "temporal", "consolidation", "compression")
+END = EndSession(session_id="s1")
 FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
 RULE = "From now on we always lock the rows of stock in the order of their sku."
 
@@ -69,17 +70,17 @@ def test_the_chain_of_an_event(event: str) -> None:
 @pytest.mark.parametrize("name", PROVIDED)
 def test_a_capability_is_there_by_its_name(app: App, name: str) -> None:
     """Each capability is provided under the name of the specification, and absent where its module is off."""
-    capability: Any = getattr(names, name.upper())
-    assert capability.name == f"memory.{name}"
-    assert capabilities(app, ADA, LifecycleSettings()).get(capability) is not None
-    assert capabilities(app, ADA, LifecycleSettings(modules_off=name)).get(capability) is None
+    on, _ = passed(app, END, ADA, [])
+    off, _ = passed(without(app, name), END, ADA, [])
+    assert (on.has(f"memory.{name}"), off.has(f"memory.{name}")) == (True, False)
 
 
 @pytest.mark.parametrize("module", [*PROVIDED, "capture", "inject"])
 def test_every_dependency_is_optional(app: App, module: str) -> None:
     """With any one module off a whole session passes without a failing stage."""
     assert play(without(app, module)) == ()
-    assert module not in {one.module for one in running(app.lifecycle)}
+    ran = [replace(one, run=lambda _, one=one: one.module) for one in STAGES]
+    assert module not in passed(app, END, ADA, ran)[1].results
 
 
 def test_with_everything_off_nothing_is_captured(app: App) -> None:
@@ -133,7 +134,7 @@ def test_the_formulas_have_their_numbers() -> None:
     assert (boundaries.OUTPUTS, compression.FEWEST, compression.MIN_AGE.days) == (5, 3, 7)
     assert (0.03, LifecycleSettings().consolidation_decay_rate) == (consolidation.BOOST, consolidation.DECAY)
     assert (consolidation.EVICTED_BELOW, consolidation.UNUSED.days) == (0.05, 90)
-    assert sum(temporal_scales.ALLOCATION.values()) == LifecycleSettings().max_inject_count
+    assert sum(inject.ALLOCATION.values()) == LifecycleSettings().max_inject_count
 
 
 def test_a_lower_threshold_keeps_what_was_routine(app: App) -> None:

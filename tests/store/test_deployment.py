@@ -21,11 +21,11 @@ from recollect.domain.lifecycle import Decision, Observation, UseTool
 from recollect.doors.http.application import Application
 from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.lifecycle import pipeline
-from recollect.lifecycle.context import Context
-from recollect.lifecycle.stages import Stage
 from recollect.operations import embed
-from recollect.policy.observations.trail import Trail
+from recollect.sessions import pipeline
+from recollect.sessions.observations.trail import Trail
+from recollect.sessions.pipeline import Stage
+from recollect.sessions.session_state import Context
 from recollect.store import integrity
 from recollect.store.sql.database import Database, open_server
 from recollect.store.sql.records import Records

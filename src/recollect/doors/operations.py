@@ -13,17 +13,6 @@ from recollect.client import launch
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.errors import StoreOwned
-from recollect.lifecycle.extract import extract_memories
-from recollect.lifecycle.pipeline import (
-    answer_prompt,
-    note_prompt,
-    prompt_submit,
-    session_checkpoint,
-    session_end,
-    session_start,
-    tool_post,
-)
-from recollect.lifecycle.session_log import correct_observation, list_sessions, show_session
 from recollect.operations.aliases import memory_recall, memory_remember, memory_store
 from recollect.operations.facts import forget_fact, query_facts, store_fact
 from recollect.operations.forget import forget, memory_forget
@@ -44,6 +33,17 @@ from recollect.operations.similar import find_similar
 from recollect.operations.summarize import summarize_old
 from recollect.operations.update import update_memory
 from recollect.search.recall import recall, recall_compact
+from recollect.sessions.extract import extract_memories
+from recollect.sessions.pipeline import (
+    answer_prompt,
+    note_prompt,
+    prompt_submit,
+    session_checkpoint,
+    session_end,
+    session_start,
+    tool_post,
+)
+from recollect.sessions.session_log import correct_observation, list_sessions, show_session
 from recollect.settings import Settings
 from recollect.store import store_lock
 from recollect.store.files import read_only

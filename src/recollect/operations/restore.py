@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.requests import Caller, Restore
-from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.domain.results import JournalEntry, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.gate import clear
 from recollect.operations import merges
@@ -21,7 +22,6 @@ from recollect.operations.prepare_write import (
     retry_with_embeddings,
     same_text_note,
 )
-from recollect.policy.consolidation import importance_before
 from recollect.policy.reconcile import expired, lapsed
 from recollect.search.visibility import allowed_levels, levels_of, parse_id
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
 
 _NAME = "restore"
+_FADED = "consolidate"  # in the journal, where importance was lowered for want of use
 
 
 def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -88,3 +89,17 @@ def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, mad
         return ()
     apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)
     return (f"Memory {whole.id} {'no longer says it' if apart else 'keeps its present text'}.",)
+
+
+def importance_before(history: Iterable[JournalEntry]) -> float | None:
+    """Return the importance of a memory before it was consolidated, None where it was not since somebody set it.
+
+    `history` are the lines of its journal, oldest first.
+    """
+    before: float | None = None
+    for line in history:
+        if line.action == _FADED:
+            before = line.changes["importance"][0] if before is None else before
+        elif "importance" in line.changes.get("fields", ()):
+            before = None
+    return before

@@ -12,8 +12,8 @@ from typing import Final
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.policy.observations.noise import gives_orders
 from recollect.ports.models import Description, Triple
+from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities
 from recollect.text.normalization import fold

@@ -35,6 +35,9 @@ SCALE: Final = 16.0
 """What a weight is divided by."""
 WEIGHTS: Final = "order_weights.bin"
 
+_LONGEST_JUDGED: Final = 20_000  # characters of a text from outside that are read for orders
+_LINE_JUDGED: Final = 2_000
+_SPOKEN: Final = 6  # words of a line that may be an order in any wording
 _MOST: Final = 400  # characters of a sentence that are read
 _WEB: Final = re.compile(
     r"\b(?:https?|ftp)\b\W*\S+|\b[^\s@]{1,64}@[^\s@]{1,99}\.\w+|\b[\w.-]{1,99}\.(?:example|com|net|io|org|ru)\b\S*"
@@ -147,6 +150,17 @@ def governed(text: str) -> Governed:
             lines[first], lines[second] = REDACTED, ""
             redacted += 1
     return Governed(neutral("\n".join(lines)), redacted)
+
+
+def gives_orders(text: str) -> bool:
+    """Say whether a text that somebody else wrote has a line, or two that follow each other, for a model to obey.
+
+    Lines of few words are names and messages of programs: of those only what is certain counts.
+    """
+    lines = [line[:_LINE_JUDGED] for line in text[:_LONGEST_JUDGED].split("\n")]
+    spoken = [line for line in lines if len(line.split()) >= _SPOKEN]
+    brief = (line for line in lines if len(line.split()) < _SPOKEN)
+    return bool(governed("\n".join(spoken)).redacted) or any(orders(line, CERTAIN) for line in brief)
 
 
 def orders(text: str, least: float = LIKELY) -> bool:

@@ -14,9 +14,9 @@ from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.clients.agents import agents
 from recollect.doors.http.events import OPERATIONS
-from recollect.policy.observations.observe import observe
-from recollect.policy.observations.occurrence import prompted, used
-from recollect.policy.observations.trail import Trail
+from recollect.sessions.observations.observe import observe
+from recollect.sessions.observations.occurrence import prompted, used
+from recollect.sessions.observations.trail import Trail
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",

@@ -37,7 +37,7 @@ from recollect.doors.http.reindex_job import ReindexJob
 from recollect.doors.operations import perform
 from recollect.doors.transcripts import extract_from
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
-from recollect.lifecycle.project_settings import settings_in
+from recollect.sessions.project_settings import settings_in
 from recollect.settings import Settings
 
 MOST: Final = 2**26  # bytes of one request

@@ -33,8 +33,8 @@ from recollect.doors.http.openapi import parameter
 from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
-from recollect.lifecycle.project_settings import narrowed
 from recollect.ports.accounts import confirmed_by
+from recollect.sessions.project_settings import narrowed
 from recollect.settings import Settings
 
 METRICS: Final = "/metrics"

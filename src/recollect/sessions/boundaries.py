@@ -1,0 +1,176 @@
+"""Boundaries: where in a stream of prompts and outputs one topic ends and another begins.
+
+A text is compared with the topic words of the last five together. Outputs of tools share few words with each other, so
+that an output opens a topic only where there are five before it and hardly any of its words stood in the topic so
+far. A prompt is the natural place: what it asks, how it begins, and how long it was quiet before it are weighed too.
+The state is a value that its owner writes as JSON and reads back, so that a session goes on after a restart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from recollect.domain.enums import OnSecret
+from recollect.domain.lifecycle import SubmitPrompt, UseTool
+from recollect.domain.requests import StoreFact
+from recollect.errors import RecollectError
+from recollect.gate import clear, masked
+from recollect.sessions.observations.lines import read
+from recollect.sessions.observations.occurrence import shown_input, used
+from recollect.sessions.observations.statements import Statement, said, statements
+from recollect.text.normalization import fold
+from recollect.text.terms import jaccard, spellings, stem, topic_words
+
+if TYPE_CHECKING:
+    from recollect.sessions.session_state import Context
+
+OUTPUTS: Final = 5
+"""Texts in the sliding window."""
+
+THRESHOLD: Final = 0.25
+"""Jaccard similarity to the window below which a text may be of another topic."""
+
+KNOWN: Final = 0.05
+"""Share of an output's words that stood in the topic before, from which it is of that topic."""
+
+OPENS: Final = 1.3
+"""Evidence from which a prompt opens a topic."""
+
+_FEWEST: Final = 3  # topic words of a text that says what it is about
+_KEYWORDS: Final = 8
+_MOST: Final = 60  # topic words of one text that are kept
+_MOST_OF_TOPIC: Final = 600
+_QUIET: Final = 300.0  # seconds without an event after which a prompt may well be about something else
+_WORD: Final = re.compile(r"\w+")
+_OPENING: Final = re.compile(
+    r"^(?:(?:ok(?:ay)?|good|great|merged|done|right|so|and|lovely|thanks|cool)\W+)*(?:next|now|different|another|"
+    r"new topic|last (?:topic|thing|one)|one more|quick|other thing|separate\w*|unrelated|switching|let'?s (?:settle|"
+    r"move|switch|look)|\w+\.(?=\s)|(?:\w+ ){0,2}\w+:(?=\s))",
+    re.IGNORECASE,
+)
+
+
+class Window(BaseModel):
+    """The topic words of the last texts of one topic, the oldest first, at most five; those of the whole topic.
+
+    `last_at` is when the last of them came.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outputs: tuple[frozenset[str], ...] = ()
+    topic: frozenset[str] = frozenset()
+    last_at: AwareDatetime | None = None
+
+
+class Boundary(BaseModel):
+    """When a topic began, and the words of its first text that say what it is about, the most frequent first."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: AwareDatetime
+    keywords: tuple[str, ...]
+
+
+def observed(window: Window, text: str, at: datetime, prompt: bool = False) -> tuple[Window, Boundary | None]:
+    """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
+
+    The window of a new topic holds that text alone. A text of fewer than three topic words says nothing of the topic
+    and only moves the time.
+    """
+    counts = _counts(text)
+    words = frozenset(word for word, _ in counts.most_common(_MOST))
+    if len(words) < _FEWEST:
+        return window.model_copy(update={"last_at": at}), None
+    differs = bool(window.outputs) and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD
+    if differs and (_opens(window, words, text, at) if prompt else _departs(window, words)):
+        return Window(outputs=(words,), topic=words, last_at=at), Boundary(at=at, keywords=_keywords(text, counts))
+    topic = window.topic | words if len(window.topic) < _MOST_OF_TOPIC else window.topic
+    return Window(outputs=(*window.outputs, words)[-OUTPUTS:], topic=topic, last_at=at), None
+
+
+def _departs(window: Window, words: frozenset[str]) -> bool:
+    """Say whether an output shares hardly a word with the topic so far."""
+    return len(window.outputs) == OUTPUTS and len(words & window.topic) / len(words) < KNOWN
+
+
+def _opens(window: Window, words: frozenset[str], prompt: str, at: datetime) -> bool:
+    """Say whether a prompt opens another topic: it follows a pause, says so, asks for work, or is of new words.
+
+    What only states something goes on with the topic, and so does small talk.
+    """
+    stated = statements(prompt)
+    signs = frozenset(sign for one in stated for sign in one.signs)
+    quiet = (at - window.last_at).total_seconds() / _QUIET if window.last_at else 0.0
+    evidence = min(quiet, 1.5) + 1.0 * bool(_OPENING.match(prompt)) + 0.7 * _asks(stated)
+    evidence += 0.5 * (len(words & window.topic) / len(words) < 0.35)
+    evidence -= 0.5 * any(one.states for one in stated)
+    return evidence - 1.0 * ("chatter" in signs and len(words) < 8) >= OPENS
+
+
+def _asks(stated: list[Statement]) -> bool:
+    return bool(stated) and not stated[0].states and not stated[0].signs.isdisjoint({"task", "question", "complaint"})
+
+
+def _counts(text: str) -> Counter[str]:
+    """Return the topic words of a text with how often each stands in it, in an order that the text alone decides."""
+    topics = topic_words(text)
+    spoken = Counter(stem(word) for word in _WORD.findall(fold(text)))
+    return Counter({word: spoken[word] or 1 for word in sorted(topics)})
+
+
+def _keywords(text: str, counts: Counter[str]) -> tuple[str, ...]:
+    """Return the most frequent topic words of a text as it spells them first; parts of names as their stems."""
+    spelt = spellings([text])
+    return tuple(spelt.get(word, word) for word, _ in counts.most_common(_KEYWORDS))
+
+
+PREDICATE: Final = "boundary_at"
+_READ: Final = 20_000  # characters of one text that are looked at
+_BOUNDARIES: Final = 200  # of one session that are kept
+
+
+def segment_prompt(context: Context[SubmitPrompt]) -> None:
+    """Look whether a prompt opens another topic."""
+    _segment(context, said(context.event.prompt), prompt=True)
+
+
+def segment_output(context: Context[UseTool]) -> None:
+    """Look whether an output is of another topic; lines that are noise say nothing of it."""
+    one = used(context.event.tool, context.event.input, context.event.output)
+    told = [line.text for line in read(one.text) if not line.noise]
+    _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
+
+
+def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
+    if not context.has("memory.boundaries"):
+        return
+    window, boundary = observed(context.state.window, masked(text[:_READ]), context.at, prompt)
+    context.update(window=window)
+    if boundary is not None:
+        _keep(context, boundary)
+
+
+def _keep(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary) -> None:
+    fact = clear(
+        StoreFact(
+            subject=f"session:{context.event.session_id}",
+            predicate=PREDICATE,
+            object=" ".join([f"{boundary.at:%Y-%m-%dT%H:%M:%SZ}", *boundary.keywords]),
+            valid_from=boundary.at,
+        ),
+        OnSecret.REDACT,
+    ).value
+    keywords = tuple(fact.object.split(" ")[1:])
+    kept = boundary.model_copy(update={"keywords": keywords})
+    context.update(boundaries=(*context.state.boundaries, kept)[-_BOUNDARIES:])
+    if context.has("memory.store"):
+        try:
+            context.perform("store_fact", **fact.model_dump(exclude_unset=True))
+        except RecollectError:
+            return  # the boundary is in the session's state all the same

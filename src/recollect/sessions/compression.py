@@ -1,0 +1,192 @@
+"""Compression at the end of a session: old memories about the same rank below one summary of them.
+
+It concerns what consolidation concerns. Nothing is destroyed: members stay findable below their summary, `restore`
+makes each current again, and what somebody took out of a summary once is never put into another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Final
+
+from recollect.app import App
+from recollect.domain.enums import Observation, Scope
+from recollect.domain.lifecycle import EndSession, LifecycleSettings
+from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
+from recollect.domain.search import View
+from recollect.operations.summaries import write_summary
+from recollect.policy.condense import MOST, beginning, condensed, day, may_condense
+from recollect.sessions.session_state import Context
+from recollect.text.layers import sentences, shortened, title
+from recollect.text.terms import jaccard, spellings, topic_words
+
+FEWEST: Final = 3
+"""Memories that make a cluster."""
+
+MIN_AGE: Final = timedelta(days=7)
+ALIKE: Final = 0.3
+"""Jaccard similarity of topic words from which on two memories are about the same."""
+
+_SENTENCES: Final = 30  # of one memory that are compared
+_TOPIC: Final = 4  # words that name what a cluster is about
+_FILES: Final = 2  # files that do
+_LONGEST: Final = 300  # characters of a sentence in a summary
+
+
+def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
+    """Return the groups of three or more old memories that are about the same, the oldest first in each.
+
+    A memory joins a group when it is like any one of its members (single linkage). Groups never mix namespaces or
+    levels of sensitivity, and have at most 40 members.
+
+    Cosines of vectors instead of words were tried and not kept: of 45 memories captured from three labelled sessions
+    they put 29 into groups (cosine 0.55), where 64 % of the pairs were of one topic; words put 6, and 100 % were.
+    """
+    groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
+        if _is_ripe(memory, now - min_age):
+            groups[memory.namespace, memory.sensitivity].append(memory)
+    linked = (group for members in groups.values() for group in _linked(members))
+    parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
+    return [part for part in parts if len(part) >= FEWEST]
+
+
+def summary(members: Sequence[Memory]) -> str:
+    """Return one text of a cluster: for each member its day, and its title, where somebody gave it one.
+
+    Of others it is the sentence that is nearest to what the members say.
+    A later line may put an earlier one right, so whoever reads them must see which is later. What several say has the
+    last of their days.
+    """
+    words = {one.id: topic_words(one.content) for one in members}
+    given = {one.id: one.title for one in members if one.title != title(one.content)}
+    said = {one.id: given.get(one.id) or _central(one, words) for one in members}
+    days = {said[one.id]: day(one) for one in members}
+    categories = {one.category for one in members}
+    category = categories.pop() if len(categories) == 1 else None
+    return condensed(category, members, lambda one: f"{days[said[one.id]]}: {said[one.id]}")
+
+
+def topic(members: Sequence[Memory]) -> str:
+    """Return the names of the files that most members of a cluster are about; without any, the words they share."""
+    files = Counter(
+        name for one in members for name in {_name(path) for path in (*one.files_modified, *one.files_read)}
+    )
+    if shared := _shared(files, len(members)):
+        return ", ".join(shared[:_FILES])
+    spelt = spellings(one.content for one in members)
+    words = _shared(Counter(word for one in members for word in topic_words(one.content)), len(members))
+    return ", ".join(spelt.get(one, one) for one in words[:_TOPIC])
+
+
+def _shared(counts: Counter[str], members: int) -> list[str]:
+    """Return what at least half of the members have, and more than one, the most frequent first."""
+    shared = [one for one, count in counts.items() if 2 * count >= members and count > 1]
+    return sorted(shared, key=lambda one: (-counts[one], one))
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+
+
+def _is_ripe(memory: Memory, before: datetime) -> bool:
+    hidden = (memory.deleted_at, memory.merged_into, memory.superseded_by)
+    return may_condense(memory) and memory.updated_at < before and all(one is None for one in hidden)
+
+
+def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
+    """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
+    words = [topic_words(one.content) for one in memories]
+    group_of = list(range(len(memories)))
+    holders: dict[str, list[int]] = defaultdict(list)
+    for place, ours in enumerate(words):
+        shared = Counter(chain.from_iterable(holders[word] for word in ours))
+        like = {group_of[one] for one, n in shared.items() if n / (len(ours) + len(words[one]) - n) >= ALIKE}
+        if like:
+            group_of = [place if group in like else group for group in group_of]
+        for word in ours:
+            holders[word].append(place)
+    found: dict[int, list[Memory]] = defaultdict(list)
+    for memory, group in zip(memories, group_of, strict=True):
+        found[group].append(memory)
+    return list(found.values())
+
+
+def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
+    """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
+    others = [theirs for one, theirs in words.items() if one != memory.id]
+    said = sentences(memory.content)[:_SENTENCES]
+    best = max(said, key=lambda one: sum(jaccard(topic_words(one), theirs) for theirs in others), default="")
+    return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
+
+
+_SUMMARIES: Final = 5
+"""Summaries of one session's end; the next end writes the next."""
+
+_LOOKED_AT: Final = 1_000
+"""Memories that are compared at one session's end: those that were written last of the old ones."""
+
+Say = Callable[[Sequence[Memory]], str]
+"""Makes one text of a cluster's members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compressed:
+    """How many memories were compared, and which summaries were written of how many."""
+
+    looked_at: int
+    ids: tuple[int, ...]
+    members: int
+
+
+def at_session_end(context: Context[EndSession]) -> None:
+    """Compress the memories of the session's project."""
+    compress(context.app, context.caller, context.settings)
+
+
+def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = summary) -> Compressed:
+    """Write a summary of each cluster of old memories about the same, at most five of them."""
+    old = _old(app, caller, settings)
+    written: list[int] = []
+    members = 0
+    for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
+        some = [one for one in cluster if not _was_replaced(app, one)]
+        if len(some) < FEWEST:
+            continue
+        new = _write(app, some, say, caller)
+        if new is not None:
+            written.append(new)
+            members += len(some)
+        if len(written) == _SUMMARIES:
+            break
+    return Compressed(len(old), tuple(written), members)
+
+
+def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
+    """Return the memories that are old enough and stand for themselves."""
+    now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
+    before = now - timedelta(days=settings.compression_min_age_days)
+    current = [one for one in app.records.aging(namespace, settings.fading) if not one.replaced]
+    ripe = [one for one in current if one.updated_at < before and one.type is not Observation.COMPRESSED_SUMMARY]
+    ids = [one.id for one in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
+    view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)
+    return list(app.records.load(ids, view).values())
+
+
+def _was_replaced(app: App, one: Memory) -> bool:
+    """Say whether a memory has given way to another before: whoever made it current again wants it so."""
+    history = app.records.history(one.id, [one.namespace])
+    return any("superseded_by" in line.changes for line in history)
+
+
+def _write(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:
+    categories = {one.category for one in some}
+    about = topic(some)
+    title = f"{len(some)} memories" + (f" about {about}" if about else "")
+    category = categories.pop() if len(categories) == 1 else None
+    return write_summary(app, Scope.PROJECT, say(some), title, category, some, caller)

@@ -1,0 +1,244 @@
+"""Noise: what nobody wants to find again, each with a reason that a person understands."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from recollect.prompt.orders import gives_orders
+from recollect.sessions.observations.explanations import explanations
+from recollect.sessions.observations.lines import Line
+from recollect.sessions.observations.occurrence import Occurrence, Origin, programs
+
+COMMANDED: Final = "it gives orders to a model"
+ECHO: Final = "it is what memory itself returned"
+_ECHO: Final = re.compile(r"<[\w-]*memor(?:y|ies)(?:[\s>-]|\Z)|^\s*\{\"memories\":", re.IGNORECASE)
+_MANY: Final = 8
+_FEW: Final = 5
+_PLACES: Final = 3  # so few paths may be an answer
+_SETTING: Final = re.compile(r"^\s*(?:- )?\"?[\w./-]+\"?:?(?:\s*[:=]\s*[^\s;]*)?$|^\s*- \S+$|^\s*[\[\]{}],?$")
+_LARGE: Final = 600  # characters of an answer in JSON
+_SAYS: Final = re.compile(r"\w")
+_TIMES: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]?|\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?Z?|\bin \d+(?:\.\d+)? ?m?s\b")
+
+_GIT: Final = frozenset(
+    "status diff log add commit push pull fetch checkout switch branch stash show rev-parse ls-files merge rebase rm "
+    "mv "
+    "tag remote restore reset config clone worktree clean".split()
+)
+_HOUSEKEEPING: Final[Mapping[str, frozenset[str]]] = {
+    "a listing": frozenset(
+        "ls tree find fd du df pwd which whereis file stat ps env printenv id whoami date free uptime top lsof ss "
+        "mount".split()
+    ),
+    "lint": frozenset(
+        "ruff eslint prettier black flake8 isort pylint stylelint golangci-lint shellcheck gofmt rustfmt clippy biome "
+        "pre-commit markdownlint hadolint mypy pyright".split()
+    ),
+}
+_SUBCOMMANDS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
+    "git": ("git housekeeping", re.compile(rf"^(?:-\S+(?: [^-\s]\S*)? )*(?:{'|'.join(_GIT)})\b")),
+    "gh": ("a listing", re.compile(r"^\w+ (?:list|ls|status|view --json)\b|^auth\b")),
+    "aws": ("a listing", re.compile(r"^s3 ls\b")),
+    "docker": ("a listing", re.compile(r"^(?:ps|images|image ls|volume ls|network ls|pull|compose ps)\b")),
+    "kubectl": ("a listing", re.compile(r"^get\b(?!.*-o)")),
+    "cargo": ("lint", re.compile(r"^(?:clippy|fmt|check)\b")),
+    "pip": ("a listing", re.compile(r"^(?:list|freeze|show)\b")),
+    "npm": ("lint", re.compile(r"^run lint\b|^ls\b")),
+    "make": ("lint", re.compile(r"^(?:lint|fmt|format)\b")),
+}
+_INSTALLS: Final = re.compile(
+    r"^(?:(?:pip3?|uv pip|pipx|apt(?:-get)?|brew|gem|cargo|go|npm|pnpm|yarn|bun|poetry|uv|dnf|yum|apk|playwright|"
+    r"bundle)\s+(?:-\S+ )*(?:install|add|ci|sync|update|upgrade|fetch|get|i)|docker (?:compose )?pull)\b"
+)
+_CHECKS_STYLE: Final = re.compile(r"^(?:-\S+ )*(?:run )?(?:lint|fmt|format|validate)\b")
+_SHOWS: Final = frozenset("cd echo head tail cat wc less more nl cut sort uniq tr column file".split())
+_SEARCHES: Final = frozenset("rg ag ack".split())
+_RECURSIVE: Final = re.compile(r"(?:^|\s)-\w*[rR]\w*\b|--recursive\b")
+_SILENT: Final = frozenset(
+    "cd echo export set true sleep source test [ mkdir rm cp mv touch chmod xargs tail head sort uniq wc cut sed "
+    "tr".split()
+)
+
+
+def noise(one: Occurrence, lines: list[Line], seen: Collection[str] = ()) -> str:
+    """Return why nobody wants to find an occurrence again; empty where somebody may. `seen` are digests of outputs."""
+    return next((reason for check in _CHECKS if (reason := check(one, lines, seen))), "")
+
+
+def digest(text: str) -> str:
+    """Return a digest by which an output is known again, whatever times of day and durations stand in it."""
+    plain = _TIMES.sub("", text)
+    return hashlib.sha256(" ".join(plain.split()).encode()).hexdigest()[:16]
+
+
+def _echo(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return ECHO if one.origin is Origin.MEMORY or (_ECHO.search(one.text) and one.origin is not Origin.PROMPT) else ""
+
+
+def _plan(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return "it is the agent's own plan" if one.origin is Origin.PLAN else ""
+
+
+def _orders(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return COMMANDED if one.origin is not Origin.PROMPT and gives_orders(one.text) else ""
+
+
+def _empty(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
+        return ""
+    return "it says nothing"
+
+
+def _repeated(one: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
+    return (
+        "the same was seen before in this session" if one.origin is not Origin.EDIT and digest(one.text) in seen else ""
+    )
+
+
+def _unreadable(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin is Origin.EDIT:
+        return ""
+    dumped = sum(
+        bool(re.match(r"^[0-9a-f]{6,}:?  ?(?:[0-9a-f]{2,4} ){4}|^[A-Za-z0-9+/=]{48,}$", line.text)) for line in lines
+    )
+    unprintable = sum(not (char.isprintable() or char.isspace()) or char == "\ufffd" for char in one.text[:4_000])
+    if (lines and dumped > len(lines) / 2) or unprintable > len(one.text[:4_000]) * 0.02:
+        return "it is binary"
+    return "it is minified code" if any(_is_minified(line.text) for line in lines) and len(lines) <= 5 else ""
+
+
+def _is_minified(line: str) -> bool:
+    return len(line) > 300 and line.count(" ") < len(line) / 12 and sum(map(line.count, "(){};=,")) > len(line) / 14
+
+
+def _large_json(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    begins = one.text.lstrip()[:2].strip()
+    is_json = begins[:1] in ("{", "[") and one.text.count('":') >= 8
+    return "it is a large answer in JSON" if is_json and len(one.text) > _LARGE else ""
+
+
+def _searched(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return "it is a search of the code" if one.origin is Origin.SEARCH else ""
+
+
+def _by_command(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return what a command line does where all that it does is of no interest afterwards."""
+    if one.origin is not Origin.COMMAND or not one.command:
+        return ""
+    if _HELP.search(one.command):
+        return "it is the help of a command"
+    if _INSTALLS.match(one.command.rpartition("&& ")[2].strip()) and not _has_failed(one, lines):
+        return "it is an installation"
+    if {name for name, _ in programs(one.command)} <= _SHOWS and not _has_failed(one, lines):
+        return "it is a file as it stands"
+    kinds = [_kind(name, rest) for name, rest in programs(one.command)]
+    told = [kind for kind in kinds if kind]
+    if not told or None in kinds or (told[0] == "a listing" and _has_failed(one, lines)):
+        return ""
+    return f"it is {told[0]}"
+
+
+def _kind(name: str, rest: str) -> str | None:
+    """Return what a program does of no interest; empty for one that says nothing itself, None for any other."""
+    if rest in ("--version", "-V", "version"):
+        return ""
+    if _CHECKS_STYLE.search(rest):
+        return "lint"
+    if name in _SEARCHES or (name == "grep" and _RECURSIVE.search(rest)):
+        return "a search of the code"
+    for kind, names in _HOUSEKEEPING.items():
+        if name in names:
+            return kind
+    if name in _SUBCOMMANDS:
+        kind, pattern = _SUBCOMMANDS[name]
+        return kind if pattern.search(rest) else None
+    return "" if name in _SILENT else None
+
+
+def _has_failed(one: Occurrence, lines: list[Line]) -> bool:
+    return one.failed or any(not line.noise and "error" in line.signs for line in lines)
+
+
+def _of_one_shape(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    told = [line for line in lines if not line.noise]
+    if one.origin is not Origin.COMMAND or len(told) < _FEW:
+        return ""
+    shapes = {re.sub(r"\d+", "0", line.text) for line in told}
+    telling = any(line.signs & {"error", "status", "comparison"} for line in told)
+    return "it is a log of routine" if len(shapes) <= len(told) / 5 and not telling else ""
+
+
+def _settings(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    told = [line for line in lines if not line.noise]
+    if one.origin is not Origin.COMMAND or len(told) < _MANY or any("remark" in line.signs for line in told):
+        return ""
+    return "it is settings as they stand" if settings_share(told) >= 0.8 else ""
+
+
+def settings_share(told: list[Line]) -> float:
+    """Return the share (0–1) of the lines that are names with values and nothing else."""
+    return sum(bool(_SETTING.search(line.text)) for line in told) / len(told) if told else 0.0
+
+
+def _only_noise(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin in (Origin.EDIT, Origin.PROMPT, Origin.FILE, Origin.REPORT) or not lines:
+        return ""
+    if all(line.noise or not _SAYS.search(line.text) for line in lines):
+        kinds = Counter(line.noise for line in lines if line.noise)
+        if set(kinds) == {"a listing"} and len(lines) <= _PLACES:
+            return ""
+        return f"it is {kinds.most_common(1)[0][0]}" if kinds else "it says nothing"
+    return ""
+
+
+def _read(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin is not Origin.FILE:
+        return ""
+    return "" if explanations(one.text, one.path) else "it is a file as it stands"
+
+
+def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin is not Origin.EDIT:
+        return ""
+    return "" if one.written.strip() else "it only takes text out"
+
+
+_HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
+_SLIP: Final = re.compile(
+    r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
+    r"commands?)|not a git repository|(?<!ModuleNotFoundError: )no module named|similar name exists|did you mean|"
+    r"no tests ran|file or directory not found)\b",
+    re.IGNORECASE,
+)
+
+
+def _slipped(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if one.origin is not Origin.COMMAND:
+        return ""
+    told = [line for line in lines if not line.noise]
+    failed = [line for line in told if "error" in line.signs]
+    slips = [line for line in told if _SLIP.search(line.text)]
+    return "it is a slip of the keyboard" if slips and len(failed) <= 2 and len(told) <= 6 else ""
+
+
+_CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (
+    _echo,
+    _plan,
+    _empty,
+    _repeated,
+    _unreadable,
+    _large_json,
+    _searched,
+    _by_command,
+    _read,
+    _edited,
+    _slipped,
+    _settings,
+    _of_one_shape,
+    _only_noise,
+    _orders,
+)

@@ -1,0 +1,198 @@
+"""The events of a session as operations: each goes through the stages, and what they know of it is kept."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from recollect.app import App
+from recollect.domain.enums import Scope
+from recollect.domain.lifecycle import (
+    CheckpointSession,
+    EndSession,
+    Injection,
+    Noted,
+    SessionEvent,
+    StartSession,
+    SubmitPrompt,
+    UseTool,
+)
+from recollect.domain.requests import Caller
+from recollect.sessions import boundaries, capture, compression, consolidation
+from recollect.sessions.inject import forget_shown, inject
+from recollect.sessions.project_settings import settings_in
+from recollect.sessions.session_state import Context, rebased, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One module's part in one event; a lower priority runs first."""
+
+    module: str
+    event: type[SessionEvent]
+    priority: int
+    run: Callable[[Context[Any]], object]
+
+
+STAGES: Final[tuple[Stage, ...]] = (
+    Stage("inject", StartSession, 10, forget_shown),
+    Stage("capture", StartSession, 50, capture.begin),
+    Stage("inject", SubmitPrompt, 50, inject),
+    Stage("boundaries", SubmitPrompt, 100, boundaries.segment_prompt),
+    Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
+    Stage("boundaries", UseTool, 100, boundaries.segment_output),
+    Stage("capture", UseTool, 150, capture.capture_output),
+    Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
+    Stage("inject", CheckpointSession, 900, forget_shown),
+    Stage("capture", EndSession, 100, capture.summarize),
+    Stage("consolidation", EndSession, 200, consolidation.at_session_end),
+    Stage("compression", EndSession, 300, compression.at_session_end),
+)
+
+
+_READING: Final = frozenset({"inject"})
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """What the stages of one event gave, in order (None is left out), and which of them failed."""
+
+    results: tuple[object, ...]
+    failed: tuple[str, ...]
+
+
+E = TypeVar("E", bound=SessionEvent)
+
+log = logging.getLogger(__name__)
+
+KEPT_FOR: Final = timedelta(days=30)
+"""How long a session is shown after it was last heard of."""
+
+_ANSWERING: Final = "inject"
+"""The module that answers a prompt."""
+_AHEAD: Final = timedelta(days=1)
+"""How far before ours the clock of an agent may be; a time beyond that is not believed."""
+_LOCKS: Final = tuple(threading.Lock() for _ in range(64))
+
+
+def session_start(app: App, request: StartSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
+    del request_id  # a session that begins twice is the same session
+    app.sessions.remove_before(app.clock() - KEPT_FOR)
+    return _noted(*passed(app, request, caller))
+
+
+def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
+    """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
+    del request_id  # asked again, it answers again
+    return _injection(*passed(app, request, caller))
+
+
+def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
+    """Do the part of `prompt_submit` that somebody waits for; `note_prompt` does the rest."""
+    return _injection(*passed(app, request, caller, [one for one in STAGES if one.module == _ANSWERING]))
+
+
+def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
+    """Keep what is worth it of a prompt that `answer_prompt` has answered."""
+    return _noted(*passed(app, request, caller, [one for one in STAGES if one.module != _ANSWERING]))
+
+
+def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
+    """Observe what a tool wrote, and keep it if it is worth a memory."""
+    del request_id  # the same output again is dropped as a repeat
+    return _noted(*passed(app, request, caller))
+
+
+def session_checkpoint(app: App, request: CheckpointSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """Write down what a session has learnt, before it loses its earlier messages."""
+    del request_id
+    return _noted(*passed(app, request, caller))
+
+
+def session_end(app: App, request: EndSession, caller: Caller, *, request_id: str = "") -> Noted:
+    """End a session: sum it up, let what is used gain and what is unused fade, and compress what is old."""
+    del request_id
+    return _noted(*passed(app, request, caller))
+
+
+def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:
+    """Send an event through the stages, one event of a session at a time, and write down what they made of it.
+
+    Another replica may work on the session meanwhile, and what it says may be forgotten: see `rebased`.
+    """
+    settings = settings_in(event.folder, app.lifecycle) if app.reads_folders else app.lifecycle
+    now = app.clock()
+    at = min(event.at or now, now + _AHEAD)
+    with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
+        new = not isinstance(event, EndSession)  # an agent's other commands end a session that never began
+        session = app.sessions.begin(caller, event.session_id, event.agent, at, new=new)
+        context = Context(
+            app=app,
+            caller=caller,
+            settings=settings,
+            session=session,
+            state=state_of(session.state),
+            event=event,
+            at=at,
+        )
+        emitted = run_stages(context, stages)
+        _save(context, emitted.failed)
+    return context, emitted
+
+
+def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:
+    """Run those stages of the event that are on, in order; one that fails is logged and never stops the others.
+
+    Where the caller may not write to the project, only those run that read.
+    """
+    writes = Scope.PROJECT in context.caller.writes
+    results: list[object] = []
+    failed: list[str] = []
+    for one in sorted(stages, key=lambda stage: stage.priority):
+        allowed = one.module not in context.settings.off and (writes or one.module in _READING)
+        if not allowed or one.event is not type(context.event):
+            continue
+        try:
+            value = one.run(context)
+        except Exception:  # one failing stage must not stop the others
+            log.exception("Stage %s failed on %s", one.module, context.event.event)
+            failed.append(one.module)
+        else:
+            results.append(value)
+    return Emitted(tuple(one for one in results if one is not None), tuple(failed))
+
+
+def _save(context: Context[E], failed: Sequence[str]) -> None:
+    if failed:
+        context.update(failures=dict(Counter(context.state.failures) + Counter(failed)))
+    ended = context.at if isinstance(context.event, EndSession) else None
+    session = context.session.model_copy(update={"last_at": context.at, "ended_at": ended})
+    before = state_of(context.session.state)
+
+    def state_after(stored: dict[str, Any]) -> dict[str, Any]:
+        return rebased(before, context.state, state_of(stored)).model_dump(mode="json")
+
+    context.app.sessions.save(session, context.observations, state_after)
+
+
+def _injection(_: Context[E], emitted: Emitted) -> Injection:
+    found = [value for value in emitted.results if isinstance(value, Injection)]
+    injection = found[0] if found else Injection()
+    return Injection(injection.text, injection.memory_ids, emitted.failed)
+
+
+def _noted(context: Context[E], emitted: Emitted) -> Noted:
+    last = context.observations[-1] if context.observations else None
+    return Noted(
+        context.event.session_id,
+        str(last.decision) if last else "",
+        last.reason if last else "",
+        str(last.memory_id) if last and last.memory_id else None,
+        emitted.failed,
+    )

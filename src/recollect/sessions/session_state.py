@@ -1,0 +1,118 @@
+"""What the stages know of a session from one event to the next; it is kept as JSON in the session's row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recollect.app import App
+from recollect.domain import verbs
+from recollect.domain.lifecycle import LifecycleSettings, Observation, Session, SessionEvent
+from recollect.domain.requests import Caller
+from recollect.operations.facts import store_fact
+from recollect.operations.remember import remember
+from recollect.operations.similar import find_similar
+from recollect.sessions.boundaries import Boundary, Window
+from recollect.sessions.observations.trail import Trail
+
+T = TypeVar("T")
+
+_RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
+_LISTED: Final = ("boundaries", "seen", "injected", "kept", "forgotten")
+_WORDED: Final = ("window", "trail")
+
+
+class SessionState(BaseModel):
+    """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
+
+    `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
+    `kept` ids of memories that the session made, `forgotten` those of them from before that compaction. `erased` counts
+    how often the store took words out of the state, because what they say was forgotten or masked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    window: Window = Window()
+    trail: Trail = Trail()
+    boundaries: tuple[Boundary, ...] = ()
+    seen: tuple[str, ...] = ()
+    injected: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
+    forgotten: tuple[int, ...] = ()
+    since_checkpoint: int = 0
+    failures: dict[str, int] = Field(default_factory=dict)
+    erased: int = 0
+
+
+def state_of(stored: dict[str, Any]) -> SessionState:
+    """Return the state as it was stored; one that cannot be read begins anew."""
+    try:
+        return SessionState.model_validate(stored)
+    except ValidationError:
+        return SessionState()
+
+
+def rebased(before: SessionState, after: SessionState, stored: SessionState) -> SessionState:
+    """Return what an event that made `after` of `before` makes of what is `stored` by now.
+
+    Replicas may work on two events of one session at once, and words may have been taken out meanwhile. Neither event
+    loses what the other noted: lists and counts get what each added. Of the window and the trail the later one is kept,
+    but where words were taken out the event's own are dropped, since it began with those words.
+    """
+    if stored == before:
+        return after
+    changes: dict[str, Any] = {
+        name: _joined(getattr(before, name), getattr(after, name), getattr(stored, name)) for name in _LISTED
+    }
+    if stored.erased == before.erased:
+        changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
+    changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
+    changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
+    return stored.model_copy(update=changes)
+
+
+def _joined(before: tuple[T, ...], after: tuple[T, ...], stored: tuple[T, ...]) -> tuple[T, ...]:
+    """Return what is stored without what an event removed, and then what it added."""
+    added = [one for one in after if one not in before and one not in stored]
+    return (*(one for one in stored if one in after or one not in before), *added)
+
+
+E = TypeVar("E", bound=SessionEvent)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Context(Generic[E]):
+    """One event on its way through the stages; `at` is when it happened (aware, UTC).
+
+    `state` is replaced by `update` and written, with what was noted, when the event has passed all stages.
+    """
+
+    app: App
+    caller: Caller
+    settings: LifecycleSettings
+    session: Session
+    state: SessionState
+    event: E
+    at: datetime
+    observations: list[Observation] = field(default_factory=list)
+
+    def has(self, capability: str) -> bool:
+        """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
+        return capability.removeprefix("memory.") not in self.settings.off
+
+    def perform(self, operation: str, **fields: Any) -> Any:
+        """Run a verb by its name, as the session's caller; every write passes the gate. Raises `RecollectError`."""
+        return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
+
+    def update(self, **changes: Any) -> None:
+        """Put fields of the state in the place of what they were."""
+        self.state = self.state.model_copy(update=changes)
+
+    def note(self, observation: Observation) -> None:
+        """Add what became of the event to the session's observations."""
+        self.observations.append(observation)

@@ -1,0 +1,141 @@
+"""Boundaries: another topic is noticed once, with its time and keywords, also after a restart."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from ranked_memories import NOW
+from recollect.sessions import boundaries
+from recollect.sessions.boundaries import OUTPUTS, Boundary, Window, observed
+
+INVOICES = "The invoice parser reads invoice totals and tax rates from every invoice"
+MORE_INVOICES = "The invoice parser now reads tax rates of every invoice"
+DEPLOYMENT = "Kubernetes cluster rollout failed: the ingress certificate of the cluster expired"
+
+
+def played(*outputs: str) -> list[Boundary | None]:
+    """Return the boundary before each output of a session that begins with the first, one a minute."""
+    window = Window()
+    found: list[Boundary | None] = []
+    for minute, output in enumerate(outputs):
+        window, boundary = observed(window, output, NOW + timedelta(minutes=minute))
+        found.append(boundary)
+    return found
+
+
+def a_full_window() -> Window:
+    """Return the state after five outputs about invoices."""
+    window = Window()
+    for _ in range(OUTPUTS):
+        window, _boundary = observed(window, INVOICES, NOW)
+    return window
+
+
+def test_a_short_topic_is_not_judged() -> None:
+    """Before a topic has five outputs, another one is no boundary."""
+    assert played(*[INVOICES] * 4, DEPLOYMENT) == [None] * 5
+
+
+def test_another_topic_is_a_boundary() -> None:
+    """A boundary has the time of the first output of the new topic and its keywords, the most frequent first."""
+    *same, boundary = played(*[INVOICES] * 4, MORE_INVOICES, INVOICES, DEPLOYMENT)
+    assert same == [None] * 6
+    assert boundary is not None
+    assert boundary.at == NOW + timedelta(minutes=6)
+    assert boundary.keywords[0] == "cluster"
+    assert {"kubernetes", "ingress", "certificate"} <= set(boundary.keywords)
+
+
+def test_a_session_begins_without_a_boundary() -> None:
+    """The first output has no topic before it."""
+    assert played(DEPLOYMENT) == [None]
+
+
+def test_a_topic_is_new_once() -> None:
+    """What follows in the new topic is no boundary, and the way back is one when five outputs have passed."""
+    found = played(*[INVOICES] * 5, *[DEPLOYMENT] * 5, INVOICES)
+    assert [place for place, one in enumerate(found) if one] == [5, 10]
+
+
+@pytest.mark.parametrize("output", ["", "ok", "42 17 2026", "and then it was", "passed"])
+def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
+    """Fewer than three topic words are neither a boundary nor remembered."""
+    window = a_full_window()
+    assert observed(window, output, NOW) == (window, None)
+
+
+@pytest.mark.parametrize(("shared", "is_new"), [(1, False), (0, True)])
+def test_an_output_that_shares_words_goes_on(shared: int, is_new: bool) -> None:
+    """An output of other words opens a topic; one that shares some with the topic so far does not."""
+    before = ["harbour", "violin", "copper", "glacier", "lantern"]
+    after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle", "window"][: 5 - shared]]
+    assert boundaries.THRESHOLD == 0.25
+    assert bool(played(*[" ".join(before)] * OUTPUTS, " ".join(after))[-1]) is is_new
+
+
+def asked(prompt: str, minutes: float = 1, *, outputs: int = OUTPUTS) -> Boundary | None:
+    """Return the boundary before a prompt that comes so long after outputs about invoices."""
+    window = Window()
+    for _ in range(outputs):
+        window, _boundary = observed(window, INVOICES, NOW)
+    return observed(window, prompt, NOW + timedelta(minutes=minutes), True)[1]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "next: the ingress certificate of the cluster expired, look why",
+        "different thing. kubernetes rollouts hang every night",
+        "ok now the ingress of the cluster, find out why it is slow",
+    ],
+)
+def test_a_prompt_that_opens_another_topic_is_a_boundary(prompt: str) -> None:
+    """A prompt that says that it is about something else, and is, begins a topic at once."""
+    assert asked(prompt) is not None
+    assert asked(prompt, outputs=2) is not None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "never round tax rates in the invoice parser, finance compares every total",
+        "take a row lock instead, no retries please",
+        "great, thanks, see you tomorrow then",
+        "and now the invoice parser and its tax rates and totals from every invoice again",
+    ],
+)
+def test_a_prompt_that_goes_on_is_none(prompt: str) -> None:
+    """A rule, small talk and what is asked in the words of the topic belong to it."""
+    assert asked(prompt) is None
+
+
+def test_a_pause_before_a_prompt_counts() -> None:
+    """The same prompt goes on after a minute and begins a topic after half an hour."""
+    prompt = "the badge shows nothing for warehouse Bristol"
+    assert asked(prompt, 0.5) is None
+    assert asked(prompt, 30) is not None
+
+
+def test_the_window_slides() -> None:
+    """An output is compared with the last five; what came before those is forgotten."""
+    words = [f"{one}{two}" for one in ("red", "tall", "cold", "wide") for two in ("house", "river", "stone", "cloud")]
+    chain = [" ".join(words[start : start + 6]) for start in range(10)]
+    window = Window()
+    for output in chain[: OUTPUTS + 1]:
+        window, boundary = observed(window, output, NOW)
+        assert boundary is None
+    assert len(window.outputs) == OUTPUTS
+    assert window.outputs[0] == observed(Window(), chain[1], NOW)[0].outputs[0]
+
+
+def test_the_state_survives_a_restart() -> None:
+    """A window read back from JSON is the same value and finds the same boundary; so is a boundary."""
+    window = a_full_window()
+    read = Window.model_validate_json(window.model_dump_json())
+    assert read == window
+    assert observed(read, DEPLOYMENT, NOW) == observed(window, DEPLOYMENT, NOW)
+    boundary = observed(read, DEPLOYMENT, NOW)[1]
+    assert boundary is not None
+    assert Boundary.model_validate_json(boundary.model_dump_json()) == boundary
