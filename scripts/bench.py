@@ -29,8 +29,8 @@ from generated import GeneratedEmbedder
 from recollect import Caller, Draft, Query, Settings
 from recollect.app import App
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.search.parse import parse
+from recollect.store.text.index import Term
 
 out = Console(highlight=False)
 HOOKS = 40

@@ -17,7 +17,7 @@ import recollect
 from recollect import App, Caller, Query
 from recollect.domain.results import Hit
 from recollect.domain.search import ModelCard
-from recollect.ports.models import Embedder
+from recollect.engines.embedder import Embedder
 from sets import DEPTH, Question, Set, caller_of, err
 
 BINS = 10

@@ -16,12 +16,11 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import _FORM
+from recollect.engines.chat import _FORM, TokenUse
 from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import open_embedder
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import ModelUnusable
-from recollect.ports.chat import TokenUse
 from recollect.sessions import extract
 
 A = TypeVar("A", bound=BaseModel)

@@ -18,10 +18,10 @@ from rich.progress import track
 import recollect
 from recollect import App, Caller, Query, Settings
 from recollect.domain.search import QuerySignals, Signals, View
-from recollect.ports.search import Term
 from recollect.search.features import gather
 from recollect.search.parse import parse
 from recollect.search.visibility import view_of
+from recollect.store.text.index import Term
 from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered
 
 FOREIGN: Final = "foreign"

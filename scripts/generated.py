@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from recollect.domain.search import ModelCard
+from recollect.engines.embedder import TokenEmbeddings
 from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.late_interaction import make_reading
-from recollect.ports.models import TokenEmbeddings
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Matrix
+    from recollect.engines.embedder import Matrix
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _DIMENSIONS = 384

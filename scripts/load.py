@@ -37,9 +37,9 @@ from load_picture import draw
 from load_store import TEAM, Stage, TeamProcess, backends, project, staged, tokens, user
 from recollect import Caller, Query
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.search.parse import parse
 from recollect.settings import variables_of
+from recollect.store.text.index import Term
 
 KINDS: Final = ("recall", "remember")
 REMEMBERED: Final = 0.1

@@ -30,8 +30,8 @@ from recollect.auth.administration import administer, operator
 from recollect.auth.authenticate import authenticate
 from recollect.domain.search import ModelCard
 from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
+from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.engines.embedding import open_embedder
-from recollect.ports.models import Embedder, TokenEmbeddings
 from recollect.transfer.import_batch import import_batch
 
 TESTS = Path(__file__).parents[1] / "tests"

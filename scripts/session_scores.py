@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from recollect.engines.embedder import Embedder
 from recollect.operations.embed import spans_of
-from recollect.ports.models import Embedder
 from session_players import Injected, Played, Stored
 from session_sets import PLANTED, Ask, Event, Place, SessionSet
 

@@ -8,12 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.domain.enums import OnSecret
+from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
-from recollect.ports.models import Embedder
-from recollect.ports.search import Text, Vectors
-from recollect.ports.storage import RetentionRules
+from recollect.engines.embedder import Embedder
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -25,7 +23,17 @@ if TYPE_CHECKING:
     from recollect.store.sql.export_reader import ExportReader
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
+    from recollect.store.text.index import TextIndex
     from recollect.store.vectors.shadow_index import ShadowIndex
+    from recollect.store.vectors.vector_search import VectorSearch
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRules:
+    """How long memories are kept, and how many in one namespace at most (0: no limit)."""
+
+    retention: Retention = Retention.KEEP
+    max_memories: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +58,8 @@ class App:
     accounts: Accounts
     records: Records
     export_reader: ExportReader
-    text: Text
-    vectors: Vectors
+    text: TextIndex
+    vectors: VectorSearch
     shadow_index: ShadowIndex
     embedder: Embedder
     open_model: Callable[[str, Path | None], Embedder]

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recollect.app import App, Capabilities
+from recollect.app import App, Capabilities, RetentionRules
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
 from recollect.engines.describe import ChatDescribe
+from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import fetch_model as fetch
 from recollect.engines.embedding import open_embedder, open_service
 from recollect.engines.fusion import LearnedFusion
@@ -25,8 +26,6 @@ from recollect.engines.reconcile import ChatReconcile
 from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
-from recollect.ports.models import Embedder
-from recollect.ports.storage import RetentionRules
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation, salvage

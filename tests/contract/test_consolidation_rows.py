@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from recollect.domain.enums import Observation, Sensitivity, Source
-from recollect.ports.storage import Mark
+from recollect.store.entries import Mark
 
 HERE = "project:crew/engine"
 HOOK = (Source.HOOK,)

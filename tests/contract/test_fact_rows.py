@@ -11,7 +11,7 @@ from callers import EVERY_LEVEL
 from recollect.domain.enums import Observation, Sensitivity
 from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
-from recollect.ports.storage import FactEntry
+from recollect.store.entries import FactEntry
 
 HERE = "project:crew/engine"
 THERE = "team:crew"

@@ -14,8 +14,8 @@ from recollect.domain.requests import StoreFact
 from recollect.domain.search import View
 from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
 from recollect.gate import clear
-from recollect.ports.storage import FactEntry, ImportedMemory
 from recollect.store import journal
+from recollect.store.entries import FactEntry, ImportedMemory
 from recollect.store.sql.database import Database
 from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.records import Records

@@ -17,7 +17,7 @@ from callers import own
 from entries import DIMENSIONS, direction, make_entry
 from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity, Source
 from recollect.errors import NotFound
-from recollect.ports.storage import Chunk, UnembeddedMemory
+from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import tables
 from recollect.store.vectors.exact import vectors_of
 

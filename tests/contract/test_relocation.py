@@ -17,8 +17,7 @@ from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import StoreFact
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.gate import clear
-from recollect.ports.search import Term
-from recollect.ports.storage import FactEntry
+from recollect.store.entries import FactEntry
 from recollect.store.relocation import relocate
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file
@@ -26,6 +25,7 @@ from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
 from recollect.store.sql.tables import memory
 from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.index import Term
 from recollect.store.text.postgres import PostgresText
 from stores import lay
 

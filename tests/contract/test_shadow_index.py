@@ -11,7 +11,7 @@ import pytest
 
 from entries import direction, make_entry
 from recollect.engines.late_interaction import similarity
-from recollect.ports.storage import Chunk, UnembeddedMemory
+from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.exact import vectors_of
 from recollect.store.vectors.shadow_index import ShadowIndex

@@ -13,11 +13,11 @@ from callers import EVERY_LEVEL
 from entries import make_entry
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.search.parse import parse
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.index import Term
 from recollect.store.text.postgres import PostgresText
 from recollect.text.normalization import fold
 from stores import lay

@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from chat_server import ChatServer, Reply, chat_server
 from clock import Clock
 from recollect import Settings
-from recollect.engines.chat import PydanticAiChat, open_chat
+from recollect.engines.chat import PydanticAiChat, TokenLedger, open_chat
 from recollect.errors import InvalidInput, ModelUnusable
-from recollect.ports.chat import TokenLedger
 from recollect.settings import variables_of
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate

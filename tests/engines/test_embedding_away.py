@@ -11,7 +11,7 @@ import recollect
 from callers import ADA
 from embedding_server import EmbeddingServer, serving
 from recollect import Settings
-from recollect.ports.models import Embedder
+from recollect.engines.embedder import Embedder
 from recollect.settings import variables_of
 from run_operations import do
 from stores import open_app

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from embedding_server import EmbeddingServer, serving
+from recollect.engines.embedder import Embedder
 from recollect.engines.embedding_service import ServedEmbedder
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.ports.models import Embedder
 
 KEY = "-".join(["made", "up"])
 TEXTS = ["We deploy on Fridays.", "The database is PostgreSQL.", "", "Naïve \ud800 text"]

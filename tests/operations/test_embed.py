@@ -11,8 +11,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, reindex, remember
+from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.operations.embed import chunks_of
-from recollect.ports.models import Embedder, TokenEmbeddings
 from text_vectors import vectors
 
 SENTENCES = [f"Sentence {one} says that ship {one * 7} left harbour {one % 13} at dawn." for one in range(320)]

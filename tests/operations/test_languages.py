@@ -14,8 +14,8 @@ from callers import ADA
 from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, recall, remember
 from recollect.domain.results import NOTHING
 from recollect.operations.reindex import reindex
-from recollect.ports.search import Term
 from recollect.search.parse import parse
+from recollect.store.text.index import Term
 from stores import open_app
 
 FACTS = {

@@ -31,8 +31,8 @@ from recollect.domain.enums import FactType
 from recollect.domain.requests import SoftForget
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
+from recollect.engines.embedder import Embedder
 from recollect.operations.embed import embed_pending
-from recollect.ports.models import Embedder
 from recollect.search.candidates import wait_for_model
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
+from recollect.engines.describe import Description
 from recollect.policy.grounding import checked, is_grounded
-from recollect.ports.models import Description
 
 SOURCE = """The nightly export of Ada Lovelace's team failed on 2026-10-07 because the bucket reports-eu had no space.
 The job in jobs/export.py wrote 1,200 files of 4 MB each. We moved it to the bucket reports-archive with a retention of

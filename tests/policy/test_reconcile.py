@@ -14,6 +14,7 @@ from ranked_memories import NOW, a_memory
 from recollect import Draft
 from recollect.domain.enums import Choice, FactType
 from recollect.domain.fields import MAX_CONTENT
+from recollect.engines.reconcile import Judgement
 from recollect.policy.reconcile import (
     Action,
     decide,
@@ -23,7 +24,6 @@ from recollect.policy.reconcile import (
     refresh_if_same,
     reinforced,
 )
-from recollect.ports.models import Judgement
 
 SAME, OTHER = "hash of the draft", "hash of something else"
 UNNAMED = a_memory(id=1, content_hash=SAME)

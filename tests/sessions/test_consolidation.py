@@ -16,8 +16,8 @@ from ranked_memories import NOW
 from recollect.domain.enums import FactType, Observation, Sensitivity
 from recollect.domain.results import JournalEntry
 from recollect.operations.restore import importance_before
-from recollect.ports.storage import AgingMemory, Mark
 from recollect.sessions.consolidation import consolidated
+from recollect.store.entries import AgingMemory, Mark
 
 quick = hypothesis_settings(deadline=None, database=None)
 

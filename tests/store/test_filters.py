@@ -25,12 +25,12 @@ from callers import EVERY_LEVEL, own
 from recollect.domain.enums import Concept, FactType, Observation, Sensitivity, owned
 from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
-from recollect.ports.search import Term
 from recollect.store.sql import tables
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.visibility import passing, values_of, visible
 from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.index import Term
 from recollect.store.vectors import vector_search
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.vector_search import VectorSearch

@@ -16,10 +16,10 @@ from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, event, text
 
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.text.fts5 import SqliteText
+from recollect.store.text.index import Term
 from recollect.store.text.spelling import edited, likelihood
 
 WORDS = """postgres kubernetes database occupation mailbox thermostat reserves superior assistants adoption guitar

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import event
 
 from recollect.domain.enums import FactType
-from recollect.ports.search import Term
 from recollect.store.sql.tables import namespace, outbox
 from recollect.store.sql.visibility import passing, values_of
+from recollect.store.text.index import Term
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

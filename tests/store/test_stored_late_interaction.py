@@ -16,11 +16,11 @@ from callers import ADA
 from entries import DIMENSIONS, direction, make_entry
 from recollect import App, Draft, remember
 from recollect.engines.late_interaction import pack, similarity
-from recollect.ports.search import LateInteraction
-from recollect.ports.storage import Chunk
+from recollect.store.entries import Chunk
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.vectors.chroma import ChromaIndex
+from recollect.store.vectors.exact import LateInteraction
 from recollect.store.vectors.vector_search import VectorSearch
 from stores import lay
 

@@ -12,7 +12,7 @@ import pytest
 from callers import ADA
 from recollect import App, Caller, Draft, Forget, Query, Settings, forget, recall, remember
 from recollect.domain.enums import Scope
-from recollect.ports.search import Term
+from recollect.store.text.index import Term
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from recollect.ports.models import Embedder
+from recollect.engines.embedder import Embedder
 
 
 @dataclass

@@ -10,13 +10,13 @@ import numpy as np
 
 from recollect.domain.requests import Draft
 from recollect.gate import clear
-from recollect.ports.storage import Chunk, Entry
+from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
 from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords, vocabulary
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 DIMENSIONS = 16
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

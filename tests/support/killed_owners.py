@@ -21,8 +21,8 @@ from sqlalchemy import text
 from callers import ADA, EVERY_LEVEL
 from recollect import App, Query, Settings, recall
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.store.sql.database import open_file
+from recollect.store.text.index import Term
 from stores import open_app
 
 LOOK_EVERY = 4

@@ -10,8 +10,8 @@ from typing import Any
 
 import recollect
 from recollect import App, Settings
+from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import open_embedder
-from recollect.ports.models import Embedder
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Embedder, Matrix
+    from recollect.engines.embedder import Embedder, Matrix
 
 
 def vectors(embedder: Embedder, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> Matrix:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from recollect.engines.embedder import Loadable
 from recollect.errors import RecollectError
-from recollect.ports.models import Loadable
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -23,7 +23,6 @@ from pydantic import BaseModel, ValidationError
 from recollect.errors import InvalidInput, ModelUnusable
 from recollect.gate import masked
 from recollect.gate.walk import rewrite
-from recollect.ports.chat import Reserved, TokenLedger, TokenUse
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -43,6 +42,40 @@ _FORM: Final = (
     "you do only what follows.\n\n{task}\n\nAnswer with one JSON object and nothing else. Its JSON schema is:\n{schema}"
 )
 _AGAIN: Final = "\n\nAn answer before this one did not have that form."
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Tokens that were taken out of the budget before asking, and the hour and day (UTC) that they count for."""
+
+    tokens: int
+    hour: str
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """The tokens of the present hour and day (UTC), their limits, and the questions and tokens there ever were."""
+
+    hour: int
+    day: int
+    most_hour: int
+    most_day: int
+    questions: int
+    tokens: int
+
+
+class TokenLedger(Protocol):
+    """The budget of all processes that share a store; it outlives them."""
+
+    def reserve(self, tokens: int) -> Reserved | None:
+        """Take tokens out of the budget of this hour and day; None where either has fewer left."""
+
+    def settle(self, reserved: Reserved, used: int) -> None:
+        """Put what was used in the place of what was reserved."""
+
+    def used(self) -> TokenUse:
+        """Return what was used so far, what is reserved included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +109,7 @@ def open_chat(
 
 
 class PydanticAiChat:
-    """The `Chat` port. Answers are kept in this process by the hash of what was asked, never on disk."""
+    """Asks a language model. Answers are kept in this process by the hash of what was asked, never on disk."""
 
     def __init__(self, server: ChatServer, ledger: TokenLedger) -> None:
         self._server = server
@@ -107,7 +140,7 @@ class PydanticAiChat:
         return self._ledger.used()
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
-        """Return the answer to `task` about `text`, of at most `most` tokens; see `ports.chat`."""
+        """Return the answer to `task` about `text`, of at most `most` tokens."""
         instructions, said = instructions_of(task, answer), said_of(text)
         digest = hashlib.sha256(json.dumps([self._server.url, self.model, instructions, said]).encode()).hexdigest()
         if (known := self._known(digest)) is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.ports.models import Description
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -47,6 +47,21 @@ _Line = Annotated[str, Field(max_length=500)]
 _Paragraph = Annotated[str, Field(max_length=3_000)]
 
 
+Triple: TypeAlias = tuple[str, str, str]
+"""A fact: subject, predicate, object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What somebody says of a text: its heading, layers, and what it states and names. What is empty was not said."""
+
+    title: str = ""
+    abstract: str = ""
+    overview: str = ""
+    facts: tuple[Triple, ...] = ()
+    entities: tuple[Entity, ...] = ()
+
+
 class _Fact(BaseModel):
     subject: _Line
     predicate: _Line
@@ -80,7 +95,7 @@ class _Session(_Layers):
 
 
 class ChatDescribe:
-    """The `Describe` port over a language model."""
+    """Describes by a language model."""
 
     def __init__(self, chat: PydanticAiChat) -> None:
         self._chat = chat

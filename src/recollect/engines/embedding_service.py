@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from recollect.domain.search import ModelCard
+from recollect.engines.embedder import TokenEmbeddings
 from recollect.engines.embedding.tokens import plain
 from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.gate import masked
-from recollect.ports.models import TokenEmbeddings
 
 if TYPE_CHECKING:
     import httpx
 
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 _TEXTS: Final = 32  # in one request: what text-embeddings-inference takes by default
 _CHARACTERS: Final = 32_000

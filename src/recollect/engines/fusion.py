@@ -38,7 +38,7 @@ LIMIT = 3.0  # standard deviations
 
 
 class LearnedFusion:
-    """The `Fusion` port: one network where meaning was searched, another where only words were."""
+    """One network where meaning was searched, another where only words were."""
 
     def __init__(self) -> None:
         given = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.ports.models import TokenEmbeddings
+from recollect.engines.embedder import TokenEmbeddings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.ports.models import Matrix, Vector
+    from recollect.engines.embedder import Matrix, Vector
 
 _LEAST = np.float32(1e-12)
 _BLOCK = 4_096  # tokens: what is worked on stays in the processor's caches

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, Field
 
 from recollect.domain.enums import Choice, Reason
-from recollect.ports.models import Judgement
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -23,6 +23,15 @@ _ANSWER: Final = 400  # tokens; models that think need more than the answer
 _LONGEST: Final = 4_000  # characters of each text
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What becomes of something new, which of the old texts (from 0, nearest first) that is about, and why."""
+
+    choice: Choice
+    which: int = 0
+    reason: Reason = Reason.UNSURE
+
+
 class _Answer(BaseModel):
     choice: Choice
     which: int = Field(0, ge=0, description="Number of the old note.")
@@ -30,7 +39,7 @@ class _Answer(BaseModel):
 
 
 class ChatReconcile:
-    """The `Reconcile` port over a language model."""
+    """Judges by a language model."""
 
     def __init__(self, chat: PydanticAiChat) -> None:
         self._chat = chat

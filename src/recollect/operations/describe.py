@@ -19,6 +19,7 @@ from recollect.domain.fields import MAX_CONTENT, fold_part
 from recollect.domain.requests import Caller, Draft, StoreFact
 from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
+from recollect.engines.describe import Description, Triple
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.operations.prepare_write import (
@@ -32,8 +33,7 @@ from recollect.operations.prepare_write import (
 from recollect.policy.condense import IN_SHORT, day, retitled, with_overview
 from recollect.policy.grounding import MOST_ENTITIES, checked
 from recollect.policy.reconcile import expired
-from recollect.ports.models import Description, Triple
-from recollect.ports.storage import FactEntry
+from recollect.store.entries import FactEntry
 from recollect.text import layers
 from recollect.text.normalization import fold
 

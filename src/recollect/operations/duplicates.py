@@ -9,15 +9,15 @@ from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, own
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
+from recollect.engines.reconcile import Judgement
 from recollect.errors import RecollectError
 from recollect.operations import merges
 from recollect.operations.prepare_write import PreparedDraft
 from recollect.policy import reconcile
 from recollect.policy.duplicates import merged
-from recollect.ports.models import Judgement
-from recollect.ports.search import Term
 from recollect.prompt.neutral import neutral
 from recollect.search.parse import parse
+from recollect.store.text.index import Term
 from recollect.text import layers
 
 _LOOKED_AT = 5

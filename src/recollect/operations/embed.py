@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from recollect.app import App
+from recollect.engines.embedder import Embedder
 from recollect.errors import RecollectError
-from recollect.ports.models import Embedder
-from recollect.ports.storage import Chunk
+from recollect.store.entries import Chunk
 from recollect.text.chunk import chunk
 
 if TYPE_CHECKING:

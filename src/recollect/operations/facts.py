@@ -15,8 +15,8 @@ from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteSta
 from recollect.errors import InvalidInput, NotFound
 from recollect.operations.prepare_write import MASKED, clear_or_journal
 from recollect.policy.reconcile import expired, reinforced
-from recollect.ports.storage import FactEntry
 from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
+from recollect.store.entries import FactEntry
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

@@ -9,8 +9,8 @@ from recollect.app import App
 from recollect.domain.requests import Caller, Get, Inspect, ReadAccess
 from recollect.domain.results import Check, JournalEntry, Stats
 from recollect.domain.search import View
+from recollect.engines.embedder import Loadable
 from recollect.errors import ModelUnusable, RecollectError
-from recollect.ports.models import Loadable
 from recollect.search.elsewhere import note_of_counts
 from recollect.search.visibility import levels_of, parse_id
 

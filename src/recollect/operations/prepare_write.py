@@ -20,7 +20,7 @@ from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of, embed_missed, is_long
 from recollect.policy.reconcile import expired, lapsed, reinforced
 from recollect.policy.retention import expiry
-from recollect.ports.storage import Chunk, Entry
+from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
 from recollect.text.entities import entities
 from recollect.text.speaker_names import words_of

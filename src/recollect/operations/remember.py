@@ -10,6 +10,7 @@ from recollect.domain.enums import Sensitivity
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.engines.reconcile import Judgement
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from recollect.operations import duplicates, merges
 from recollect.operations.describe import describe_later
@@ -25,7 +26,6 @@ from recollect.operations.prepare_write import (
     refuse_taken_key,
 )
 from recollect.policy.reconcile import Action, decide, expired
-from recollect.ports.models import Judgement
 from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 
 if TYPE_CHECKING:

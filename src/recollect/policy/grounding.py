@@ -12,7 +12,7 @@ from typing import Final
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.ports.models import Description, Triple
+from recollect.engines.describe import Description, Triple
 from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities

@@ -11,8 +11,8 @@ from recollect.domain.enums import POLICIES, Choice, Merge
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
+from recollect.engines.reconcile import Judgement
 from recollect.policy.duplicates import merged, same, says_all
-from recollect.ports.models import Judgement
 
 
 class Action(StrEnum):

@@ -14,18 +14,19 @@ from recollect.domain.enums import Observation
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.ports.search import SCANNED_AWAY, Term
 from recollect.search import rank
 from recollect.search.parse import ParsedQuery, Phrase, parse
 from recollect.search.spelling import expansions, joined_words
 from recollect.search.visibility import view_of
+from recollect.store.text.index import Term
+from recollect.store.vectors.index import SCANNED_AWAY
 from recollect.text.languages import is_english
 from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
 from recollect.text.terms import forms, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 
 if TYPE_CHECKING:
-    from recollect.ports.models import TokenEmbeddings
+    from recollect.engines.embedder import TokenEmbeddings
 
 FIRST = 10
 """The best so many are chosen from the same candidates, whatever the limit."""

@@ -11,7 +11,6 @@ from recollect.app import App
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
-from recollect.ports.search import LateInteraction
 from recollect.search import rank
 from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
@@ -21,7 +20,8 @@ from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, questions, stem
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
+    from recollect.store.vectors.exact import LateInteraction
 
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is

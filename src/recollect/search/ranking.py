@@ -17,7 +17,7 @@ from recollect.search.features import Candidates, gather, least_score
 from recollect.search.rerank import passages, reranked
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants

@@ -16,7 +16,7 @@ from recollect.domain.search import View
 from recollect.errors import RecollectError
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 _LOADING = "the reranker is still loading."
 _SCORE_WEIGHT = 0.4

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from recollect.app import App
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.search.parse import ParsedQuery, Phrase
+from recollect.store.text.index import Term
 from recollect.text.terms import STOP_WORDS, stem
 
 _MOST_WORDS = 8  # that are looked up

@@ -18,8 +18,8 @@ from recollect.app import App
 from recollect.domain.enums import POLICIES, Observation, Scope
 from recollect.domain.lifecycle import CAPTURED, EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
-from recollect.ports.storage import AgingMemory, Mark
 from recollect.sessions.session_state import Context
+from recollect.store.entries import AgingMemory, Mark
 
 BOOST: Final = 0.03
 DECAY: Final = 0.02

@@ -17,8 +17,8 @@ from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
-from recollect.ports.storage import Chunk
 from recollect.store import journal
+from recollect.store.entries import Chunk
 from recollect.store.journal_state import altered
 from recollect.store.sql import tables
 from recollect.store.sql.accounts import never_granted, unknown_roles

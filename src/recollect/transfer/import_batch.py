@@ -31,8 +31,8 @@ from recollect.errors import RecollectError
 from recollect.gate import Cleared
 from recollect.operations.embed import chunks_of_each
 from recollect.operations.prepare_write import evict_surplus
-from recollect.ports.storage import FactEntry
 from recollect.search.visibility import levels_with, parse_id
+from recollect.store.entries import FactEntry
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
 from recollect.transfer.import_memories import ChunksByHash, NamespaceImport
 

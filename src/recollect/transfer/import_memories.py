@@ -13,7 +13,7 @@ from recollect.domain.results import Memory
 from recollect.operations.embed import chunks_of
 from recollect.operations.prepare_write import PreparedDraft, entry_for
 from recollect.policy.reconcile import expired
-from recollect.ports.storage import Chunk, ImportedMemory
+from recollect.store.entries import Chunk, ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
 
 if TYPE_CHECKING:

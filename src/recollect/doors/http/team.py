@@ -33,9 +33,9 @@ from recollect.doors.http.openapi import parameter
 from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
-from recollect.ports.accounts import confirmed_by
 from recollect.sessions.project_settings import narrowed
 from recollect.settings import Settings
+from recollect.store.sql.database import confirmed_by
 
 METRICS: Final = "/metrics"
 FRESH: Final = 0.1  # seconds after which it is looked once more what a token opens

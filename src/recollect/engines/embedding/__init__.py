@@ -13,7 +13,7 @@ from recollect.engines.embedding_service import ServedEmbedder
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Embedder
+    from recollect.engines.embedder import Embedder
 
 __all__ = [
     "OnnxEmbedder",

@@ -21,7 +21,7 @@ from recollect.errors import ModelUnusable
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
 
-    from recollect.ports.models import Matrix, TokenEmbeddings
+    from recollect.engines.embedder import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _TOKENS: Final = 256  # in one batch: more take no less time each, and a query waits for the batch that runs

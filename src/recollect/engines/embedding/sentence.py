@@ -29,8 +29,8 @@ from recollect.engines.opening import need_library, open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
+    from recollect.engines.embedder import Matrix, TokenEmbeddings
     from recollect.engines.opening import SentenceTransformer
-    from recollect.ports.models import Matrix, TokenEmbeddings
 
 _BATCH: Final = 32
 _LEAST: Final = 1e-12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, lit
 from recollect.domain.accounts import AuditLine, ProjectSummary, TeamSummary, Token, User
 from recollect.domain.enums import Role, Sensitivity
 from recollect.errors import NotFound, StoreUnusable
-from recollect.ports.accounts import ACCOUNTS, Access
 from recollect.store.journal import extend
 from recollect.store.sql.database import Database
 from recollect.store.sql.tables import account, journal, membership, project_membership, team, team_project, token
@@ -22,10 +21,27 @@ from recollect.store.sql.tables import account, journal, membership, project_mem
 _TOKENS: Final = select(token, account.c.name.label("user")).join(account, account.c.id == token.c.account_id)
 _BEFORE_ALL: Final = 2**31 - 1
 
+ACCOUNTS = "accounts"
+"""The chain of the journal that tells of users and tokens; that of a team tells of its members and projects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the store knows of whoever holds a token: the token, its user, and the user's roles.
+
+    `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
+    these teams that are for those alone who have such a role.
+    """
+
+    token: Token
+    user: User
+    projects: dict[tuple[str, str], Role] = field(default_factory=dict)
+    private: frozenset[tuple[str, str]] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The `Accounts` port over one database; `clock` dates what is written."""
+    """Users, teams, projects and tokens of one database; `clock` dates what is written."""
 
     _database: Database
     _clock: Callable[[], datetime]

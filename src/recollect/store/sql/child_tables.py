@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, select, text, update
 
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.results import Entity
-from recollect.ports.storage import Chunk, Entry
+from recollect.store.entries import Chunk, Entry
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in
 from recollect.store.sql.tables import QUARANTINED, label, level_of, memory, memory_words, outbox, vector

@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from recollect.domain.enums import Observation, Sensitivity, Source
 from recollect.domain.lifecycle import CAPTURED
-from recollect.ports.storage import AgingMemory, Mark
+from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.fact_writing import Transaction
@@ -60,7 +60,7 @@ _WEIGH = update(memory).where(memory.c.id == bindparam("this")).values(importanc
 
 
 class SqlConsolidation:
-    """The part of the `Records` port that reads what consolidation looks at."""
+    """The part of `Records` that reads what consolidation looks at."""
 
     _database: Database
 
@@ -83,7 +83,7 @@ class SqlConsolidation:
 
 
 class ConsolidationWriting(Transaction):
-    """The part of the `Writing` port that writes importance and marks."""
+    """The part of `Writing` that writes importance and marks."""
 
     def aging(self, ids: Collection[int]) -> list[AgingMemory]:
         """Return those of these memories that are in sight, in the order of their ids."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
 
 from recollect.errors import StoreUnusable
-from recollect.ports.accounts import confirm
 from recollect.store.files import usable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
@@ -27,6 +27,20 @@ _ADVICE = (
     " Run `recollect reindex`, which builds the file anew; where it cannot, bring back a backup with "
     "`recollect backup restore FILE --force`."
 )
+
+
+_confirm: ContextVar[Callable[[], object] | None] = ContextVar("confirm", default=None)
+"""What every transaction that writes calls first, within it: it raises where a right was taken away meanwhile."""
+
+
+@contextmanager
+def confirmed_by(check: Callable[[], object]) -> Iterator[None]:
+    """Let each transaction that this thread writes in begin with a check."""
+    token = _confirm.set(check)
+    try:
+        yield
+    finally:
+        _confirm.reset(token)
 
 
 class Database:
@@ -77,7 +91,7 @@ class Database:
 
     def _confirm(self, connection: Connection) -> None:
         """Let whoever asked for this transaction look once more, within it, whether it may write."""
-        if (check := confirm.get()) is None:
+        if (check := _confirm.get()) is None:
             return
         before, self._thread.connection = getattr(self._thread, "connection", None), connection
         try:

@@ -13,8 +13,8 @@ from recollect.domain.enums import Observation, Sensitivity, owned, strictest
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
-from recollect.ports.storage import FactEntry
 from recollect.store import journal
+from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.facts import PARTS, compared, holds_after, known, same_parts
@@ -28,7 +28,7 @@ _FROM_ENTRY = ("memory_id", "valid_from", "sensitivity", "author")
 
 @dataclass(eq=False)
 class Transaction:
-    """What every part of the `Writing` port writes with; `now` is the time of whatever it writes.
+    """What every part of `Writing` writes with; `now` is the time of whatever it writes.
 
     What is of none of its `levels`, as they are stored, it neither finds nor changes.
     Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.
@@ -81,7 +81,7 @@ def origin(place: str) -> dict[str, str]:
 
 
 class FactWriting(Transaction):
-    """The part of the `Writing` port that writes facts."""
+    """The part of `Writing` that writes facts."""
 
     def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
         """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""

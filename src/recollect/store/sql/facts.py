@@ -25,7 +25,7 @@ _states = memory.c.id == fact.c.memory_id
 
 
 class SqlFacts:
-    """The part of the `Records` port that reads facts."""
+    """The part of `Records` that reads facts."""
 
     _database: Database
 

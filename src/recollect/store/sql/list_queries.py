@@ -35,7 +35,7 @@ _ORDERS: dict[Order, tuple[ColumnElement[Any], ...]] = {
 
 
 class SqlListQueries:
-    """The part of the `Records` port that lists, counts and keeps alive what may be seen."""
+    """The part of `Records` that lists, counts and keeps alive what may be seen."""
 
     _database: Database
 

@@ -18,7 +18,7 @@ from recollect.domain.enums import EntityType, Scope
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
-from recollect.ports.storage import Entry
+from recollect.store.entries import Entry
 from recollect.store.sql.dialect import Listed, any_of
 from recollect.store.sql.tables import fact, journal, label, memory, memory_words, namespace, usage
 from recollect.store.sql.visibility import of_levels

@@ -31,7 +31,7 @@ from recollect.domain.enums import Observation, Sensitivity, owned
 from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
-from recollect.ports.storage import Chunk, UnembeddedMemory
+from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, outcomes, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.consolidation import SqlConsolidation
@@ -113,7 +113,9 @@ def _counting(dialect: Dialect) -> Executable:
 
 @dataclass(eq=False)
 class Records(SqlListQueries, SqlFacts, SqlConsolidation):
-    """The `Records` port; `clock` dates what is written, `written` is called after each commit that left work.
+    """Reads memories and opens transactions that write them.
+
+    `clock` dates what is written, `written` is called after each commit that left work.
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
     """
@@ -162,7 +164,7 @@ class Records(SqlListQueries, SqlFacts, SqlConsolidation):
         return Writing(connection, self._database.dialect, namespace, actor, own, self._clock(), embeds)
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """Let all reads of this thread, through whatever port, share one transaction until the block ends."""
+        """Let all reads of this thread, share one transaction until the block ends."""
         return self._database.reading()
 
     def refuse(

@@ -29,7 +29,7 @@ _WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "failure
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """The `Sessions` port over one database."""
+    """The sessions of one database."""
 
     _database: Database
 

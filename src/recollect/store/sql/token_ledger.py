@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from recollect.ports.chat import Reserved, TokenUse
+from recollect.engines.chat import Reserved, TokenUse
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 
@@ -19,7 +19,7 @@ _LOCK: Final = "chat tokens"
 
 
 class SqlTokenLedger:
-    """The `TokenLedger` port: at most so many tokens in an hour and in a day of UTC."""
+    """At most so many tokens in an hour and in a day of UTC."""
 
     def __init__(self, database: Database, clock: Callable[[], datetime], most_hour: int, most_day: int) -> None:
         self._database = database

@@ -14,9 +14,9 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import Memory, Outcome
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
+from recollect.engines.reconcile import Judgement
 from recollect.errors import NotFound
-from recollect.ports.models import Judgement
-from recollect.ports.storage import Entry, ImportedMemory
+from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, outcomes
 from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting, origin
@@ -45,7 +45,7 @@ _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
 
 
 class Writing(FactWriting, ConsolidationWriting):
-    """The `Writing` port over one open transaction."""
+    """Writes memories in one open transaction."""
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""

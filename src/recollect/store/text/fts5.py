@@ -14,12 +14,12 @@ from typing import Any, Final
 from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column, delete, select, table, text
 
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text import spelling
 from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
 from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES, LENGTHS
+from recollect.store.text.index import Term
 from recollect.store.text.vocabulary import SqlVocabulary
 
 _TRIGRAM = table("memory_trigram", column("rowid"))
@@ -84,7 +84,7 @@ _HOLDING = text(
 
 
 class SqliteText(SqlVocabulary):
-    """The `Text` port over FTS5."""
+    """The text index over FTS5."""
 
     def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
         """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, TextClause, bindparam, delete, literal_column
 from sqlalchemy import table as named_table
 
 from recollect.domain.search import View
-from recollect.ports.search import Term
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text import spelling
 from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
+from recollect.store.text.index import Term
 from recollect.store.text.postgres_schema import EVERYTHING, FILLED
 from recollect.store.text.vocabulary import SqlVocabulary
 
@@ -72,7 +72,7 @@ _HOLDING = text(
 
 
 class PostgresText(SqlVocabulary):
-    """The `Text` port over PostgreSQL."""
+    """The text index over PostgreSQL."""
 
     def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
         """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from rapidfuzz.distance import OSA
 
-from recollect.ports.search import Term
+from recollect.store.text.index import Term
 
 _SHORTEST: Final = 4
 _TELLING: Final = 6  # letters; a shorter word may be part of a longer one by chance

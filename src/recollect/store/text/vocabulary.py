@@ -29,7 +29,7 @@ _FREQUENCIES = (
 
 
 class SqlVocabulary:
-    """The part of the `Text` port that only reads and rebuilds the tables of words."""
+    """The part of a text index that only reads and rebuilds the tables of words."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

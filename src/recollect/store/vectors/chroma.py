@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
 
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 T = TypeVar("T")
 

@@ -7,6 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +16,6 @@ from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, cast, sel
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import StoreUnusable
-from recollect.ports.search import LateInteraction
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, is_damage
 from recollect.store.sql.dialect import Listed, any_of
@@ -23,7 +23,7 @@ from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import shown
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Matrix, Vector, Weights
+    from recollect.engines.embedder import Matrix, Vector, Weights
 
     Similarity: TypeAlias = Callable[[Matrix, Sequence[bytes]], Matrix]
     """From query tokens, float32[q, d], and the packed tokens of each chunk to float32[chunks, q], -1–1."""
@@ -54,6 +54,19 @@ _place = cast(_vector.memory_id, BigInteger) * _MOST_CHUNKS + _vector.ordinal
 _TOKENS = select(_vector.memory_id, _vector.tokens).where(
     _of_ids, any_of(_place, bindparam("places", type_=Listed())), _vector.tokens.is_not(None)
 )
+
+
+@dataclass(frozen=True, slots=True)
+class LateInteraction:
+    """How near a memory is: the cosine of its best chunk, and the late interaction of its best chunk (about -1–1).
+
+    `late` counts every query token alike, `rare` by the weight it was given; both are None where the memory's tokens
+    are not stored yet.
+    """
+
+    cosine: float
+    late: float | None
+    rare: float | None
 
 
 class SqlVectors:

@@ -7,10 +7,14 @@ drop it and build it again from SQL.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
+
+
+SCANNED_AWAY: Final = 20_000
+"""Memories that are compared one by one while the server of the vector index is away; of more, words alone answer."""
 
 
 class IndexBroken(Exception):

@@ -28,7 +28,7 @@ from recollect.store.vectors.exact import FLOAT, as_vector, vectors_of
 from recollect.store.vectors.index import VectorIndex, chunk_id
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 log = logging.getLogger(__name__)
 

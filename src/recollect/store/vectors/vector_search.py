@@ -18,18 +18,17 @@ from sqlalchemy import Connection, func, select
 
 from recollect.domain.search import View
 from recollect.errors import StoreUnusable
-from recollect.ports.search import SCANNED_AWAY
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
-from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex
+from recollect.store.vectors.index import SCANNED_AWAY, IndexAway, IndexBroken, VectorIndex
 from recollect.store.vectors.outbox import Outbox, stale
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
     from recollect.store.vectors.exact import Similarity
 
 log = logging.getLogger(__name__)

@@ -1,19 +1,19 @@
-"""What the store promises: the canonical rows in SQL, their way in and out, and what is written."""
+"""What is ready to be written to the store, and what the store says of memories that wait or age."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from recollect.domain.enums import FactType, Observation, Retention, Sensitivity
+from recollect.domain.enums import FactType, Observation, Sensitivity
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.results import Entity
 from recollect.domain.transfer import MemoryRecord
 from recollect.gate import Cleared
 
 if TYPE_CHECKING:
-    from recollect.ports.models import Vector
+    from recollect.engines.embedder import Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,3 @@ class ImportedMemory:
 
     entry: Entry
     record: Cleared[MemoryRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionRules:
-    """How long memories are kept, and how many in one namespace at most (0: no limit)."""
-
-    retention: Retention = Retention.KEEP
-    max_memories: int = 0
-
-
-N = TypeVar("N", bound=str)

@@ -1,4 +1,4 @@
-"""What the engines promise: embedding, fusion of signals, and the optional skills."""
+"""What an embedding model promises, in this process or on a server, and what it makes of a text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from recollect.domain.enums import Choice, Reason
-from recollect.domain.results import Entity
 from recollect.domain.search import ModelCard
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,10 +16,6 @@ if TYPE_CHECKING:
     Vector: TypeAlias = NDArray[np.float32]  # float32[d], unit length
     Matrix: TypeAlias = NDArray[np.float32]  # float32[n, d], unit rows
     Weights: TypeAlias = NDArray[np.float32] | Sequence[float]  # one per row of a matrix, 1 in sum
-
-
-Triple: TypeAlias = tuple[str, str, str]
-"""A fact: subject, predicate, object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +73,3 @@ class Embedder(Loadable, Protocol):
 
     def counter(self) -> Callable[[str], int] | None:
         """Return a function that counts the tokens of a text, or None where that cannot be had without loading."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What becomes of something new, which of the old texts (from 0, nearest first) that is about, and why."""
-
-    choice: Choice
-    which: int = 0
-    reason: Reason = Reason.UNSURE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """What somebody says of a text: its heading, layers, and what it states and names. What is empty was not said."""
-
-    title: str = ""
-    abstract: str = ""
-    overview: str = ""
-    facts: tuple[Triple, ...] = ()
-    entities: tuple[Entity, ...] = ()
