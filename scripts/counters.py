@@ -26,6 +26,8 @@ HEAVY |= dict.fromkeys(("pydantic_ai", "openai", "anthropic"), PACKAGE + "engine
 HEAVY["dateparser"] = PACKAGE + "search/periods.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown_sections.py")
+# Every command, hook and client waits for these: what only some of them need waits inside a function.
+STARTING = (DOORS, PACKAGE + "client/", PACKAGE + "process.py")
 UNFINISHED = re.compile("TO[D]O|FIXM[E]|X{3}|NotImplementedErro[r]|pragma: no cove[r]")
 # Names that the first version had for itself; the field's words stand in their place.
 RETIRED = re.compile(
@@ -87,6 +89,8 @@ def habits(source: Source, ports: set[str]) -> Found:
         names = {getattr(node, "attr", "")} | {getattr(name, "name", "") for name in getattr(node, "names", ())}
         if names & {"environ", "environb", "getenv", "getenvb"} and source.path != PACKAGE + "process.py":
             yield source.path, node.lineno, "only process.py reads the environment."
+        if called(node) == "import_module" and "recollect." in ast.unparse(node.args[0]):
+            yield source.path, node.lineno, "import_module hides an import of our own; import it in the function."
         if called(node) == "hasattr":
             yield source.path, node.lineno, "hasattr asks what a port should promise."
         if called(node) == "isinstance" and (asked := mentioned(*node.args[1:]) & ports):
@@ -118,7 +122,7 @@ def imports(source: Source, owners: dict[str, str]) -> Found:
     for node, _, inner in (found for found in walk(source.tree) if isinstance(found[0], ast.Import | ast.ImportFrom)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         heavy = {name.partition(".")[0] for name in names if not getattr(node, "level", 0)} & HEAVY.keys()
-        if inner and not heavy:
+        if inner and not heavy and not path.startswith(STARTING):
             yield path, node.lineno, "an import inside a function; only heavy libraries wait there."
         for library in sorted(heavy):
             if not path.startswith(HEAVY[library]):

@@ -21,7 +21,7 @@ import recollect
 from chroma_process import CHROMA
 from places import ROOT
 from recollect import App, Settings
-from recollect.doors.cli import cli
+from recollect.doors.cli.main import cli
 from recollect.doors.http import openapi
 from recollect.doors.http import server as main
 from recollect.doors.http.team import TeamAccess

@@ -13,7 +13,7 @@ import typer
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.domain.enums import Scope
-from recollect.doors.cli import cli
+from recollect.doors.cli.main import cli
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
 from recollect.store.store_lock import own
 from stores import open_app

@@ -10,7 +10,7 @@ import typer
 
 from callers import ADA
 from recollect import Draft, Settings, StoreFact, Update, remember, store_fact
-from recollect.doors.cli import cli
+from recollect.doors.cli.main import cli
 from recollect.errors import InvalidInput, NotFound
 from stores import open_app
 

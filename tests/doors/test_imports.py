@@ -40,7 +40,7 @@ async def listing():
 anyio.run(listing)
 """
 COMMAND = """
-from recollect.doors.cli import cli
+from recollect.doors.cli.main import cli
 cli({arguments!r}, standalone_mode=False)
 """
 
@@ -62,7 +62,7 @@ def test_the_package_alone_loads_nothing(environment: dict[str, str]) -> None:
 def test_the_pipe_loads_only_the_standard_library(environment: dict[str, str]) -> None:
     """What stands between an MCP client and the daemon all day loads no library at all, nor does a thin command."""
     bare = loaded_by("", environment)
-    loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe, recollect.doors.thin", environment)
+    loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe, recollect.doors.cli.thin", environment)
     assert loaded - bare - sys.stdlib_module_names == {"recollect"}
 
 

@@ -13,7 +13,8 @@ from typer.main import get_command
 from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
-from recollect.doors import cli, dispatch, entry, operations
+from recollect.doors import entry, operations
+from recollect.doors.cli import dispatch, main, thin
 from recollect.doors.http import commands, local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
@@ -48,10 +49,10 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands that are handed to the daemon are those that only run operations; some of them start it."""
-    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(cli.COMMANDS)
+    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(main.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
-    assert set(get_command(cli.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
-    started = {name for name, (operation, _) in cli.COMMANDS.items() if operation in cli._NEED_MODEL}
+    assert set(get_command(main.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
+    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in main._NEED_MODEL}
     assert started | {"recall", "remember"} == dispatch.NEED_MODEL
 
 
@@ -153,10 +154,8 @@ def test_only_what_only_runs_operations_is_handed_on(
 ) -> None:
     """Every other command, and help, is run by the whole command line in the client's own process."""
     asked: list[str] = []
-    thin = type("Thin", (), {"run": staticmethod(lambda *_, **__: asked.append("daemon") or 5)})
-    whole = type("Whole", (), {"main": staticmethod(lambda: asked.append("here") or 6)})
-    modules = {"recollect.doors.thin": thin, "recollect.doors.cli": whole}
-    monkeypatch.setattr(dispatch, "import_module", modules.__getitem__)
+    monkeypatch.setattr(thin, "run", lambda *_, **__: asked.append("daemon") or 5)
+    monkeypatch.setattr(main, "main", lambda: asked.append("here") or 6)
     monkeypatch.delenv("RECOLLECT_DAEMON", raising=False)
     monkeypatch.setattr(entry, "argv", ["recollect", *words])
     with pytest.raises(SystemExit) as ended:

@@ -14,8 +14,8 @@ import pytest
 from daemon_place import Place, alive, until, zombies
 from recollect import open_app
 from recollect.client import launch
+from recollect.doors.cli.opening import opened
 from recollect.doors.http.local import Activity
-from recollect.doors.operations import opened
 from recollect.store import store_lock
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import recollect
-from recollect.doors import cli, render
+from recollect.doors.cli import main, render
 from stores import with_model
 
 EXECUTABLE = str(Path(sys.executable).with_name("recollect"))
@@ -82,7 +82,7 @@ def call(arguments: Sequence[str], environment: Mapping[str, str], cwd: Path, st
     ):
         _renew_consoles()
         try:
-            cli.main()
+            code = main.main()
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
         for one in (sys.stdout, sys.stderr):

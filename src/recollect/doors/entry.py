@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from sys import argv, exit
 
 
@@ -10,5 +9,9 @@ def main() -> None:
     """Run what was typed."""
     words = argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
-        import_module("recollect.doors.hook").main(words[1:], {})
-    exit(import_module("recollect.doors.dispatch").run(words))
+        from recollect.doors.hook import main as run_hook
+
+        run_hook(words[1:], {})
+    from recollect.doors.cli.dispatch import run
+
+    exit(run(words))

@@ -92,8 +92,9 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     fields = fields | {"agent": heard.agent} | _time(said)
     if remote:
         fields.pop("transcript", None)  # a file that the server does not have
-        there = import_module("recollect.doors.hook_remote")
-        return _reply(heard, there.tell(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
+        from recollect.doors.hook_remote import tell
+
+        return _reply(heard, tell(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
     body = {
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,

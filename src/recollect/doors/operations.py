@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any, Final
 
-import recollect
 from recollect.app import App
-from recollect.client import launch
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
-from recollect.errors import StoreOwned
 from recollect.operations.aliases import memory_recall, memory_remember, memory_store
 from recollect.operations.facts import forget_fact, query_facts, store_fact
 from recollect.operations.forget import forget, memory_forget
@@ -44,9 +39,6 @@ from recollect.sessions.pipeline import (
     tool_post,
 )
 from recollect.sessions.session_log import correct_observation, list_sessions, show_session
-from recollect.settings import Settings
-from recollect.store import store_lock
-from recollect.store.files import read_only
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
 
@@ -71,47 +63,3 @@ def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request
     request = verb.request(**fields)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
     return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))
-
-
-_served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)
-
-
-@contextmanager
-def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[None]:
-    """Let `opened` yield what `serving` returns: in the daemon, which has its store open."""
-    token = _served.set(serving)
-    try:
-        yield
-    finally:
-        _served.reset(token)
-
-
-@contextmanager
-def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
-    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
-
-    With `RECOLLECT_URL` it is the server of a team. A store that cannot be
-    written needs no owner, and each process reads it itself.
-    """
-    if (serving := _served.get()) is not None:
-        yield serving(settings)
-    elif (store := _opened_here(settings, model=model)) is None:
-        with recollect.connect(settings) as link:
-            yield link.perform
-    else:
-        with store as app:
-            yield lambda name, **fields: perform(app, name, fields, settings.caller)
-
-
-def _opened_here(settings: Settings, *, model: bool) -> App | None:
-    """Open the store in this process; None where a daemon has it, or takes it at this moment."""
-    if settings.url or (
-        settings.daemon and not read_only(settings.database.parent) and (model or launch.running(settings))
-    ):
-        return None
-    try:
-        return recollect.open_app(settings, wait=model, background=False)
-    except StoreOwned:
-        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
-            return None
-        raise

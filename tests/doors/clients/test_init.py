@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect import Settings
-from recollect.doors import cli_clients
+from recollect.doors.cli import setup
 from recollect.doors.clients.hooks import found_hooks
 from stores import altered_weights
 
@@ -67,7 +67,7 @@ def test_without_a_terminal_agents_are_only_named(starting: Typed, home: Path) -
 
 def test_a_terminal_is_asked_for_each(starting: Typed, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A no leaves one agent alone and goes on with the next; a damaged file is told and keeps nobody else back."""
-    monkeypatch.setattr(cli_clients, "interactive", lambda: True)
+    monkeypatch.setattr(setup, "interactive", lambda: True)
     (home / ".gemini").mkdir()
     (home / ".gemini" / "settings.json").write_text("{")
     ended = starting("--agent", "codex", "--agent", "gemini-cli", "--agent", "zed", stdin=b"n\nn\nn\ny\n")

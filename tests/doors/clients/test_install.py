@@ -13,7 +13,7 @@ import pytest
 
 from command_line import Ended
 from file_transfer import contents
-from recollect.doors import cli_clients
+from recollect.doors.cli import setup
 from recollect.doors.clients import files, passage
 from recollect.doors.clients.agents import Agent, Level, agents
 from recollect.doors.clients.hooks import found_hooks
@@ -211,7 +211,7 @@ def test_nothing_changes_without_a_yes(typing: Typed, home: Path) -> None:
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_terminal_is_asked(typing: Typed, home: Path, answer: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the diff comes first, then the question; a no changes nothing."""
-    monkeypatch.setattr(cli_clients, "interactive", lambda: True)
+    monkeypatch.setattr(setup, "interactive", lambda: True)
     ended = typing("install", "zed", stdin=b"y\n" if answer else b"n\n")
     assert "+++ " in ended.out
     assert ended.code == (0 if answer else 1)

@@ -17,7 +17,7 @@ from command_line import Ended, call
 from every_operation import REQUESTS
 from recollect import Settings
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import cli
+from recollect.doors.cli.main import cli
 from team_server import TeamServer, listening
 
 pytestmark = pytest.mark.slow

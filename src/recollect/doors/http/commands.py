@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from recollect import environment
-from recollect.doors import operations, terminal
+from recollect.doors.cli import terminal
+from recollect.doors.cli.opening import served_by
 from recollect.settings import Settings
 
 _ZONE: Final = "TZ"
@@ -37,9 +37,9 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
         variables=dict(about["variables"]),
     )
     told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
-    with terminal.of_client(client), environment.surrounded(told), operations.served_by(serving):
+    with terminal.of_client(client), environment.surrounded(told), served_by(serving):
         try:
-            code = import_module("recollect.doors.exit_codes").run_words(_command_line(), client.words)
+            code = _run_words(client.words)
         except terminal.InputWanted as wanted:
             return {"wanted": str(wanted)}
     out, err = (one.getvalue() for one in client.streams)
@@ -49,5 +49,14 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
 @cache
 def _command_line() -> Any:
     """Return the whole command line, which takes a fifth of a second to import; most daemons need it."""
-    main: Any = import_module("typer.main")
-    return main.get_command(import_module("recollect.doors.cli").cli)
+    from typer.main import get_command
+
+    from recollect.doors.cli.main import cli
+
+    return get_command(cli)
+
+
+def _run_words(words: Sequence[str]) -> int:
+    from recollect.doors.cli.exit_codes import run_words
+
+    return run_words(_command_line(), words)

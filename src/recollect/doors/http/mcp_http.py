@@ -7,7 +7,6 @@ says who asks: `/mcp?user=ada&project=engine`. Names stand there and not in head
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import anyio
@@ -57,7 +56,9 @@ class McpOverHttp:
             await self._handler(scope, receive, send)
 
     def _sessions(self) -> Any:
-        door: Any = import_module("recollect.doors.mcp")  # takes half a second, which most daemons never need
-        manager: Any = import_module("mcp.server.streamable_http_manager")
-        server = door.build(self._run_of, lambda request: request.query_params.getlist("toolset"))
-        return manager.StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=self._most)
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from recollect.doors.mcp import build  # takes half a second, which most daemons never need
+
+        server = build(self._run_of, lambda request: request.query_params.getlist("toolset"))
+        return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=self._most)

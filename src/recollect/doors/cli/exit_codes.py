@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import typer
 
-from recollect.doors import render, terminal
-from recollect.doors.options import in_options
-from recollect.doors.render import err, out, sanitized
+from recollect.doors.cli import render, terminal
+from recollect.doors.cli.options import in_options
+from recollect.doors.cli.render import err, out, sanitized
 from recollect.errors import InvalidInput, RecollectError
 from recollect.search.budget import printed
 

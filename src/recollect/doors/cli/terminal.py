@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from recollect.doors import standard_input
+from recollect.doors.cli.thin import piped_input, read_input
 
 
 class Captured(io.StringIO):
@@ -98,13 +98,13 @@ class InputWanted(Exception):
 def typed() -> str:
     """Return all of standard input."""
     client = _client.get()
-    return standard_input.read() if client is None else _of_client(client, "read") or ""
+    return read_input() if client is None else _of_client(client, "read") or ""
 
 
 def piped() -> str | None:
     """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
     client = _client.get()
-    return standard_input.piped() if client is None else _of_client(client, "piped")
+    return piped_input() if client is None else _of_client(client, "piped")
 
 
 def leave_to_client() -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, cast
 
 from rich.console import Console
@@ -22,7 +21,7 @@ from rich.text import Text
 from recollect.domain import results
 from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
-from recollect.doors.terminal import CurrentConsole, client_pages, stdout
+from recollect.doors.cli.terminal import CurrentConsole, client_pages, stdout
 from recollect.prompt.neutral import neutral
 
 Report = Callable[[int, int], None]
@@ -112,7 +111,9 @@ def paged() -> Iterator[None]:
 
 def page(text: str) -> None:
     """Show a text in the pager, with its colours where the pager can show them."""
-    import_module("click").echo_via_pager(text)
+    import click
+
+    click.echo_via_pager(text)
 
 
 def print_line(text: str, style: str = "dim") -> None:

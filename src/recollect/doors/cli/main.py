@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,36 +14,14 @@ from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory, Outcome, Recalled, Rescanned, WriteStatus
 from recollect.domain.verbs import BY_NAME
-from recollect.doors import (
-    cli_accounts,
-    cli_backup,
-    cli_clients,
-    cli_daemon,
-    cli_edit,
-    cli_extract,
-    cli_forget,
-    cli_init,
-    cli_model,
-    cli_move,
-    cli_project,
-    cli_serve,
-    cli_session,
-    cli_tags,
-    cli_transfer,
-    cli_upkeep,
-    exit_codes,
-    render,
-    terminal,
-)
-from recollect.doors.operations import opened
-from recollect.doors.options import Given, from_fields
-from recollect.doors.paging import every
-from recollect.doors.render import err, out
+from recollect.doors.cli import changes, exit_codes, render, serve, sessions, setup, store, team, terminal, transfer
+from recollect.doors.cli.changes import every
+from recollect.doors.cli.opening import opened
+from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from recollect.settings import Settings
-
-__all__ = ["err", "out"]
 
 GROUPS: Final = {
     "Every day": "remember recall list show edit update forget undo",
@@ -312,28 +289,11 @@ def _perform(settings: Settings, name: str, given: Given) -> Any:
         return run(name, **given)
 
 
-cli.add_typer(cli_forget.cli)
-cli.add_typer(cli_edit.cli)
-cli.add_typer(cli_tags.cli)
-cli.add_typer(cli_upkeep.cli)
-cli.add_typer(cli_daemon.cli)
-cli.add_typer(cli_serve.cli)
-cli.add_typer(cli_backup.cli)
-cli.add_typer(cli_move.cli)
-cli.add_typer(cli_transfer.cli)
-cli.add_typer(cli_extract.cli)
-cli.add_typer(cli_project.cli, name="project")
-cli.add_typer(cli_accounts.users, name="user")
-cli.add_typer(cli_accounts.teams, name="team")
-cli.add_typer(cli_accounts.tokens, name="token")
-cli.add_typer(cli_accounts.audits)
-cli.add_typer(cli_clients.cli)
-cli.add_typer(cli_session.cli, name="session")
-cli.add_typer(cli_init.cli)
-cli.add_typer(cli_model.cli, name="model")
+for _part in (changes, sessions, transfer, setup, store, serve, team):
+    cli.add_typer(_part.cli)
 
 
-def main() -> None:
+def main() -> int:
     """Run the command line to its end; help has no boxes where no terminal shows it."""
     cli.rich_markup_mode = "markdown" if out.is_terminal else None
-    sys.exit(exit_codes.run(cli))
+    return exit_codes.run(cli)

@@ -1,4 +1,4 @@
-"""The commands that move memories in and out of a store: `recollect export` and `recollect import`."""
+"""The commands that move memories in and out of a store: `export`, `import` and `extract`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,26 @@ from typing import Annotated, Any, Final, cast
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from recollect.domain.transfer import IMPORT_COUNTS, ExportFormat, ExportPage, ImportBatch, Imported, ImportFormat
-from recollect.doors import render
-from recollect.doors.exit_codes import show
-from recollect.doors.operations import opened
-from recollect.doors.options import Given, from_fields
-from recollect.doors.render import err, out
+from recollect.domain.transfer import (
+    IMPORT_COUNTS,
+    ExportFormat,
+    ExportPage,
+    Extracted,
+    ExtractMemories,
+    ImportBatch,
+    Imported,
+    ImportFormat,
+)
+from recollect.doors.cli import render
+from recollect.doors.cli.exit_codes import show
+from recollect.doors.cli.opening import opened
+from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
+from recollect.doors.transcripts import requests_of
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.transfer.export_page import pages, save
-from recollect.transfer.formats import HEAD, WRITERS, detect
+from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundPaths, find_files, name_of
 
@@ -122,7 +132,9 @@ def _import(
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
     show(
-        _body(importing, found, stopped=stopped), as_json, print_answer=lambda: _show(importing, found, dry_run=dry_run)
+        _imported_json(importing, found, stopped=stopped),
+        as_json,
+        print_answer=lambda: _print_imported(importing, found, dry_run=dry_run),
     )
     if stopped:
         err.print("Interrupted. Do the same again to go on from there.", highlight=False)
@@ -177,7 +189,7 @@ def _stopping(importing: Import) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _body(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:
+def _imported_json(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:
     """Return what became of it all as JSON; `complete` is false where it was interrupted."""
     files = [
         {"file": str(one.source.path), "format": str(one.source.format)} | public_json(Imported, one.done())
@@ -188,7 +200,7 @@ def _body(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, A
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
 
 
-def _show(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
+def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
     """Print a table of formats and one of files, what was passed over, and each problem in a line."""
     title = "What would happen" if dry_run else ""
     formats: dict[str, list[FileImport]] = {}
@@ -224,3 +236,34 @@ def _sums(files: Sequence[FileImport]) -> list[str]:
 
 def _say(text: str) -> None:
     out.print(render.sanitized(text), markup=False, highlight=False, soft_wrap=True)
+
+
+@cli.command(name="extract")
+@from_fields(ExtractMemories, without="messages session_id")
+def _extract(
+    ctx: typer.Context,
+    given: Given,
+    file: Annotated[Path, typer.Argument(help="A transcript of Claude Code or Codex, or an exported conversation.")],
+    format: Annotated[ImportFormat | None, typer.Option(help="What wrote the file; default: found out.")] = None,
+    as_json: bool = False,
+) -> None:
+    """Let a language model make memories of a conversation; it needs RECOLLECT_CHAT_MODEL."""
+    total = Extracted()
+    requests = requests_of(file, recognised(file, format).format)
+    with opened(ctx.obj, model=True) as ask:
+        for some in requests:
+            total = _added(total, ask("extract_memories", **given, **some))
+    if as_json:
+        out.print_json(data=public_json(Extracted, total))
+        return
+    out.print(f"{total.new} new, {total.updated} updated, {total.left_out} left out; {total.known} parts known before.")
+    for one in total.problems:
+        err.print(f"{one.where}: {one.why}", markup=False, highlight=False)
+    if total.unread:
+        err.print(f"{total.unread} parts were not read: {total.why}", highlight=False)
+
+
+def _added(one: Extracted, other: Extracted) -> Extracted:
+    counts = ("new", "updated", "left_out", "parts", "known", "unread")
+    sums = {name: getattr(one, name) + getattr(other, name) for name in counts}
+    return Extracted(**sums, why=other.why or one.why, problems=(*one.problems, *other.problems))

@@ -1,21 +1,23 @@
-"""The command `serve`: the daemon in the foreground, or with `--host` the server of a team."""
+"""The commands for programs: `serve`, the daemon in the foreground or the server of a team, and `mcp`."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import typer
 
+import recollect
 from recollect.app import App
 from recollect.client import launch, runtime
-from recollect.doors import render
-from recollect.doors.options import of_store
-from recollect.doors.render import err
+from recollect.doors import pipe
+from recollect.doors.cli import render
+from recollect.doors.cli.options import of_store
+from recollect.doors.cli.render import err
+from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned
-from recollect.settings import Settings
+from recollect.settings import Settings, hidden
 from recollect.store import store_lock
 
 _ATTEMPTS: Final = 3
@@ -56,12 +58,13 @@ def serve(
         _serve_team(ctx.obj, {"host": host, "port": _PORT if port is None else port} | more, init)
         return
     if init:
-        with import_module("recollect").open_app(ctx.obj, wait=False, background=False, role="serve --init") as app:
+        with recollect.open_app(ctx.obj, wait=False, background=False, role="serve --init") as app:
             _make_admin(app, ctx.obj.user)
         return
     if tls_cert or tls_key or behind_proxy or insecure:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
-    daemon = import_module("recollect.doors.http.daemon")
+    from recollect.doors.http import daemon
+
     daemon.log_to_file(ctx.obj)
     for attempt in range(_ATTEMPTS):
         _take_over(ctx.obj)
@@ -71,6 +74,28 @@ def serve(
         except StoreOwned:  # a client may have started another daemon meanwhile
             if attempt == _ATTEMPTS - 1:
                 raise
+
+
+@cli.command()
+def mcp(
+    ctx: typer.Context,
+    toolset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Tools to offer: memory (default), store, dual or more; repeat it."),
+    ] = None,
+) -> None:
+    """Serve the `memory` tool, or others, to an MCP client. It speaks over stdin and stdout."""
+    sets = check_names(toolset or ())
+    if ctx.obj.url:
+        set_here = ctx.obj.model_fields_set & {"team", "project"}
+        pipe.serve({name: getattr(ctx.obj, name) for name in set_here}, ctx.obj.folder, sets, remote=True)
+        return
+    if ctx.obj.daemon:
+        pipe.serve(ctx.obj.model_dump(mode="json", exclude=set(hidden())), ctx.obj.folder, sets)
+        return
+    from recollect.doors.mcp import serve as serve_here  # the SDK takes half a second to import
+
+    serve_here(ctx.obj, sets)
 
 
 def url_for_mcp(settings: Settings, port: int) -> str | None:
@@ -83,7 +108,7 @@ def url_for_mcp(settings: Settings, port: int) -> str | None:
 def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
     """Run the server of a team, and first make its first admin where that is asked for."""
     try:
-        door = import_module("recollect.doors.http.server")
+        from recollect.doors.http import server as door
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
@@ -104,7 +129,9 @@ def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
 
 def _make_admin(app: App, user: str) -> None:
     """Make the first admin, and print their token alone to standard output."""
-    made = import_module("recollect.auth.administration").initialize(app, user, user)
+    from recollect.auth.administration import initialize
+
+    made = initialize(app, user, user)
     render.out.print(made.token, markup=False, highlight=False, soft_wrap=True)
     _say(f"This is the token of {user}, the first admin. It is shown this once: keep it.")
 

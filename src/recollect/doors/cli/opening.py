@@ -1,0 +1,88 @@
+"""What runs the verbs of a command: the daemon of this machine, the server of a team, or the store opened here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import recollect
+from recollect.app import App
+from recollect.client import launch
+from recollect.client.connection import ServerConnection
+from recollect.errors import StoreOwned
+from recollect.settings import Settings
+from recollect.store import store_lock
+from recollect.store.files import read_only
+
+_served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)
+
+
+@contextmanager
+def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[None]:
+    """Let `opened` yield what `serving` returns: in the daemon, which has its store open."""
+    token = _served.set(serving)
+    try:
+        yield
+    finally:
+        _served.reset(token)
+
+
+@contextmanager
+def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
+    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
+
+    With `RECOLLECT_URL` it is the server of a team. A store that cannot be
+    written needs no owner, and each process reads it itself.
+    """
+    if (serving := _served.get()) is not None:
+        yield serving(settings)
+    elif (store := _open_unless_daemon(settings, model=model)) is None:
+        with recollect.connect(settings) as link:
+            yield link.perform
+    else:
+        from recollect.doors.operations import perform
+
+        with store as app:
+            yield lambda name, **fields: perform(app, name, fields, settings.caller)
+
+
+def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
+    """Open the store in this process; None where a daemon has it, or takes it at this moment."""
+    if settings.url or (
+        settings.daemon and not read_only(settings.database.parent) and (model or launch.running(settings))
+    ):
+        return None
+    try:
+        return recollect.open_app(settings, wait=model, background=False)
+    except StoreOwned:
+        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
+            return None
+        raise
+
+
+@contextmanager
+def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
+    """Yield what runs a verb of administration on the server by a token, or here as the operator."""
+    if settings.url:
+        yield ServerConnection(settings).administer
+        return
+    from recollect.auth.administration import administer, operator
+
+    with _open_in_place_of_daemon(settings) as app:
+        yield lambda name, **fields: administer(app, name, fields, operator(settings.user))
+
+
+def _open_in_place_of_daemon(settings: Settings) -> App:
+    """Open the store here; a daemon that another command has started gives way, and the next command starts it."""
+    try:
+        return recollect.open_app(settings, wait=False, background=False)
+    except StoreOwned as error:
+        client = launch.running(settings)
+        if client is None:
+            raise StoreOwned(f"{error} Or set RECOLLECT_URL and RECOLLECT_TOKEN to ask the team's server.") from None
+        if client.runtime.foreground:
+            raise
+    launch.stop(settings)
+    return recollect.open_app(settings, wait=False, background=False)

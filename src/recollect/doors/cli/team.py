@@ -1,0 +1,273 @@
+"""The commands on users, teams, projects and tokens of a deployment, and on the project of the working folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+
+import typer
+
+from recollect.domain.accounts import AuditLine, AuditPage, IssuedToken, Projects, Teams, Tokens, Users
+from recollect.domain.enums import Scope
+from recollect.domain.requests import Caller
+from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
+from recollect.domain.verbs import ADMIN_BY_NAME
+from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli.opening import administering, opened
+from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.serializers import public_json
+from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.projects import Project, find_project, set_project
+from recollect.settings import Settings
+from recollect.transfer.export_page import pages, save
+from recollect.transfer.formats import WRITERS
+from recollect.transfer.import_client import Import
+from recollect.transfer.import_paths import find_files
+
+_EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
+
+projects = typer.Typer(
+    invoke_without_command=True, help="Show or name the project of the working folder; manage those of a deployment."
+)
+
+
+@projects.callback()
+def project(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show the project of the working folder and what told it, or manage the projects of a deployment."""
+    if ctx.invoked_subcommand is None:
+        _show_project(ctx.obj, as_json)
+
+
+@projects.command("set")
+def set_(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name to give it, in `.recollect.toml` of the checkout.")],
+    as_json: Json = False,
+) -> None:
+    """Name the project of the working folder."""
+    settings: Settings = ctx.obj
+    named = Caller(user=settings.user, team=settings.team, project=name).project
+    file = set_project(Path.cwd(), named, settings.home)
+    count = 0 if named == settings.project else _memories_of(settings, settings.project)
+    body = {"project": named, "source": str(file), "under_former_name": count}
+    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *_filed_under(settings.project, count))
+
+
+@projects.command()
+def move(
+    ctx: typer.Context,
+    old: Annotated[str, typer.Argument(help="The project that the memories are in.")],
+    as_json: Json = False,
+) -> None:
+    """Move all memories and facts of another project into the project of the working folder.
+
+    They get new ids. Nothing is taken out of the other project before all of it is here.
+    """
+    settings: Settings = ctx.obj
+    if old == settings.project:
+        raise InvalidInput("old", f"{old} is the project of the working folder already.")
+    with opened(settings.model_copy(update={"project": old}), model=False) as there:
+        whole = ExportPage(scope=Scope.PROJECT, **_EVERY_LEVEL)
+        lines = list(pages(whole, lambda page: there("export_page", **dict(page))))
+    found = {kind: [str(line[kind]["id"]) for line in lines if kind in line] for kind in ("memory", "fact")}
+    if not any(found.values()):
+        raise NotFound(f"No memory is filed under {old}.")
+    with opened(settings, model=True) as here:
+        total = _imported(lines, lambda batch: here("import_batch", **dict(batch)))
+    if lost := total.counts["failed"] + total.counts["refused"]:
+        raise InvalidInput("old", f"{lost} could not be stored here, so that all stay in {old} too. {total.message}")
+    with opened(settings.model_copy(update={"project": old}), model=False) as there:
+        for fact in found["fact"]:
+            there("forget_fact", id=fact, scope=Scope.PROJECT, **_EVERY_LEVEL)
+        for memory in found["memory"]:
+            there("forget", id=memory, scope=Scope.PROJECT, **_EVERY_LEVEL)
+    moved = f"{_count(len(found['memory']))} moved from {old} to {settings.project}."
+    exit_codes.show({"message": moved, "memories": len(found["memory"])}, as_json, moved)
+
+
+def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imported]) -> Imported:
+    """Store the lines of an export, by way of a file that nobody else can read."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "moved.jsonl"
+        save(file, WRITERS[ExportFormat.JSONL](iter(lines)))
+        importing = Import(send, {})
+        importing.run(find_files([file], None, transcripts=False, instructions=False).files, lambda *_: None)
+    return importing.total()
+
+
+def _show_project(settings: Settings, as_json: bool) -> None:
+    found = find_project(Path.cwd(), settings.home)
+    source = found.source if found.name == settings.project else "the setting `project`"
+    sentences = [f"{settings.project} (from {source})"]
+    if found.claimed:
+        sentences.append(
+            f"A file of this folder names the project {found.claimed}, which only you may say: "
+            f"`recollect project set {shlex.quote(found.claimed)}`."
+        )
+    if count := _under_folder_name(settings, found):
+        sentences += _filed_under(found.folder_name, count)
+    body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
+    body |= {"claimed": found.claimed} if found.claimed else {}
+    exit_codes.show(body, as_json, *sentences)
+
+
+def _filed_under(old: str, count: int) -> tuple[str, ...]:
+    """Say how the memories get here that are filed under a name that this folder had before."""
+    told = f"{_count(count)} {'is' if count == 1 else 'are'} filed under {old}, the name that this folder had before."
+    return (f"{told} `recollect project move {shlex.quote(old)}` moves them here.",) if count else ()
+
+
+def _count(number: int) -> str:
+    return f"{number} {'memory' if number == 1 else 'memories'}"
+
+
+def _under_folder_name(settings: Settings, found: Project) -> int:
+    """Count the memories of the project that the folder's name alone gave."""
+    return 0 if found.folder_name == settings.project else _memories_of(settings, found.folder_name)
+
+
+def _memories_of(settings: Settings, project: str) -> int:
+    """Count the memories of a project; 0 without a store."""
+    if not settings.url and not settings.database.exists():
+        return 0
+    try:
+        with opened(settings.model_copy(update={"project": project}), model=False) as run:
+            return int(run("stats", scope=Scope.PROJECT, **_EVERY_LEVEL).memories)
+    except RecollectError:
+        return 0
+
+
+users = typer.Typer(no_args_is_help=True, help="Add, invite, list and disable the users of a deployment.")
+teams = typer.Typer(no_args_is_help=True, help="Add teams, and give users roles in them.")
+tokens = typer.Typer(no_args_is_help=True, help="Make, accept, list and revoke tokens.")
+cli = typer.Typer()
+for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):
+    cli.add_typer(_group, name=_name)
+
+_COMMANDS: Final = (
+    (users, "add", "add_user", "Add a user, and print the invitation that makes their first token."),
+    (users, "invite", "invite_user", "Make a new invitation for a user who lost their token; it ends the others."),
+    (users, "list", "list_users", "List users and their roles."),
+    (users, "disable", "disable_user", "Let a user in no more; their tokens end, their memories stay."),
+    (users, "enable", "enable_user", "Let a disabled user in again."),
+    (teams, "add", "add_team", "Add a team."),
+    (teams, "list", "list_teams", "List teams and their members."),
+    (teams, "grant", "grant_team", "Give a user a role in a team."),
+    (teams, "revoke", "revoke_team", "Take a user out of a team and its projects."),
+    (projects, "add", "add_project", "Register a project of a team, or change whether it is private."),
+    (projects, "list", "list_projects", "List registered projects and the roles in them."),
+    (projects, "grant", "grant_project", "Give a user a role in a project, in place of that in the team."),
+    (projects, "revoke", "revoke_project", "Take away the role that a user has in a project."),
+    (tokens, "add", "add_token", "Make another token of your own."),
+    (tokens, "accept", "accept_invitation", "Make your first token of an invitation, given as RECOLLECT_TOKEN."),
+    (tokens, "list", "list_tokens", "List tokens, without their secret part."),
+    (tokens, "revoke", "revoke_token", "End a token from now on."),
+    (cli, "audit", "audit", "Show who did what in the teams that you administer."),
+)
+
+
+def _register(group: typer.Typer, name: str, operation: str, about: str) -> None:
+    @group.command(name, help=about)
+    @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
+    def run(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
+        kind = ADMIN_BY_NAME[operation]
+        kind.request(**given)  # report invalid input before anything is opened
+        with administering(ctx.obj) as perform:
+            found = perform(operation, **given)
+        exit_codes.show(public_json(kind.answer, found), as_json, print_answer=lambda: _print_accounts(found))
+
+
+for _group, _name, _operation, _about in _COMMANDS:
+    _register(_group, _name, _operation, _about)
+
+
+def _print_accounts(found: Any) -> None:
+    printed: dict[type, Callable[[Any], None]] = {
+        Users: _users,
+        Teams: _teams,
+        Projects: _projects,
+        Tokens: _tokens,
+        AuditPage: _audit,
+    }
+    if isinstance(found, IssuedToken):
+        render.err.print(render.sanitized(found.message), markup=False, highlight=False, soft_wrap=True)
+        render.out.print(found.token, markup=False, highlight=False, soft_wrap=True)
+    elif type(found) in printed:
+        printed[type(found)](found)
+    else:
+        render.out.print(render.sanitized(found.message), markup=False, highlight=False, soft_wrap=True)
+
+
+def _users(found: Users) -> None:
+    rows = [
+        [one.user, "admin" if one.admin else "", _roles(one.teams), _day(one.created_at), _day(one.disabled_at)]
+        for one in found.users
+    ]
+    render.print_rows(
+        rows,
+        "user",
+        "deployment",
+        "teams",
+        "since",
+        "disabled",
+        empty="No users yet: `recollect user add NAME` adds one.",
+    )
+
+
+def _teams(found: Teams) -> None:
+    render.print_rows(
+        [[one.team, _roles(one.members)] for one in found.teams],
+        "team",
+        "members",
+        empty="No teams yet: `recollect team add NAME` adds one.",
+    )
+
+
+def _projects(found: Projects) -> None:
+    rows = [
+        [one.team, one.project, "private" if one.private else "open", _roles(one.members)] for one in found.projects
+    ]
+    render.print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
+
+
+def _tokens(found: Tokens) -> None:
+    rows = [
+        [one.prefix, one.label, one.role or "all"]
+        + [_day(at) for at in (one.created_at, one.expires_at, one.last_used_at, one.revoked_at)]
+        for one in found.tokens
+    ]
+    render.print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
+
+
+def _audit(found: AuditPage) -> None:
+    rows = [
+        [f"{one.number}", _second(one.at), one.actor, one.namespace, one.action, f"{one.memory_id or ''}", _what(one)]
+        for one in found.lines
+    ]
+    render.print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
+    if found.before is not None:
+        render.print_line(f"More: `recollect audit --before {found.before}`.")
+
+
+def _what(line: AuditLine) -> str:
+    return _listed(f"{name} {value}" for name, value in line.changes.items())
+
+
+def _roles(roles: dict[str, Any]) -> str:
+    return _listed(f"{name} ({role})" for name, role in roles.items())
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+def _day(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d}" if at else ""
+
+
+def _second(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
