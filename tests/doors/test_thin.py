@@ -14,7 +14,7 @@ from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, operations
-from recollect.doors.cli import dispatch, main, thin
+from recollect.doors.cli import dispatch, main, opening, thin
 from recollect.doors.http import commands, local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
@@ -52,7 +52,7 @@ def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(main.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
     assert set(get_command(main.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
-    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in main._NEED_MODEL}
+    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in opening.NEED_MODEL}
     assert started | {"recall", "remember"} == dispatch.NEED_MODEL
 
 

@@ -19,7 +19,7 @@ from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilters, Update
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
-from recollect.doors.cli import exit_codes, render, terminal
+from recollect.doors.cli import answers, exit_codes, render, terminal
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Given, Json, from_fields
 from recollect.doors.serializers import agent_json
@@ -108,7 +108,7 @@ def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequen
     for one in requests:
         Forget(**one)
     with opened(ctx.obj, model=False) as ask:
-        outcomes: list[Outcome] = [render.named_here(ask(operation, **one)) for one in requests]
+        outcomes: list[Outcome] = [answers.named_here(ask(operation, **one)) for one in requests]
     bodies = [agent_json(Outcome, one) for one in outcomes]
     exit_codes.show(
         bodies if more else bodies[0], as_json, print_answer=lambda: _print_outcomes(outcomes, soft=operation == _HIDE)
@@ -122,7 +122,7 @@ def _print_outcomes(outcomes: Sequence[Outcome], *, soft: bool) -> None:
         if soft and one.status is WriteStatus.DELETED:
             render.print_line(f"Memory {one.id} hidden; `recollect undo {one.id}` restores it.", "green")
         else:
-            render.answer(one)
+            answers.print_answer(one)
 
 
 def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
@@ -153,7 +153,7 @@ def _forgotten(found: Sequence[Memory], gone: Sequence[int], as_json: bool, *, d
 
 
 def _print_first(found: Sequence[Memory]) -> None:
-    render.memories(found[:_SHOWN])
+    answers.print_memories(found[:_SHOWN])
     if len(found) > _SHOWN:
         render.print_line(f"and {len(found) - _SHOWN} more")
 
@@ -194,7 +194,7 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     except RecollectError as error:
         kept = _kept(edited)
         raise relayed(type(error).__name__, f"{str(error).rstrip('.')}. Your text is kept in {kept}.") from None
-    exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: render.answer(outcome))
+    exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
 
 def _as_text(memory: Memory) -> str:

@@ -14,11 +14,17 @@ from typing import Any, Final
 
 import typer
 
+from recollect.domain.results import Outcome, Recalled, WriteStatus
+from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render, terminal
+from recollect.doors.cli.answers import named_here, print_answer
+from recollect.doors.cli.opening import perform
 from recollect.doors.cli.options import in_options
 from recollect.doors.cli.render import err, out, sanitized
-from recollect.errors import InvalidInput, RecollectError
+from recollect.doors.serializers import agent_json
+from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.search.budget import printed
+from recollect.settings import Settings
 
 _JSON: Final = "--json"
 _NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")
@@ -70,6 +76,19 @@ def show(
         print_answer()
     for sentence in sentences:
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def answered(settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False) -> Any:
+    """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
+    result = perform(settings, name, given)
+    brief = isinstance(result, Recalled) and result.index is not None
+    if isinstance(result, Outcome):
+        result = named_here(result)
+    body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    show(body, as_json, print_answer=lambda: print_answer(result, offset, why=why), brief=brief)
+    if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
+        raise typer.Exit(NotFound.exit_code)
+    return result
 
 
 def _run(command: Callable[[], Any]) -> int:

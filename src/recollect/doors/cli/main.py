@@ -12,15 +12,16 @@ from typer.core import TyperArgument, TyperGroup
 
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
-from recollect.domain.results import JournalEntry, Listed, Memory, Outcome, Recalled, Rescanned, WriteStatus
+from recollect.domain.results import JournalEntry, Listed, Memory, Rescanned
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import changes, exit_codes, render, serve, sessions, setup, store, team, terminal, transfer
+from recollect.doors.cli import changes, exit_codes, serve, sessions, setup, store, team, terminal, transfer
+from recollect.doors.cli.answers import print_answer, print_memory
 from recollect.doors.cli.changes import every
-from recollect.doors.cli.opening import opened
+from recollect.doors.cli.opening import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
-from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.errors import InvalidInput, SecretFound
 from recollect.settings import Settings
 
 GROUPS: Final = {
@@ -101,12 +102,6 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _WHOLE: Final = 200
-
-_NEED_MODEL: Final = {
-    *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
-}
-"""The operations for which the daemon is started, which keeps the model loaded."""
-
 
 _NEED_STORE: Final = frozenset(
     "recall list show edit update forget undo timeline by-file by-concept similar tags prompt facts stats session "
@@ -194,7 +189,7 @@ def remember(
     """Store a memory, or update it by its key or `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
-    _answer(ctx, "remember", given, as_json)
+    exit_codes.answered(ctx.obj, "remember", given, as_json)
 
 
 @cli.command()
@@ -206,14 +201,14 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Also tell how the score of each hit came about.")] = False,
 ) -> None:
     """Search by meaning, by word and by typo. Each hit says how well it matches and how it was found."""
-    _answer(ctx, "recall", given, as_json, why=why)
+    exit_codes.answered(ctx.obj, "recall", given, as_json, why=why)
 
 
 def _register(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
     def run(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-        _answer(ctx, operation, given, as_json)
+        exit_codes.answered(ctx.obj, operation, given, as_json)
 
 
 for _name, (_operation, _about) in COMMANDS.items():
@@ -230,7 +225,7 @@ def list_(
 ) -> None:
     """List memories, a page at a time."""
     if not everything:
-        _answer(ctx, "list_memories", given, as_json)
+        exit_codes.answered(ctx.obj, "list_memories", given, as_json)
         return
     if given.keys() & {"limit", "offset"}:
         raise InvalidInput("all", "Invalid all: Must not be given together with `--limit` or `--offset`")
@@ -238,16 +233,16 @@ def list_(
     with opened(ctx.obj, model=False) as run:
         found = every(run, given)
     listed = Listed(tuple(found), len(found))
-    exit_codes.show(agent_json(Listed, listed), as_json, print_answer=lambda: render.answer(listed))
+    exit_codes.show(agent_json(Listed, listed), as_json, print_answer=lambda: print_answer(listed))
 
 
 @cli.command()
 @from_fields(Get)
 def show(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
     """Show one memory whole, with its history."""
-    body = public_json(Memory, _perform(ctx.obj, "get_memory", given))
-    history = public_json(list[JournalEntry], _perform(ctx.obj, "history", given))["history"]
-    exit_codes.show(body | {"history": history}, as_json, print_answer=lambda: render.memory(body, history))
+    body = public_json(Memory, perform(ctx.obj, "get_memory", given))
+    history = public_json(list[JournalEntry], perform(ctx.obj, "history", given))["history"]
+    exit_codes.show(body | {"history": history}, as_json, print_answer=lambda: print_memory(body, history))
 
 
 @cli.command()
@@ -265,28 +260,9 @@ def rescan(
     if redact and quarantine:
         raise InvalidInput("redact", "Invalid redact: Must not be given together with `--quarantine`")
     rule = OnFound.REDACT if redact else OnFound.QUARANTINE if quarantine else OnFound.REPORT
-    found: Rescanned = _answer(ctx, "rescan", given | {"on_found": rule}, as_json)
+    found: Rescanned = exit_codes.answered(ctx.obj, "rescan", given | {"on_found": rule}, as_json)
     if found.exposed and rule is OnFound.REPORT:
         raise typer.Exit(SecretFound.exit_code)
-
-
-def _answer(ctx: typer.Context, name: str, given: Given, as_json: bool, *, why: bool = False) -> Any:
-    """Run an operation, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
-    result = _perform(ctx.obj, name, given)
-    brief = isinstance(result, Recalled) and result.index is not None
-    if isinstance(result, Outcome):
-        result = render.named_here(result)
-    body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
-    exit_codes.show(body, as_json, print_answer=lambda: render.answer(result, offset, why=why), brief=brief)
-    if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
-        raise typer.Exit(NotFound.exit_code)
-    return result
-
-
-def _perform(settings: Settings, name: str, given: Given) -> Any:
-    BY_NAME[name].request(**given)  # report invalid input before anything is started
-    with opened(settings, model=name in _NEED_MODEL) as run:
-        return run(name, **given)
 
 
 for _part in (changes, sessions, transfer, setup, store, serve, team):

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 import recollect
 from recollect.app import App
 from recollect.client import launch
 from recollect.client.connection import ServerConnection
+from recollect.domain.verbs import BY_NAME
 from recollect.errors import StoreOwned
 from recollect.settings import Settings
 from recollect.store import store_lock
 from recollect.store.files import read_only
+
+NEED_MODEL: Final = {
+    *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
+}
+"""The operations for which the daemon is started, which keeps the model loaded."""
 
 _served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)
 
@@ -46,6 +52,13 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
 
         with store as app:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)
+
+
+def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool | None = None) -> Any:
+    """Run one verb; raise `InvalidInput` for what was typed before anything is started."""
+    BY_NAME[name].request(**given)
+    with opened(settings, model=name in NEED_MODEL if model is None else model) as run:
+        return run(name, **given)
 
 
 def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:

@@ -22,7 +22,7 @@ from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
 from recollect.client.transport import persistently
 from recollect.domain.results import Check
-from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
@@ -101,7 +101,9 @@ def doctor(
 ) -> None:
     """Check everything, and say what to do about each problem."""
     checks = _diagnose(ctx.obj, deep=deep)
-    exit_codes.show(public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: render.checks(checks))
+    exit_codes.show(
+        public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: answers.print_checks(checks)
+    )
     if not all(one.well for one in checks):
         raise typer.Exit(1)
 
@@ -187,7 +189,7 @@ def status(
     if ctx.obj.url and not token:
         checks = list(server_checks(ctx.obj))
         body = {"running": all(one.well for one in checks), "server": ctx.obj.url}
-        exit_codes.show(body, as_json, print_answer=lambda: render.checks(checks))
+        exit_codes.show(body, as_json, print_answer=lambda: answers.print_checks(checks))
         return
     of_store(ctx)
     client = launch.running(ctx.obj)
@@ -202,7 +204,7 @@ def status(
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)
         return
     body = {"running": True} | client.post("/status", {}) | {"url": url_for_mcp(ctx.obj, client.runtime.port)}
-    exit_codes.show(body, as_json, print_answer=lambda: render.status(body))
+    exit_codes.show(body, as_json, print_answer=lambda: answers.print_status(body))
 
 
 @cli.command()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
 import typer
 
-from recollect.domain.accounts import AuditLine, AuditPage, IssuedToken, Projects, Teams, Tokens, Users
 from recollect.domain.enums import Scope
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
 from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli import exit_codes
+from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.opening import administering, opened
 from recollect.doors.cli.options import Given, Json, from_fields
 from recollect.doors.serializers import public_json
@@ -178,96 +177,8 @@ def _register(group: typer.Typer, name: str, operation: str, about: str) -> None
         kind.request(**given)  # report invalid input before anything is opened
         with administering(ctx.obj) as perform:
             found = perform(operation, **given)
-        exit_codes.show(public_json(kind.answer, found), as_json, print_answer=lambda: _print_accounts(found))
+        exit_codes.show(public_json(kind.answer, found), as_json, print_answer=lambda: print_answer(found))
 
 
 for _group, _name, _operation, _about in _COMMANDS:
     _register(_group, _name, _operation, _about)
-
-
-def _print_accounts(found: Any) -> None:
-    printed: dict[type, Callable[[Any], None]] = {
-        Users: _users,
-        Teams: _teams,
-        Projects: _projects,
-        Tokens: _tokens,
-        AuditPage: _audit,
-    }
-    if isinstance(found, IssuedToken):
-        render.err.print(render.sanitized(found.message), markup=False, highlight=False, soft_wrap=True)
-        render.out.print(found.token, markup=False, highlight=False, soft_wrap=True)
-    elif type(found) in printed:
-        printed[type(found)](found)
-    else:
-        render.out.print(render.sanitized(found.message), markup=False, highlight=False, soft_wrap=True)
-
-
-def _users(found: Users) -> None:
-    rows = [
-        [one.user, "admin" if one.admin else "", _roles(one.teams), _day(one.created_at), _day(one.disabled_at)]
-        for one in found.users
-    ]
-    render.print_rows(
-        rows,
-        "user",
-        "deployment",
-        "teams",
-        "since",
-        "disabled",
-        empty="No users yet: `recollect user add NAME` adds one.",
-    )
-
-
-def _teams(found: Teams) -> None:
-    render.print_rows(
-        [[one.team, _roles(one.members)] for one in found.teams],
-        "team",
-        "members",
-        empty="No teams yet: `recollect team add NAME` adds one.",
-    )
-
-
-def _projects(found: Projects) -> None:
-    rows = [
-        [one.team, one.project, "private" if one.private else "open", _roles(one.members)] for one in found.projects
-    ]
-    render.print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
-
-
-def _tokens(found: Tokens) -> None:
-    rows = [
-        [one.prefix, one.label, one.role or "all"]
-        + [_day(at) for at in (one.created_at, one.expires_at, one.last_used_at, one.revoked_at)]
-        for one in found.tokens
-    ]
-    render.print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
-
-
-def _audit(found: AuditPage) -> None:
-    rows = [
-        [f"{one.number}", _second(one.at), one.actor, one.namespace, one.action, f"{one.memory_id or ''}", _what(one)]
-        for one in found.lines
-    ]
-    render.print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
-    if found.before is not None:
-        render.print_line(f"More: `recollect audit --before {found.before}`.")
-
-
-def _what(line: AuditLine) -> str:
-    return _listed(f"{name} {value}" for name, value in line.changes.items())
-
-
-def _roles(roles: dict[str, Any]) -> str:
-    return _listed(f"{name} ({role})" for name, role in roles.items())
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
-
-
-def _day(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d}" if at else ""
-
-
-def _second(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,356 @@
+"""Prints the answers of verbs for people: one printer for each type of answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from rich.markup import escape
+from rich.panel import Panel
+from rich.text import Text
+
+from recollect.domain import accounts, lifecycle, results
+from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tokens, Users
+from recollect.domain.compact import quoted
+from recollect.domain.enums import Layer
+from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
+from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
+from recollect.doors.cli.terminal import stdout
+
+_LAYERS: Final = ("title", "abstract", "overview")
+_STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
+_COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
+
+
+def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
+    """Print what an operation answered; `offset` is where a page of a list begins, `why` adds the parts of scores."""
+    match result:
+        case results.Recalled():
+            _recalled(result, why=why)
+        case results.Outcome():
+            message, *notes = result.sentences("--supersedes")
+            print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
+            for note in notes:
+                print_line(note)
+        case results.Listed():
+            print_memories(result.memories)
+            print_line(page_line(len(result.memories), result.total, offset))
+            _notes(result.notes)
+        case results.FactsFound():
+            _facts(result)
+            print_line(page_line(len(result.facts), result.total, offset))
+        case results.Stats():
+            _stats(result)
+            _notes(result.notes)
+        case results.Rescanned():  # where secrets are stored and of which kinds, never what they are
+            rows = [[one.what, str(one.id), one.field, ", ".join(one.kinds)] for one in result.exposed]
+            print_rows(rows, "what", "id", "field", "kinds")
+            print_line(result.message, "yellow" if result.exposed else "green")
+        case results.Prompt():
+            stdout().write(result.text and f"{result.text}\n")  # for pipes: no colours, no folding
+        case results.Purged() | results.Summarized():
+            print_line(result.message, "")
+        case lifecycle.SessionList():
+            _sessions(result, offset)
+        case lifecycle.ShownSession():
+            _session(result, offset)
+        case Users() | Teams() | Projects() | Tokens() | AuditPage():
+            _ADMINISTERED[type(result)](result)
+        case accounts.IssuedToken():
+            err.print(sanitized(result.message), markup=False, highlight=False, soft_wrap=True)
+            out.print(result.token, markup=False, highlight=False, soft_wrap=True)
+        case accounts.Done():
+            out.print(sanitized(result.message), markup=False, highlight=False, soft_wrap=True)
+        case []:
+            print_line("No similar memory found.")
+        case _:
+            similar: Sequence[results.Similar] = result
+            _memories([one.memory for one in similar], "cosine", [f"{one.cosine:.2f}" for one in similar])
+
+
+def named_here(outcome: results.Outcome) -> results.Outcome:
+    """Name in the notes of an outcome the command that does what other doors call `restore`."""
+    undo = f"`recollect undo {outcome.id}` brings"
+    return replace(
+        outcome,
+        notes=tuple(
+            note.replace("`restore` brings", undo).replace("`find_similar`", "`recollect similar`")
+            for note in outcome.notes
+        ),
+    )
+
+
+def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
+    """Print one memory's fields, without layers that only repeat its content, and what happened to it."""
+    repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
+    print_fields({name: _value(value) for name, value in body.items() if name not in repeated})
+    rows = [[line["at"], _action(line), line["actor"]] for line in history]
+    print_rows(rows, "when", "what", "who", title="History")
+
+
+def _action(line: Mapping[str, Any]) -> str:
+    """Return what a line of the journal tells of; a change of importance with both values."""
+    weighed = line.get("importance") if line["action"] == "consolidate" else None
+    return "importance {:.2f} → {:.2f}".format(*weighed) if weighed else str(line["action"])
+
+
+def print_checks(found: Sequence[results.Check]) -> None:
+    """Print the doctor's report, with advice under each problem."""
+    rows: list[list[str | Text]] = []
+    for one in found:
+        mark = Text("✓", style="green") if one.well else Text("✗", style="red")
+        seen = sanitized(one.seen)
+        problem = Text.assemble((seen, "red"), "\n", sanitized(one.advice))
+        rows.append([mark, Text(one.name, style="bold", no_wrap=True), seen if one.well else problem])
+    print_rows(rows)
+
+
+def print_status(body: dict[str, Any]) -> None:
+    """Print what a running daemon says of itself."""
+    print_fields(
+        {
+            "process": f"{body['pid']} (recollect {body['version']}), since {body['since']}",
+            "listens on": body["socket"] or f"127.0.0.1:{body['port']}",
+            "MCP over HTTP": body["url"] or "off; `recollect serve --port 8765` turns it on",
+            **({"token": "`recollect status --token` prints it"} if body["url"] else {}),
+            "memory": f"{body['memory_bytes'] / 1e6:.0f} MB",
+            "model": body["model"],
+            "vector index": body["vector_index"],
+            "hooks": f"{body.get('events_waiting', 0)} events wait, {body.get('events_lost', 0)} were lost",
+            "requests": f"{body['requests']}, the last one {body['idle_seconds']:.0f} s ago",
+        }
+    )
+
+
+def _recalled(found: results.Recalled, *, why: bool) -> None:
+    """Print the index if there is one, then each hit, a long one by its passage, and how it was found."""
+    if found.index is not None:
+        rows = [[str(line.id), f"{line.score:.2f}", line.abstract] for line in found.index.lines]
+        print_rows(rows, "id", "score", "memory", title="Index")
+    long = [found.index is None and bool(hit.passage) for hit in found.hits]
+    for hit, cut in zip(found.hits, long, strict=True):
+        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
+    print_line(found.message)
+    if any(long):
+        print_line("`recollect show ID` shows a memory whole.")
+    if found.index is not None and found.index.omitted:
+        print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
+    _notes(found.notes)
+
+
+def _notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        print_line(
+            f"{note} `recall` and `list` look there with `--everywhere`."
+            if note.startswith(results.ELSEWHERE)
+            else note
+        )
+
+
+def _hit(hit: results.Hit, *, why: bool) -> None:
+    parts = hit.why
+    found = ", ".join(parts.pop("found_by"))
+    one = hit.memory
+    part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
+    labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
+    label = sanitized(" · ".join(labels))
+    older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
+    sure = f"{hit.certainty} ({hit.match:.0%}){older}   found by {found or 'meaning'}"
+    if why:
+        sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
+    foot = Text(sure, style="dim")
+    if out.is_terminal:
+        head = f"[bold]{one.id}[/bold]  [dim]{escape(label)}[/dim]"
+        body = Text.assemble(sanitized(quoted(hit)), "\n", foot)
+        out.print(Panel(body, title=head, title_align="left", border_style="blue"))
+    else:
+        out.print(Text(f"{one.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
+
+
+def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:
+    """Print memories with their labels, and a last column of `values`."""
+    rows: list[list[str | Text]] = []
+    for one, value in zip(memories, values, strict=True):
+        labels = [
+            str(one.fact_type),
+            str(one.type or ""),
+            one.project or "",
+            one.category or "",
+            *one.tags,
+            *one.concepts,
+        ]
+        title, preview = sanitized(one.title), sanitized(results.preview_of(one.content))
+        text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), " ", (preview, ""))
+        rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])
+    print_rows(rows, "id", "memory", "labels", last)
+
+
+def print_memories(found: Sequence[results.Memory]) -> None:
+    """Print memories, each with its labels and the day of its last change."""
+    _memories(found, "changed", [one.updated_at.date().isoformat() for one in found])
+
+
+def _facts(found: results.FactsFound) -> None:
+    rows = []
+    for one in found.facts:
+        end = one.valid_to.date().isoformat() if one.valid_to else ""
+        holds = f"{one.valid_from.date().isoformat()} – {end}"
+        rows.append([str(one.id), one.subject, one.predicate, one.object, f"{one.confidence:.2f}", holds])
+    print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds")
+
+
+def _stats(counted: results.Stats) -> None:
+    span = [one.date().isoformat() for one in (counted.oldest_at, counted.newest_at) if one is not None]
+    groups = {
+        "by scope": counted.by_scope,
+        "by kind": counted.by_fact_type,
+        "by type": counted.by_type,
+        "by category": counted.by_category,
+    }
+    fields = {"memories": f"{counted.memories}" + (f", {' – '.join(span)}" if span else "")}
+    fields |= {name: ", ".join(f"{key} {count}" for key, count in one.items()) for name, one in groups.items() if one}
+    fields["facts"] = f"{counted.facts}, ended ones too"
+    fields["not shown"] = (
+        f"{counted.superseded} superseded, {counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
+    )
+    if used := counted.model_tokens:
+        spent = f"{used['hour']} tokens this hour, {used['day']} today"
+        fields["language model"] = f"{used['questions']} questions, {spent}"
+    print_fields(fields)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    return f"{value['entity']} ({value['entity_type']})" if isinstance(value, dict) else str(value)
+
+
+def _sessions(found: SessionList, offset: int) -> None:
+    rows = [
+        [one.session_id, one.agent, _minute(one.started_at), _ended(one), str(one.kept), str(one.dropped)]
+        for one in found.sessions
+    ]
+    print_rows(rows, "session", "agent", "began", "ended", "kept", "dropped")
+    print_line(page_line(len(rows), found.total, offset))
+
+
+def _session(found: ShownSession, offset: int) -> None:
+    one = found.session
+    lasted = f"{_minute(one.started_at)} – {_ended(one)} (UTC)"
+    counts = f"{one.kept} kept, {one.dropped} dropped"
+    fields = {"session": one.session_id, "agent": one.agent, "time": lasted, "observations": counts}
+    print_fields({name: value for name, value in fields.items() if value})
+    if out.is_terminal:
+        print_rows([_short(each) for each in found.observations], "no", "time", "tool", "became", "what it says")
+    else:
+        print_rows([_whole(each) for each in found.observations], *_COLUMNS)
+    print_rows([[line] for line in found.boundaries], title="New topics, with their first words")
+    for stage, count in found.failures.items():
+        times = "once" if count == 1 else f"{count} times"
+        print_line(f"The stage {stage} failed {times}; the log of the daemon says why.", "yellow")
+    print_line(page_line(len(found.observations), found.total, offset))
+
+
+def _short(one: ShownObservation) -> list[str | Text]:
+    """Return a line for a terminal: what was kept is named by its memory; of what was not, the first reason leads."""
+    kept = one.decision == Decision.KEPT
+    became = f"{one.decision} {one.memory_id}" if kept else one.decision
+    why = "" if kept else one.reason.partition(",")[0] + " · " * bool(one.summary)
+    said = Text.assemble((sanitized(why), "dim"), sanitized(one.summary))
+    return [str(one.number), f"{one.at:%H:%M}", one.tool or one.event, Text(became, style=_STYLES[one.decision]), said]
+
+
+def _whole(one: ShownObservation) -> list[str | Text]:
+    score = "" if one.score is None else f"{one.score:.2f}"
+    first = [str(one.number), f"{one.at:%Y-%m-%d %H:%M}", one.tool or one.event, one.decision, one.reason]
+    return [*first, score, one.memory_id or "", one.summary]
+
+
+def _ended(one: SessionSummary) -> str:
+    return _minute(one.ended_at) if one.ended_at else "goes on"
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def _users(found: Users) -> None:
+    rows = [
+        [one.user, "admin" if one.admin else "", _roles(one.teams), _day(one.created_at), _day(one.disabled_at)]
+        for one in found.users
+    ]
+    print_rows(
+        rows,
+        "user",
+        "deployment",
+        "teams",
+        "since",
+        "disabled",
+        empty="No users yet: `recollect user add NAME` adds one.",
+    )
+
+
+def _teams(found: Teams) -> None:
+    print_rows(
+        [[one.team, _roles(one.members)] for one in found.teams],
+        "team",
+        "members",
+        empty="No teams yet: `recollect team add NAME` adds one.",
+    )
+
+
+def _projects(found: Projects) -> None:
+    rows = [
+        [one.team, one.project, "private" if one.private else "open", _roles(one.members)] for one in found.projects
+    ]
+    print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
+
+
+def _tokens(found: Tokens) -> None:
+    rows = [
+        [one.prefix, one.label, one.role or "all"]
+        + [_day(at) for at in (one.created_at, one.expires_at, one.last_used_at, one.revoked_at)]
+        for one in found.tokens
+    ]
+    print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
+
+
+def _audit(found: AuditPage) -> None:
+    rows = [
+        [f"{one.number}", _second(one.at), one.actor, one.namespace, one.action, f"{one.memory_id or ''}", _what(one)]
+        for one in found.lines
+    ]
+    print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
+    if found.before is not None:
+        print_line(f"More: `recollect audit --before {found.before}`.")
+
+
+def _what(line: AuditLine) -> str:
+    return _listed(f"{name} {value}" for name, value in line.changes.items())
+
+
+def _roles(roles: dict[str, Any]) -> str:
+    return _listed(f"{name} ({role})" for name, role in roles.items())
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+def _day(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d}" if at else ""
+
+
+def _second(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+_ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {
+    Users: _users,
+    Teams: _teams,
+    Projects: _projects,
+    Tokens: _tokens,
+    AuditPage: _audit,
+}
