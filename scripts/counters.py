@@ -25,7 +25,7 @@ HEAVY["tomlkit"] = PACKAGE + "doors/clients/toml_text.py"
 HEAVY |= dict.fromkeys(("pydantic_ai", "openai", "anthropic"), PACKAGE + "engines/chat.py")
 HEAVY["dateparser"] = PACKAGE + "search/periods.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
-HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown_sections.py")
+HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")
 # Every command, hook and client waits for these: what only some of them need waits inside a function.
 STARTING = (DOORS, PACKAGE + "client/", PACKAGE + "process.py")
 UNFINISHED = re.compile("TO[D]O|FIXM[E]|X{3}|NotImplementedErro[r]|pragma: no cove[r]")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from recollect.transfer.markdown_export import write
-from recollect.transfer.markdown_sections import blocks, headings
+from recollect.transfer.markdown import blocks, headings, write_notes
 
 
 def memory(title: str, content: str) -> dict[str, Any]:
@@ -27,12 +26,12 @@ def memory(title: str, content: str) -> dict[str, Any]:
 )
 def test_what_is_left_open_is_closed(opened: str) -> None:
     """The next memory's title is a heading, whatever the one before it left open."""
-    document = "".join(write([memory("First", opened), memory("Second", "plain words")]))
+    document = "".join(write_notes([memory("First", opened), memory("Second", "plain words")]))
     assert [one.text for one in headings(blocks(document))][-2:] == ["First", "Second"]
 
 
 def test_what_is_closed_stays_as_it_is() -> None:
     """Nothing is added to a memory that closes what it opens."""
     content = "```\nmake test\n```"
-    assert f"\n{content}\n" in "".join(write([memory("First", content)]))
-    assert "".join(write([memory("First", content)])).count("```") == 2
+    assert f"\n{content}\n" in "".join(write_notes([memory("First", content)]))
+    assert "".join(write_notes([memory("First", content)])).count("```") == 2

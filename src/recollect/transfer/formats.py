@@ -18,23 +18,8 @@ from zipfile import BadZipFile, ZipFile
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput
-from recollect.transfer import (
-    chatgpt_export,
-    claude_code_transcript,
-    claude_export,
-    claude_mem,
-    codex_transcript,
-    json_documents,
-    markdown_export,
-    markdown_import,
-    memories_jsonl,
-    memory_json,
-    mempalace,
-    recollect_jsonl,
-)
-from recollect.transfer.memories_jsonl import plain_names
+from recollect.transfer import conversations, json_stores, markdown, recollect_jsonl, sqlite_stores
 from recollect.transfer.reading import Unreadable
-from recollect.transfer.sqlite_file import MAGIC, names_in
 
 Read = Iterator[ImportItem | Problem | FileSections]
 
@@ -88,15 +73,19 @@ class Recognised(NamedTuple):
 
 
 FORMATS: Final = {
-    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown_import.read),
-    ImportFormat.CLAUDE_MEM: Format(lambda head: head.tables >= claude_mem.TABLES, claude_mem.read, streamed=True),
-    ImportFormat.MEMPALACE: Format(lambda head: head.tables & mempalace.NAMES, mempalace.read, streamed=True),
+    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown.read_notes),
+    ImportFormat.CLAUDE_MEM: Format(
+        lambda head: head.tables >= sqlite_stores.CLAUDE_MEM, sqlite_stores.read_claude_mem, streamed=True
+    ),
+    ImportFormat.MEMPALACE: Format(
+        lambda head: head.tables & sqlite_stores.MEMPALACE, sqlite_stores.read_mempalace, streamed=True
+    ),
     ImportFormat.RECOLLECT: Format(
         lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
     ),
     ImportFormat.CLAUDE_CODE: Format(
         lambda head: head.names >= {"sessionid", "parentuuid"} or "leafuuid" in head.names,
-        claude_code_transcript.read,
+        conversations.read_claude_code,
         transcript=True,
         streamed=True,
     ),
@@ -104,42 +93,44 @@ FORMATS: Final = {
         lambda head: (
             head.first.get("type") == "session_meta" or (head.name.startswith("rollout-") and "timestamp" in head.names)
         ),
-        codex_transcript.read,
+        conversations.read_codex,
         transcript=True,
         streamed=True,
     ),
     ImportFormat.CHATGPT: Format(
-        lambda head: "mapping" in head.names and head.names & _CHAT, chatgpt_export.read, streamed=True
+        lambda head: "mapping" in head.names and head.names & _CHAT, conversations.read_chatgpt, streamed=True
     ),
     ImportFormat.CLAUDE: Format(
-        lambda head: head.names & {"chat_messages", "conversations_memory"}, claude_export.read, streamed=True
+        lambda head: head.names & {"chat_messages", "conversations_memory"}, conversations.read_claude, streamed=True
     ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
-        partial(json_documents.read, fields_of=json_documents.of_service),
+        partial(json_stores.read_documents, fields_of=json_stores.of_service),
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
             head.first.get("type") in ("entity", "relation") or ("entities" in head.names and head.names & _GRAPH)
         ),
-        memory_json.read,
+        json_stores.read_graph,
         streamed=True,
     ),
     ImportFormat.MEMORIES_JSONL: Format(
-        lambda head: _LAYERS & plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list),
-        memories_jsonl.read,
+        lambda head: (
+            _LAYERS & json_stores.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
+        ),
+        json_stores.read_layered,
         streamed=True,
     ),
     ImportFormat.MEM0: Format(
         lambda head: "memory" in head.texts and (head.is_list or head.names & _LISTS),
-        partial(json_documents.read, fields_of=json_documents.of_mem0),
+        partial(json_stores.read_documents, fields_of=json_stores.of_mem0),
     ),
 }
 """In the order in which they are tried."""
 
 WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
     ExportFormat.JSONL: recollect_jsonl.write,
-    ExportFormat.MARKDOWN: markdown_export.write,
+    ExportFormat.MARKDOWN: markdown.write_notes,
 }
 
 
@@ -179,7 +170,7 @@ def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Rec
     """
     with _opened(path, member) as (source, known, size):
         head = b"" if chosen else source.read(HEAD)
-        tables = names_in(path) if head.startswith(MAGIC) else frozenset()
+        tables = sqlite_stores.names_in(path) if head.startswith(sqlite_stores.MAGIC) else frozenset()
     found = chosen or detect(path.name, head, tables)
     if found is None:
         advice = "unpack it first" if head.startswith(_ZIP) else "name it with `--format`"

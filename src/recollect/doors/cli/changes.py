@@ -25,7 +25,7 @@ from recollect.doors.cli.options import Given, Json, from_fields
 from recollect.doors.serializers import agent_json
 from recollect.environment import named
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, relayed
-from recollect.transfer.markdown_sections import front_matter
+from recollect.transfer.markdown import front_matter
 
 _SHOWN: Final = 5
 _HIDE: Final = "memory_forget"

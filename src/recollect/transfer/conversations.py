@@ -1,0 +1,268 @@
+"""Conversations: exports of ChatGPT and Claude, and transcripts of Claude Code and Codex, a message at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import SEEK_SET
+from pathlib import PurePath
+from typing import Any, BinaryIO, Final
+
+import ijson
+
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
+from recollect.gate import masked
+from recollect.text import layers
+from recollect.transfer.markdown import cut
+from recollect.transfer.reading import LARGEST_FILE, Unreadable, check_depth, items_of, lines, set_only, time_of
+
+USER: Final = "user"
+ASSISTANT: Final = "assistant"
+SPEAKERS: Final = {USER: USER, "human": USER, ASSISTANT: ASSISTANT}
+"""Who speaks in a conversation, by the names that programs give them; what others say is no memory."""
+_LONGEST_NAME: Final = 200
+_TITLE: Final = 500
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One session of a program, and how many of its messages there are so far."""
+
+    program: str
+    session: str
+    title: str = ""
+    project: str = ""
+    said: int = 0
+
+    def message(self, number: object, speaker: str, text: str, time: object, where: str) -> Iterator[ImportItem]:
+        """Yield a message, in parts where it is long; `number` is its name in the session, `where` its place."""
+        at = time_of(time)
+        own = f"{self.program}:{self.session[:_LONGEST_NAME]}/{str(number)[:_LONGEST_NAME]}"
+        for part, content in enumerate(cut(text.strip(), MAX_CONTENT), 1):
+            fields: dict[str, Any] = {
+                "content": content,
+                "key": own if part == 1 else f"{own}~{part}",
+                "title": layers.shortened(" ".join(masked(self.title).split()), _TITLE),
+                "tags": [self.program],
+                "session_id": self.session[:_LONGEST_NAME],
+                "speaker": speaker,
+                "position": self.said,
+                "project": self.project[:_LONGEST_NAME],
+                "observed_at": at,
+                "created_at": at,
+            }
+            self.said += 1
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields))
+
+
+def text_of(blocks: object, *kinds: str) -> str:
+    """Return what was said: a text, or those of a list's blocks that are of these kinds and hold one."""
+    if isinstance(blocks, str):
+        return blocks.strip()
+    parts = blocks if isinstance(blocks, list) else []
+    said = (one.get("text") for one in parts if isinstance(one, dict) and one.get("type") in kinds)
+    return "\n\n".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+
+
+_SPACE: Final = b" \t\r\n"
+_BOM: Final = b"\xef\xbb\xbf"
+_HEAD: Final = 4_096
+
+
+class _Bounded:
+    """A file of which only so many bytes are read between two pieces, as one piece stands in the memory whole."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._left = LARGEST_FILE
+
+    def read(self, size: int = -1) -> bytes:
+        self._left -= max(size, 0)
+        if self._left < 0:
+            raise Unreadable(f"One conversation is larger than {LARGEST_FILE // 2**20} MiB.")
+        return self._source.read(size)
+
+    def found(self) -> None:
+        self._left = LARGEST_FILE
+
+
+def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield each value of a list with its place, `name, what number`, or the one object that a document is.
+
+    Raises `Unreadable` where it is no strict JSON; what stands before that was yielded.
+    """
+    head = source.read(_HEAD)
+    start = len(_BOM) if head.startswith(_BOM) else 0
+    source.seek(start, SEEK_SET)
+    bounded = _Bounded(source)
+    prefix = "item" if head[start:].lstrip(_SPACE).startswith(b"[") else ""
+    try:
+        for number, one in enumerate(ijson.items(bounded, prefix, use_float=True), 1):
+            bounded.found()
+            check_depth(one)
+            yield f"{name}, {what} {number}", one
+    except ijson.IncompleteJSONError:
+        raise Unreadable("It is not JSON, or it ends too early.") from None
+    except (ijson.JSONError, UnicodeDecodeError, RecursionError):
+        raise Unreadable("It is not JSON.") from None
+
+
+_SPOKEN: Final = ("text", "multimodal_text")
+
+
+def read_chatgpt(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant, conversation by conversation; raise `Unreadable` for broken JSON."""
+    return items_of(objects(source, name, "conversation"), _messages)
+
+
+def _messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+    mapping = found.get("mapping")
+    if not isinstance(mapping, dict):
+        raise Unreadable("It is no conversation: it has no `mapping`.")
+    session = str(found.get("conversation_id") or found.get("id") or found.get("create_time") or where)
+    talk = Conversation("chatgpt", session, str(found.get("title") or ""))
+    for number, node in _branch(mapping, found.get("current_node")):
+        message = node.get("message")
+        if (
+            isinstance(message, dict)
+            and (speaker := _speaker(message))
+            and (text := _chatgpt_text(message.get("content")))
+        ):
+            yield from talk.message(message.get("id") or number, speaker, text, message.get("create_time"), where)
+
+
+def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, Any]]]:
+    """Return the messages from the first to the `last` one; where that is not there, to the one that was made last."""
+    nodes = {number: node for number, node in mapping.items() if isinstance(node, dict)}
+    if last not in nodes:
+        parents = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
+        last = max((one for one in nodes if one not in parents), key=lambda one: _made(nodes[one]), default=None)
+    found: dict[str, dict[str, Any]] = {}
+    while isinstance(last, str) and last in nodes and last not in found:
+        found[last] = nodes[last]
+        last = nodes[last].get("parent")
+    return list(found.items())[::-1]
+
+
+def _made(node: dict[str, Any]) -> float:
+    message = node.get("message")
+    made = message.get("create_time") if isinstance(message, dict) else None
+    return float(made) if isinstance(made, int | float) else 0.0
+
+
+def _speaker(message: dict[str, Any]) -> str | None:
+    """Return who says a message to whom it is shown; None for what tools and the program itself say."""
+    author, about = message.get("author"), message.get("metadata")
+    speaker = SPEAKERS.get(str(author.get("role"))) if isinstance(author, dict) else None
+    hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    to_a_tool = speaker == ASSISTANT and message.get("recipient") not in (None, "all")
+    return None if hidden or to_a_tool else speaker
+
+
+def _chatgpt_text(content: object) -> str:
+    if not isinstance(content, dict) or content.get("content_type") not in _SPOKEN:
+        return ""
+    parts = content.get("parts")
+    said = [one.strip() for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+    return "\n\n".join(filter(None, said))
+
+
+def read_claude(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield each message, conversation by conversation, and each noted text; raise `Unreadable` for broken JSON."""
+    return items_of(objects(source, name, "conversation"), _claude_messages)
+
+
+def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+    if "conversations_memory" in found or "project_memories" in found:
+        yield from _noted(found, where)
+        return
+    messages = found.get("chat_messages")
+    if not isinstance(messages, list):
+        raise Unreadable("It is no conversation: it has no `chat_messages`.")
+    talk = Conversation("claude", str(found.get("uuid") or where), str(found.get("name") or ""))
+    for number, one in enumerate(messages, 1):
+        speaker = SPEAKERS.get(str(one.get("sender"))) if isinstance(one, dict) else None
+        if speaker is None:
+            continue
+        plain = one.get("text")
+        text = text_of(one.get("content"), "text") or (plain.strip() if isinstance(plain, str) else "")
+        if text:
+            yield from talk.message(one.get("uuid") or number, speaker, text, one.get("created_at"), where)
+
+
+def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+    """Yield what Claude noted of all conversations, and of those in each project."""
+    projects = found.get("project_memories")
+    texts = {"": found.get("conversations_memory")} | (projects if isinstance(projects, dict) else {})
+    owner = str(found.get("account_uuid") or "")[:_LONGEST_NAME]
+    for project, text in texts.items():
+        own = f"claude-memory:{owner}/{project[:_LONGEST_NAME]}"
+        for part, content in enumerate(cut(text.strip(), MAX_CONTENT) if isinstance(text, str) else (), 1):
+            fields = {"content": content, "key": own if part == 1 else f"{own}~{part}", "tags": ["claude"]}
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields)
+
+
+_REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_BY_CLAUDE: Final = (
+    "<command-",
+    "<local-command-",
+    "<bash-",
+    "Caveat: The messages below",
+    "[Request interrupted",
+)
+_MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+
+
+def read_claude_code(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem."""
+    sessions: dict[str, Conversation] = {}
+    seen: set[str] = set()
+
+    def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
+        speaker, message = SPEAKERS.get(str(line.get("type"))), line.get("message")
+        if speaker is None or not isinstance(message, dict) or any(line.get(mark) for mark in _MARKS):
+            return
+        text = _REMINDER.sub("", text_of(message.get("content"), "text")).strip()
+        number = str(line.get("uuid") or where.rpartition(":")[2])
+        if not text or text.startswith(_BY_CLAUDE) or number in seen:
+            return
+        seen.add(number)
+        session = str(line.get("sessionId") or PurePath(name).stem)
+        talk = sessions.setdefault(session, Conversation("claude-code", session))
+        talk.project = PurePath(str(line.get("cwd") or talk.project)).name
+        yield from talk.message(number, speaker, text, line.get("timestamp"), where)
+
+    return items_of(lines(source, name), item)
+
+
+_BY_CODEX: Final = (
+    "<environment_context",
+    "<user_instructions",
+    "<permissions",
+    "<turn_aborted",
+    "<skill",
+    "# AGENTS.md",
+)
+
+
+def read_codex(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem."""
+    talk = Conversation("codex", PurePath(name).stem.removeprefix("rollout-"))
+
+    def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
+        inner = line.get("payload")
+        entry = inner if isinstance(inner, dict) else line
+        if line.get("type") == "session_meta" or ("instructions" in entry and entry.get("id")):
+            talk.session = str(entry.get("id") or talk.session)
+            talk.project = PurePath(str(entry.get("cwd") or "")).name
+        speaker = SPEAKERS.get(str(entry.get("role")))
+        if speaker is None or entry.get("type") != "message" or line.get("type") not in ("message", "response_item"):
+            return
+        text = text_of(entry.get("content"), "input_text", "output_text", "text")
+        if text and not text.startswith(_BY_CODEX):
+            number = where.rpartition(":")[2]
+            yield from talk.message(number, speaker, text, line.get("timestamp"), where)
+
+    return items_of(lines(source, name), item)

@@ -1,0 +1,365 @@
+"""Markdown: its sections, tags and links, notes that become memories, and an export that people read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+
+from recollect.domain.enums import FactType, Scope, Sensitivity
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.transfer import FileSections, ImportItem, ItemKind
+from recollect.gate import masked
+from recollect.prompt.neutral import neutral
+from recollect.text import layers
+from recollect.transfer.reading import decoded, document, labels, set_only, time_of
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_LONGEST_HEADING: Final = 2_000  # characters that are looked at
+_LONGEST_YAML: Final = 65_536
+_MOST_BRACKETS: Final = 500  # each may be one deeper than the last, and reading takes their square
+_FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_PAIR: Final = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that stands in no list and no quote: its first line and the one after it, its level, its source."""
+
+    start: int
+    end: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A paragraph and its line: whether it begins an item of a list, whether it is in a quote."""
+
+    line: int
+    text: str
+    item: bool
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands under it up to the next one; `path` are the headings down to it, its own last.
+
+    `parts` are its paragraphs, without code.
+    """
+
+    line: int
+    path: tuple[str, ...]
+    heading: str
+    text: str
+    parts: tuple[Part, ...] = ()
+
+
+def blocks(text: str) -> list[Token]:
+    """Return the blocks of a text; a block's `map` are its first line and the one after it, from 0."""
+    return _markdown("normalize", "block").parse(text)
+
+
+def headings(tokens: list[Token]) -> Iterator[Heading]:
+    """Yield the headings among the blocks of a text."""
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open" and opening.level == 0 and opening.map:
+            start, end = opening.map
+            yield Heading(start, end, int(opening.tag[1:]), inline.content)
+
+
+def sections(text: str, first: int = 1) -> Iterator[Section]:
+    """Yield the sections in their order, empty ones too; `first` is the number of the text's first line."""
+    lines, tokens = text.split("\n"), blocks(text)
+    found = [Heading(0, 0, 0, ""), *headings(tokens)]
+    parts = list(_parts(tokens, first))[::-1]
+    ends = [*(one.start for one in found[1:]), len(lines)]
+    above: list[Heading] = []
+    for heading, end in zip(found, ends, strict=True):
+        above = [*(one for one in above if one.level < heading.level), heading]
+        source = lines[heading.start].strip() if heading.end == heading.start + 1 else heading.text
+        body = "\n".join(lines[heading.end : end]).strip("\n").rstrip()
+        own: list[Part] = []
+        while parts and parts[-1].line < first + end:
+            own.append(parts.pop())
+        yield Section(first + heading.start, tuple(one.text for one in above if one.text), source, body, tuple(own))
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
+    """Return a YAML head (all its values are texts), the text after it, and that text's first line number."""
+    found = _FRONT_MATTER.match(text)
+    values = _yaml(found[1]) if found else {}
+    if not found or not values:
+        return {}, text, 1
+    return values, text[found.end() :], found[0].count("\n") + 1
+
+
+def without_markup(heading: str) -> str:
+    """Return what a heading says, without emphasis, links, code marks and comments."""
+    (inline,) = _markdown("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
+    shown = (one for one in inline.children or () if one.type != "html_inline")
+    words = "".join(" " if one.type.endswith("break") else one.content for one in shown)
+    return " ".join(words.split()) or heading
+
+
+def cut(text: str, most: int) -> Iterator[str]:
+    """Cut a text into parts of at most `most` characters: between paragraphs, else lines, else anywhere."""
+    while len(text) > most:
+        ends = (text.rfind(gap, 1, most) for gap in ("\n\n", "\n"))
+        end = next((one for one in ends if one > 0 and text[:one].strip()), most)
+        yield text[:end].rstrip() if end < most else text[:end]
+        text = text[end:].lstrip("\n")
+    if text.strip():
+        yield text
+
+
+def _parts(tokens: list[Token], first: int) -> Iterator[Part]:
+    quotes, item = 0, False
+    for before, token in pairwise(tokens):
+        quotes += (before.type == "blockquote_open") - (before.type == "blockquote_close")
+        if token.type == "paragraph_open":
+            item = before.type == "list_item_open"
+        elif token.type == "inline" and before.type == "paragraph_open" and token.map:
+            yield Part(first + token.map[0], token.content, item, quotes > 0)
+
+
+@cache
+def _markdown(*steps: str) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(steps)
+    return parser
+
+
+def _yaml(head: str) -> dict[str, Any]:
+    """Read YAML in which everything is a text; what is too long, has aliases or is broken is read line by line."""
+    import yaml
+
+    try:
+        if len(head) > _LONGEST_YAML or head.count("[") + head.count("{") > _MOST_BRACKETS:
+            raise yaml.YAMLError
+        if any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(head)):
+            raise yaml.YAMLError
+        found = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506 - it makes nothing but texts
+    except (yaml.YAMLError, RecursionError):
+        pairs = _PAIR.findall(head) if _PAIR.match(head) else []
+        found = {name: value.strip(" \t[]\"'") for name, value in pairs}
+    return {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+LINKS_TO: Final = "links_to"
+_CODE: Final = re.compile(r"(?<!`)(`{1,8})(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+_HASHTAG: Final = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
+_LINK: Final = re.compile(r"(?<!!)\[\[([^\[\]\n]{1,500})\]\]")
+_RELATION: Final = re.compile(
+    r"(?:\"([^\"]{1,200})\"|'([^']{1,200})'|(\w[\w:/-]{0,200}))\s+\[\[([^\[\]]+)\]\]\s*(?:\(.*\))?"
+)
+_OBSERVATION: Final = re.compile(r"\[([^\[\]()]{1,100})\]\s+(\S.*)", re.DOTALL)
+_NO_CATEGORY: Final = re.compile(r"\s*|x|[^\W\d_]?\W|[\d:., -]+", re.IGNORECASE)
+
+
+class Statement(NamedTuple):
+    """A fact about a note, and the line that says it."""
+
+    line: int
+    predicate: str
+    object: str
+
+
+def tags_of(parts: Iterable[Part]) -> list[str]:
+    """Return the `#tags` in a text, each once; numbers alone are none."""
+    found = (one.strip("/-") for part in parts for one in _HASHTAG.findall(_CODE.sub(" ", part.text)))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def statements(parts: Iterable[Part], *, observations: bool) -> Iterator[Statement]:
+    """Yield the facts that a text states; observations only where they are looked for."""
+    for part in parts:
+        first, _, rest = _CODE.sub(" ", part.text.strip()).partition("\n")
+        relation = _RELATION.fullmatch(first.strip()) if part.item else None
+        if relation and (target := _target(relation[4])):
+            yield Statement(part.line, relation[1] or relation[2] or relation[3], target)
+            first = ""
+        if observations and part.item and not part.quoted and (said := _OBSERVATION.fullmatch(part.text.strip())):
+            category = " ".join(said[1].split())
+            if not _NO_CATEGORY.fullmatch(category):
+                yield Statement(part.line, category, " ".join(said[2].split()))
+        for one in _LINK.findall(f"{first}\n{rest}"):
+            if target := _target(one):
+                yield Statement(part.line, LINKS_TO, target)
+
+
+def _target(link: str) -> str:
+    """Return the note that a link names, without the heading in it and the words that are shown for it."""
+    return link.partition("|")[0].partition("#")[0].strip()
+
+
+_ARROW: Final = " › "
+_KEY: Final = 400
+_TITLE: Final = 500
+_LONGEST_TAG: Final = 100
+_DAYS: Final = ("date", "created", "created_at", "date created", "updated", "modified", "updated_at", "date modified")
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
+    """Yield a memory for each section that says something, the facts that it states, and last which sections there are.
+
+    Raises `Unreadable` for what is no text.
+    """
+    text = decoded(document(source)).replace("\r\n", "\n").replace("\r", "\n")
+    head, rest, first = front_matter(text)
+    prefix = f"{masked(name).lower()[-_KEY:]}#"
+    uses, keys = Counter[str](), list[str]()
+    plain: dict[str, str] = {}
+    known: set[tuple[str, str]] = set()
+    own_title = str(head.get("title") or "").strip()
+    title = without_markup(masked(own_title)) if own_title else PurePath(name).name
+    shared = _of_head(head) | {"files_read": [masked(name)]}
+    for section in sections(rest, first):
+        if not section.text.strip():
+            continue
+        for heading in set(section.path) - plain.keys():
+            # without its markup no detector would know a secret again, so that goes first
+            plain[heading] = without_markup(masked(heading))
+        path = [plain[heading] for heading in section.path]
+        own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
+        whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
+        said = _facts(name, title, head, section, known)
+        for part in cut(whole, MAX_CONTENT):
+            uses[own] += 1
+            keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
+            body = part.removeprefix(section.heading).strip()
+            fields = {"content": part, "key": keys[-1]} | _headings(path, body, title) | shared
+            fields["tags"] = labels(
+                [*_tags(head), *(_slug(one)[:_LONGEST_TAG] for one in path), *tags_of(section.parts)]
+            )
+            yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
+        yield from said
+    yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
+
+
+def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
+    """Return the title of a section, and its layers where those of its text would begin with the heading."""
+    title = {"title": layers.shortened(_ARROW.join([file, *path]), _TITLE)}
+    if not path:
+        return title
+    body = masked(body)  # what the layers cut off in the middle would be no secret any more
+    abstract = layers.one_line(f"{path[-1]}: {layers.abstract(body)}")
+    return title | {"abstract": abstract, "overview": layers.overview(body)}
+
+
+def _facts(
+    name: str, title: str, head: dict[str, Any], section: Section, known: set[tuple[str, str]]
+) -> Iterator[ImportItem]:
+    """Yield what a section states about its note that was not `known` before; it is as private as the note."""
+    subject = title if head.get("title") else PurePath(name).stem
+    of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
+    for one in statements(section.parts, observations=of_basic_memory):
+        if (one.predicate, one.object) not in known:
+            known.add((one.predicate, one.object))
+            fields = {"subject": layers.shortened(subject, _TITLE), "predicate": one.predicate, "object": one.object}
+            own = _of_head(head)
+            fields |= set_only({"sensitivity": own.get("sensitivity"), "valid_from": own.get("observed_at")})
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{one.line}", fields=fields)
+
+
+def _tags(head: dict[str, Any]) -> list[str]:
+    """Return the tags of a note; its permalink and its other names are some too."""
+    found = [one.lstrip("#") for name in ("tags", "tag") for one in labels(head.get(name))]
+    found += [f"alias:{one}" for one in labels(head.get("aliases"))]
+    permalink = head.get("permalink")
+    return [*found, f"permalink:{permalink}"] if isinstance(permalink, str) and permalink.strip() else found
+
+
+def _of_head(head: dict[str, Any]) -> dict[str, str]:
+    """Take from the front matter what a memory has a field for; an unknown level of sensitivity is the strictest."""
+    kinds = (str(head.get(name)).strip().lower() for name in ("fact_type", "type"))
+    found = {"fact_type": next((kind for kind in kinds if kind in set(FactType)), str(FactType.CONTEXT))}
+    if isinstance(category := head.get("category"), str) and category.strip():
+        found["category"] = category.strip()
+    if head.get("sensitivity"):
+        level = str(head["sensitivity"]).strip().lower()
+        found["sensitivity"] = level if level in set(Sensitivity) else str(Sensitivity.SECRET)
+    if isinstance(about := head.get("description"), str):
+        found["subtitle"] = layers.shortened(" ".join(masked(about).split()), _TITLE)
+    days = (time_of(head.get(name)) for name in _DAYS)
+    return set_only(found | {"observed_at": next(filter(None, days), None)})
+
+
+def _slug(heading: str) -> str:
+    return "-".join(_WORD.findall(heading.lower())) or "-"
+
+
+def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the document for the lines of an export: what lives, and the facts that hold."""
+    shelves: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    facts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    about: dict[str, Any] = {}
+    for line in lines:
+        if memory := line.get("memory"):
+            if not {"deleted_at", "merged_into", "superseded_by"} & memory.keys():
+                shelf = memory.get("category") or str(memory["fact_type"]).capitalize()
+                shelves[memory["scope"]][shelf].append(memory)
+        elif fact := line.get("fact"):
+            if "valid_to" not in fact:
+                facts[fact["scope"]].append(fact)
+        elif "format" in line:
+            about = line
+    yield f"# Memories\n\nExported on {str(about.get('exported_at', ''))[:10]}.\n"
+    for scope in map(str, Scope):
+        if shelves[scope] or facts[scope]:
+            yield f"\n## {scope.capitalize()}\n"
+        for shelf in sorted(shelves[scope], key=str.casefold):
+            yield f"\n### {_one_line(shelf)}\n"
+            for memory in shelves[scope][shelf]:
+                yield _memory(memory)
+        if facts[scope]:
+            yield "\n### Facts\n\n"
+            for fact in facts[scope]:
+                yield f"- {_one_line(' '.join(str(fact[part]) for part in ('subject', 'predicate', 'object')))}\n"
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
+    content = neutral(str(memory["content"])).strip()
+    about = ", ".join(_about(memory))
+    body = "" if content == title else f"\n{_quiet(content)}\n"
+    return f"\n#### {title}\n{body}\n*{about}*\n"
+
+
+def _about(memory: dict[str, Any]) -> Iterator[str]:
+    yield str(memory.get("observed_at") or memory.get("created_at") or "")[:10]
+    if memory.get("category"):
+        yield str(memory["fact_type"])
+    if memory.get("speaker"):
+        yield f"said by {_one_line(str(memory['speaker']))}"
+    if memory.get("sensitivity", "public") != "public":
+        yield str(memory["sensitivity"])
+    yield from (f"#{_one_line(str(tag))}" for tag in memory.get("tags", ()))
+
+
+def _quiet(content: str) -> str:
+    """Let no heading in a memory be one of the document's, and leave no code open that would swallow the rest."""
+    lines = content.split("\n")
+    tokens = blocks(f"{content}\n\n# end")
+    found = list(headings(tokens))
+    if closed := bool(found) and found[-1].start > len(lines):
+        found.pop()
+    for heading in reversed(found):
+        lines[heading.start : heading.end] = [f"**{heading.text}**"]
+    return "\n".join(lines if closed else [*lines, tokens[-1].markup or "-->"])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(neutral(text).split())

@@ -1,0 +1,209 @@
+"""Memories of other programs that keep them in SQLite: claude-mem and MemPalace. A file is only read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from recollect.domain.enums import Concept, Observation
+from recollect.domain.fields import MAX_CONTENT, MAX_NAME
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
+from recollect.gate import masked
+from recollect.text import layers
+from recollect.transfer.reading import LONGEST_LINE, Unreadable, items_of, labels, set_only, time_of
+
+MAGIC: Final = b"SQLite format 3\x00"
+"""How each such file begins."""
+_MOST_NAMES: Final = 1_000
+_TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT ?"
+_COLLECTIONS: Final = "SELECT name FROM collections LIMIT ?"
+
+
+def names_in(path: Path) -> frozenset[str]:
+    """Return the names of a file's tables, and of the collections if Chroma wrote it; none when it is damaged."""
+    try:
+        with closing(_opened(path)) as connection:
+            names = [name for (name,) in connection.execute(_TABLES, [_MOST_NAMES])]
+            if "collections" in names:
+                names += [name for (name,) in connection.execute(_COLLECTIONS, [_MOST_NAMES])]
+    except sqlite3.Error:
+        return frozenset()
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a query by the names of their columns; raise `Unreadable` where the file is damaged."""
+    try:
+        with closing(_opened(path)) as connection:
+            cursor = connection.execute(query, values)
+            columns = [column[0] for column in cursor.description]
+            for row in cursor:
+                yield dict(zip(columns, row, strict=True))
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        raise Unreadable(f"SQLite cannot read it ({code}).") from None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_LINE)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+CLAUDE_MEM: Final = frozenset({"observations", "session_summaries"})
+"""The tables that are read_claude_mem; a file that has both is such a store."""
+_PARTS: Final = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_LONGEST_MEM_KEY: Final = 200
+
+
+def read_claude_mem(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield a memory for each observation and each summary; raise `Unreadable` where SQLite cannot read the file."""
+    path = Path(source.name)
+    there = names_in(path)
+    for table, query, fields_of in (
+        ("observations", "SELECT * FROM observations ORDER BY id", _observation),
+        ("session_summaries", "SELECT * FROM session_summaries ORDER BY id", _summary),
+    ):
+        found = rows(path, query) if table in there else iter(())
+        entries = ((f"{name}, {table} {row.get('id')}", row) for row in found)
+        yield from items_of(
+            entries,
+            lambda row, where, fields_of=fields_of: [  # type: ignore[misc]
+                ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_common(row) | fields_of(row)))
+            ],
+        )
+
+
+def _common(row: dict[str, Any]) -> dict[str, Any]:
+    at = time_of(row.get("created_at_epoch")) or time_of(row.get("created_at"))
+    return {
+        "session_id": _text(row, "memory_session_id") or _text(row, "sdk_session_id"),
+        "project": _text(row, "project"),
+        "tags": ["claude-mem"],
+        "files_read": _listed(row.get("files_read")),
+        "discovery_tokens": row.get("discovery_tokens") or None,
+        "observed_at": at,
+        "created_at": at,
+    }
+
+
+def _observation(row: dict[str, Any]) -> dict[str, Any]:
+    body = [_text(row, "narrative") or _text(row, "text")]
+    body += [f"- {one}" for one in _listed(row.get("facts"))]
+    title, subtitle = _text(row, "title"), _text(row, "subtitle")
+    named, concepts = _text(row, "type").lower(), _listed(row.get("concepts"))
+    known = [one for one in concepts if one in set(Concept)]
+    other = [one for one in (named, *concepts) if one not in set(Observation) | set(Concept)]
+    return {
+        "content": ("\n".join(filter(None, body)) or "\n".join(filter(None, (title, subtitle))))[:MAX_CONTENT],
+        "key": _key(row, "observation"),
+        "type": named if named in set(Observation) else None,
+        "title": layers.shortened(" ".join(masked(title).split()), MAX_NAME),
+        "subtitle": layers.shortened(" ".join(masked(subtitle).split()), MAX_NAME),
+        "concepts": known,
+        "tags": labels(["claude-mem", *other]),
+        "files_modified": _listed(row.get("files_modified")),
+    }
+
+
+def _summary(row: dict[str, Any]) -> dict[str, Any]:
+    parts = ((one, _text(row, one)) for one in _PARTS)
+    said = [f"{one.replace('_', ' ').capitalize()}: {text}" for one, text in parts if text]
+    return {
+        "content": "\n".join(said)[:MAX_CONTENT],
+        "key": _key(row, "summary"),
+        "type": str(Observation.SESSION_SUMMARY),
+        "files_modified": _listed(row.get("files_edited")),
+    }
+
+
+def _key(row: dict[str, Any], kind: str) -> str:
+    session = _text(row, "memory_session_id") or _text(row, "sdk_session_id")
+    return f"claude-mem:{session[:_LONGEST_MEM_KEY]}/{kind}-{row.get('id')}"
+
+
+def _text(row: dict[str, Any], column: str) -> str:
+    value = row.get(column)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _listed(value: object) -> list[str]:
+    """Read a list of texts that stands as JSON in a column."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else []
+    except (ValueError, RecursionError):
+        return []
+    return [one.strip() for one in found if isinstance(one, str) and one.strip()] if isinstance(found, list) else []
+
+
+_DRAWERS: Final = "mempalace_drawers"
+_TRIPLES: Final = "triples"
+MEMPALACE: Final = frozenset({_DRAWERS, _TRIPLES})
+"""A collection and a table, either of which tells such a file."""
+_DOCUMENT: Final = "chroma:document"
+_LONGEST_DRAWER: Final = 480
+_HELD: Final = """
+SELECT held.embedding_id AS drawer, part.key AS name,
+       coalesce(part.string_value, part.int_value, part.float_value, part.bool_value) AS value
+FROM collections AS named
+JOIN segments AS segment ON segment.collection = named.id
+JOIN embeddings AS held ON held.segment_id = segment.id
+JOIN embedding_metadata AS part ON part.id = held.id
+WHERE named.name = ?
+ORDER BY held.id
+"""
+_KNOWN: Final = """
+SELECT triple.*, coalesce(one.name, triple.subject) AS subject_name, coalesce(other.name, triple.object) AS object_name
+FROM triples AS triple
+LEFT JOIN entities AS one ON one.id = triple.subject
+LEFT JOIN entities AS other ON other.id = triple.object
+ORDER BY triple.rowid
+"""
+
+
+def read_mempalace(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield a memory for each drawer, a fact for each triple; raise `Unreadable` where SQLite cannot read the file."""
+    path = Path(source.name)
+    there = names_in(path)
+    if _DRAWERS in there:
+        for drawer, parts in groupby(rows(path, _HELD, [_DRAWERS]), key=lambda row: str(row["drawer"])):
+            yield from _memory(drawer, {str(one["name"]): one["value"] for one in parts}, f"{name}, drawer {drawer}")
+    if _TRIPLES in there:
+        for number, row in enumerate(rows(path, _KNOWN), 1):
+            fields = {"subject": row["subject_name"], "predicate": row["predicate"], "object": row["object_name"]}
+            fields |= {one: _day(row.get(one)) for one in ("valid_from", "valid_to")}
+            fields |= {"confidence": _share(row.get("confidence")), "created_at": _day(row.get("extracted_at"))}
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}, triple {number}", fields=set_only(fields))
+
+
+def _memory(drawer: str, parts: dict[str, Any], where: str) -> Iterator[ImportItem | Problem]:
+    content, at = parts.get(_DOCUMENT), time_of(parts.get("filed_at"))
+    if not isinstance(content, str) or not content.strip():
+        yield Problem(where, "The drawer holds no text.")
+        return
+    named = (f"{one}:{parts[one]}" for one in ("wing", "room", "added_by") if parts.get(one))
+    fields = {
+        "content": content[:MAX_CONTENT],
+        "key": f"mempalace:{drawer}"[:_LONGEST_DRAWER],
+        "tags": labels(["mempalace", *named]),
+        "files_read": [parts["source_file"]] if isinstance(parts.get("source_file"), str) else [],
+        "created_at": at,
+    }
+    yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields))
+
+
+def _day(value: object) -> str | None:
+    """Read a time or a day; of a month its first."""
+    return time_of(value) or (time_of(f"{value}-01") if isinstance(value, str) else None)
+
+
+def _share(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
