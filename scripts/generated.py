@@ -10,8 +10,8 @@ import numpy as np
 
 from recollect.domain.search import ModelCard
 from recollect.engines.embedder import TokenEmbeddings
-from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.late_interaction import make_reading
+from recollect.engines.loading import EmbeddingModel
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Matrix

@@ -28,7 +28,7 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.operations.embed import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import kept_files, relocation, salvage
+from recollect.store import relocation, salvage
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
@@ -105,7 +105,7 @@ def open_app(
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
             checks=partial(store.checks, embedder),
-            remaining=partial(kept_files.remaining, settings.database),
+            remaining=partial(store_backup.remaining, settings.database),
             close=undo.pop_all().close,
         )
 
@@ -165,7 +165,7 @@ class _Store:
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
-        tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
+        tidying = [lambda: store_backup.remove_old(self.file, self.clock())] if self.database.file else []
         return [self._sync_vectors, *files, *tidying]
 
     def _sync_vectors(self) -> float:
@@ -177,7 +177,7 @@ class _Store:
         embed = partial(chunks_of, embedder) if embedder.ready else None
         found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
         files = [one.check() for one in self.journal_files]
-        kept = [kept_files.check(self.file, self.clock())] if self.database.file else []
+        kept = [store_backup.check_kept(self.file, self.clock())] if self.database.file else []
         return [*found, *files, *kept]
 
 

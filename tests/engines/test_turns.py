@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from recollect import Settings
-from recollect.engines.embedding import OnnxEmbedder, onnx, open_embedder, turns
+from recollect.engines import loading
+from recollect.engines.embedding import OnnxEmbedder, onnx, open_embedder
 
 LONG = ["The ship left the harbour at dawn. " * 30] * 4
 
@@ -23,7 +24,7 @@ def embedder(unused_settings: Settings) -> OnnxEmbedder:
 
 def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch of a document begins while a query is under way; when it ends, all of them run."""
-    monkeypatch.setattr(turns, "_LONGEST", 60.0)
+    monkeypatch.setattr(loading, "_LONGEST", 60.0)
     done: list[str] = []
     run, waiting = onnx._run, threading.Event()
 
@@ -33,7 +34,7 @@ def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.
 
     def give_way() -> None:
         waiting.set()
-        turns.EmbeddingModel._give_way(embedder)
+        loading.EmbeddingModel._give_way(embedder)
 
     monkeypatch.setattr(onnx, "_run", noted)
     monkeypatch.setattr(embedder, "_give_way", give_way)
@@ -49,7 +50,7 @@ def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.
 
 def test_documents_go_on_beside_endless_queries(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that never ends holds a document up for a moment, not for ever."""
-    monkeypatch.setattr(turns, "_LONGEST", 0.01)
+    monkeypatch.setattr(loading, "_LONGEST", 0.01)
     with embedder.queries_first():
         assert len(embedder.read(LONG)) == 4
 

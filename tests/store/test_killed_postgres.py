@@ -11,7 +11,7 @@ from callers import ADA
 from postgres_cluster import Cluster
 from recollect import App, Draft, Get, get_memory, remember
 from recollect.errors import StoreUnusable
-from recollect.store.sql import silence
+from recollect.store.sql import postgres
 from recollect.store.sql.database import Database, open_server
 
 
@@ -38,7 +38,7 @@ def test_a_store_outlives_its_database(
     cluster.start()
     assert get_memory(app, Get(id=kept.id), ADA).content == "The harbour opens at six"
     remember(app, late, ADA)
-    monkeypatch.setattr(silence, "_SILENCE", 0.3)
+    monkeypatch.setattr(postgres, "_SILENCE", 0.3)
     with cluster.frozen(), pytest.raises(StoreUnusable, match=r"\AThe database cannot be used: it does not answer\.\Z"):
         remember(app, late, ADA)
     app.vectors.sync()

@@ -1,16 +1,22 @@
-"""Loading of models: once, at the first need or in the background, by whichever thread comes first."""
+"""Loading of models: once, at the first need or in the background, by whichever thread comes first.
+
+Of an embedding model also who uses it next: somebody waits for a query, and nobody for the rest of a long document.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from threading import Event, Lock
-from typing import Generic, TypeVar
+from threading import Condition, Event, Lock
+from typing import Final, Generic, TypeVar
 
 from recollect.errors import RecollectError
 
 T = TypeVar("T")
+
+_LONGEST: Final = 0.1  # seconds: documents go on beside queries that never end
 
 
 class LazyModel(ABC, Generic[T]):
@@ -82,3 +88,31 @@ class LazyModel(ABC, Generic[T]):
                 if self._kept is None:
                     self._kept = self._load()
         return self._kept
+
+
+class EmbeddingModel(LazyModel[T]):
+    """What embedding models have in common: between two batches of a document, queries go first."""
+
+    kind = "embedding model"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = Condition()
+        self._queries = 0
+
+    @contextmanager
+    def queries_first(self) -> Iterator[None]:
+        """Let no further batch of a document begin until the block ends, or for a moment."""
+        with self._changed:
+            self._queries += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._queries -= 1
+                self._changed.notify_all()
+
+    def _give_way(self) -> None:
+        """Wait, before a batch of a document, until no query is under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._queries, _LONGEST)

@@ -3,30 +3,38 @@
 The database is copied as of one instant while others write. Chroma is derived and left out: the vectors' bytes are in
 the database, and the index is built from them after a restore. A damaged store is not backed up, and nothing of a store
 is changed before a backup has proven whole; when anything fails then, the old store is put back.
+
+Databases that a restore or a repair put aside hold whatever stood in the store then, also what is forgotten later. So
+each goes after a week, and until then the answers of `forget` and `doctor` name it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import re
+import shlex
 import shutil
 import sqlite3
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
+from recollect.domain.results import Check
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.process import DATABASE
-from recollect.store.files import flush, folder_of, usable
+from recollect.store.files import KEPT_DAYS, flush, folder_of, remove, usable
 from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.sql import store_metadata, tables
@@ -35,14 +43,18 @@ from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
+log = logging.getLogger(__name__)
+
 CHROMA = "chroma"
 MANIFEST = "manifest.json"
 FORMAT = 1
 """Changes when an older Recollect could no longer read a backup."""
 
-SCRATCH = ".recollect-"
+_SCRATCH = ".recollect-"
 """How the names of working folders begin."""
 
+_ASIDE: Final = re.compile(r"\.(?:before-restore|damaged)-(\d{8}T\d{6})[-\w]*")
+_LEFT: Final = timedelta(days=1)  # no restore and no repair takes so long
 _LOGS = ("-wal", "-shm")
 _NAMED = 3
 _BLOCK = 1 << 20  # bytes
@@ -356,7 +368,7 @@ def opened(path: Path) -> Iterator[Database]:
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
     """Give a folder beside the target, on the same disk, that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
         yield Path(scratch)
 
 
@@ -367,3 +379,44 @@ def _damaged(file: Path, why: str) -> InvalidInput:
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def kept_aside(database: Path) -> dict[Path, datetime]:
+    """Return the databases that were put aside beside a store's own, and when, the oldest first."""
+    beside = [path for path in sorted(database.parent.glob("*")) if path.name.startswith(database.name)]
+    found = {path: match for path in beside if (match := _ASIDE.fullmatch(path.name, len(database.name)))}
+    times: dict[Path, datetime] = {}
+    for path, match in found.items():
+        with suppress(ValueError):  # a name of somebody else's
+            times[path] = datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+    return times
+
+
+def remove_old(database: Path, now: datetime) -> None:
+    """Delete the databases that were put aside a week ago, and working folders of processes that were killed."""
+    old = [path for path, since in kept_aside(database).items() if now - since >= timedelta(days=KEPT_DAYS)]
+    left = (now - _LEFT).timestamp()
+    old += [path for path in folder_of(database).glob(f"{_SCRATCH}*") if path.lstat().st_mtime < left]
+    for path in old:
+        log.info("%s is deleted, as forgotten memories may be in it", path.name)
+        remove(path)
+
+
+def remaining(database: Path) -> list[str]:
+    """Name what may still hold a memory that is forgotten now, and how to be rid of it."""
+    return [
+        f"{path.name}, which was put aside, may still hold it until {since + timedelta(days=KEPT_DAYS):%Y-%m-%d}; "
+        f"`rm {shlex.quote(str(path))}` deletes that file now."
+        for path, since in kept_aside(database).items()
+    ]
+
+
+def check_kept(database: Path, now: datetime) -> Check:
+    """Tell of each database that was put aside its age, its size and what removes it."""
+    told = [
+        f"{path.name}, {max(0, (now - since).days)} days old, {path.stat().st_size / 1e6:.1f} MB "
+        f"(`rm {shlex.quote(str(path))}`)"
+        for path, since in kept_aside(database).items()
+    ]
+    seen = f"may hold what was forgotten since, and go after {KEPT_DAYS} days: {'; '.join(told)}" if told else "none"
+    return Check("databases put aside", True, seen)

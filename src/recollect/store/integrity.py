@@ -19,7 +19,6 @@ from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
 from recollect.store import journal
 from recollect.store.entries import Chunk
-from recollect.store.journal_state import altered
 from recollect.store.sql import tables
 from recollect.store.sql.accounts import never_granted, unknown_roles
 from recollect.store.sql.child_tables import held_memories
@@ -135,7 +134,7 @@ def tampered(connection: Connection, *, deep: bool) -> tuple[int, list[str]]:
     walked = journal.walk(connection, None if deep else _LINES)
     broken = [f"line {number} of {name}" for name, number in sorted(walked.broken.items())]
     chains = [f"changed or missing before: {', '.join(broken)}"] if broken else []
-    return walked.lines, [*chains, *altered(connection, walked.signed, whole=walked.whole)]
+    return walked.lines, [*chains, *journal.altered(connection, walked.signed, whole=walked.whole)]
 
 
 def _looked(database: Database, name: str, look: Callable[[Connection], Check]) -> Check:

@@ -13,9 +13,9 @@ from recollect import process
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS, draw
 from recollect.engines.embedding.tokens import Tokens
-from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, find_weights, held_weights
 from recollect.engines.late_interaction import make_reading
+from recollect.engines.loading import EmbeddingModel
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:

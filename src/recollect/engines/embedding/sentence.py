@@ -14,7 +14,6 @@ import numpy as np
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
-from recollect.engines.embedding.turns import EmbeddingModel
 from recollect.engines.embedding.weights import (
     WEIGHTS,
     check_hub_id,
@@ -25,6 +24,7 @@ from recollect.engines.embedding.weights import (
     local_folder,
 )
 from recollect.engines.late_interaction import make_reading
+from recollect.engines.loading import EmbeddingModel
 from recollect.engines.opening import need_library, open_embedding
 from recollect.errors import ModelUnusable
 

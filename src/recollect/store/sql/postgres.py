@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql
 
 from recollect.store.sql.dialect import INDEX, Dialect
-from recollect.store.sql.silence import watch
 from recollect.store.text import postgres_schema
 
 _STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
@@ -24,6 +24,7 @@ _PATIENCE: Final[Mapping[str, Any]] = {  # seconds, and milliseconds for the las
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
+_SILENCE: Final = 30.0  # seconds until a server that does not answer is asked whether it is there
 _LIMITS: Final = (  # the server ends what we wait for too long, and lets go of the locks of a replica that is cut off
     "SET statement_timeout = '10min'; SET tcp_keepalives_idle = 30; "
     "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
@@ -39,6 +40,9 @@ _SET_ID = text(f"SELECT setval({_SEQUENCE}, :highest)")
 _NEXT_IDS = text(
     f"SELECT id FROM (SELECT nextval({_SEQUENCE}) AS id FROM generate_series(1, :count)) AS claimed ORDER BY id"  # noqa: S608 - our own text
 )
+
+
+_Call: TypeAlias = Generator[Any, Any, Any]
 
 
 class Postgres(Dialect):
@@ -168,9 +172,43 @@ def _watch(engine: Engine, patience: Mapping[str, Any], connection: Any, _record
             return not isinstance(error, driver.errors.ConnectionTimeout)
         return True
 
-    watch(connection, answers, driver.OperationalError)
+    _end_when_silent(connection, answers, driver.OperationalError)
 
 
 def _lock_of(namespace: str) -> int:
     """Return the number of a namespace's advisory lock; two that share one by chance only wait for each other."""
     return int.from_bytes(hashlib.sha256(namespace.encode()).digest()[:8], signed=True)
+
+
+def _end_when_silent(connection: Any, answers: Callable[[], bool], failure: type[Exception]) -> None:
+    """Let calls of a connection (psycopg's) end with `failure` when the server is silent and no longer `answers`.
+
+    `answers` is asked whenever nothing was heard for half a minute: a statement may take its time. The machine of a
+    server that is frozen still confirms what we send, so that no limit of TCP ends such a wait.
+    """
+    wait = connection.wait
+
+    def watched(call: _Call, *given: Any, **named: Any) -> Any:
+        return wait(_heard(call, lost), *given, **named)
+
+    def lost() -> None:
+        if not answers():
+            connection.pgconn.finish()
+            raise failure("the server is silent")
+
+    connection.wait = watched
+
+
+def _heard(call: _Call, lost: Callable[[], None]) -> _Call:
+    """Go through a call, which gets what is ready of the connection, and call `lost` after each time of silence."""
+    ready, until = None, time.monotonic() + _SILENCE
+    while True:
+        try:
+            wanted = call.send(ready)
+        except StopIteration as ended:
+            return ended.value
+        ready = yield wanted
+        if not ready and time.monotonic() > until:
+            lost()
+        if ready or time.monotonic() > until:
+            until = time.monotonic() + _SILENCE
