@@ -99,6 +99,7 @@ GOOD = {
     "an import that a command puts off": ("R__doors__a", "def f():\n    from recollect import b\n"),
     "a heavy import in its home": ("R__store__vectors__chroma", "def f():\n    import chromadb\n"),
     "a heavy import for types alone": ("R__store__vectors__chroma", "if TYPE_CHECKING:\n    import chromadb\n"),
+    "alembic at the top of a migration": ("R__store__sql__migrations__a", "from alembic import op\n"),
     "a print at a door": ("R__doors__a", "print(1)\n"),
     "another object's print": ("R__a", "console.print(1)\n"),
     "a name that says what it is": ("R__a", "class Database:\n    pass\n"),
@@ -129,6 +130,16 @@ def test_a_heavy_library_has_one_owner(tmp_path: Path) -> None:
     source = "def f():\n    import onnxruntime\n"
     said = found(tmp_path, R__engines__a=source, R__engines__b=source)
     assert said == ["onnxruntime has an owner already: src/recollect/engines/a.py."]
+
+
+def test_migrations_share_alembic(tmp_path: Path) -> None:
+    """Any number of migrations may import alembic at their top."""
+    assert (
+        found(
+            tmp_path, R__store__sql__migrations__a="import alembic\n", R__store__sql__migrations__b="import alembic\n"
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

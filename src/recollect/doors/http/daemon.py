@@ -183,7 +183,7 @@ def log_to_file(settings: Settings) -> None:
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(handlers=[handler], level=logging.INFO, format=form)
     logging.raiseExceptions = False  # on a full disk
-    for chatty in ("httpx", "uvicorn.error", "mcp", "sse_starlette"):
+    for chatty in ("alembic", "httpx", "uvicorn.error", "mcp", "sse_starlette"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 

@@ -15,7 +15,7 @@ from pythonjsonlogger.json import JsonFormatter
 
 from recollect.doors.http.entrance import request_id
 
-_CHATTY: Final = ("httpx", "httpx2", "uvicorn.error", "mcp", "sse_starlette", "asyncio", "chromadb")
+_CHATTY: Final = ("alembic", "httpx", "httpx2", "uvicorn.error", "mcp", "sse_starlette", "asyncio", "chromadb")
 _FIELDS: Final = ("asctime", "levelname", "name", "message")
 
 
