@@ -31,7 +31,7 @@ import anyio
 from mcp import Client
 from recollect.doors import mcp
 
-def run(name, arguments, said): ...
+def run(name, arguments): ...
 
 async def listing():
     async with Client(mcp.build(lambda _: run), mode={mode!r}) as client:

@@ -97,7 +97,7 @@ class Place:
 
     def ask(self, name: str, fields: dict[str, Any], request_id: str = "") -> Any:
         """Post one operation by hand, under an id of the test's own."""
-        path = at(f"/v1/{name}", **self.settings.caller.model_dump())
+        path = at(f"/v1/{name}", **self.settings.caller.model_dump(include={"user", "team", "project"}))
         with self.wire() as wire:
             return wire.post(path, fields, request_id or uuid.uuid4().hex)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 import mcp_types as types
-from anyio import from_thread
 from anyio.to_thread import run_sync
 from mcp import MCPError
 from mcp.server.lowlevel import Server
@@ -36,10 +35,8 @@ INSTRUCTIONS = (
 )
 
 
-Run = Callable[[str, dict[str, Any], Callable[[str], None]], ToolAnswer]
-"""Runs one call of a tool by name; the last argument is called with what the call waits for."""
-Message = dict[str, Any]
-"""A message of JSON-RPC."""
+Run = Callable[[str, dict[str, Any]], ToolAnswer]
+"""Runs one call of a tool by name."""
 
 
 class InProcess:
@@ -54,7 +51,7 @@ class InProcess:
         """Open the store in a thread; a failure shows in the first call."""
         in_background(self._opened)
 
-    def tool(self, name: str, arguments: dict[str, Any], _: Callable[[str], None]) -> ToolAnswer:
+    def tool(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Run one call of a tool, opening the store if it is not open."""
         return toolsets.run(self._opened(), name, arguments, self._settings.caller)
 
@@ -105,11 +102,8 @@ def build(run_of: Callable[[Any], Run], sets_of: Callable[[Any], Sequence[str]] 
             allowed = ", ".join(f"`{name}`" for name in names)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: `{params.name}`. Allowed: {allowed}")
 
-        def report(what: str) -> None:
-            from_thread.run(context.session.report_progress, 0.0, None, what)
-
         def work() -> ToolAnswer:
-            return run_of(context.request)(params.name, params.arguments or {}, report)
+            return run_of(context.request)(params.name, params.arguments or {})
 
         answer = await run_sync(memory_tool.answered, work)
         content = [types.TextContent(type="text", text=text) for text in answer.texts]

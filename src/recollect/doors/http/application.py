@@ -114,7 +114,7 @@ class Application:
     def _run_of(self, request: Request) -> Run:
         """Return what runs tool calls for who sent this request."""
         asking, key = request.state.asker.asking(request.query_params, _TOOLSETS), key_of(request)
-        return lambda name, arguments, _: self._call(asking, name, arguments, key)
+        return lambda name, arguments: self._call(asking, name, arguments, key)
 
     def _call(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
         """Run one call of a tool, and note how it ends."""

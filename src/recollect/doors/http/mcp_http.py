@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.doors.memory_tool import ToolAnswer
 
-Run = Callable[[str, dict[str, Any], object], ToolAnswer]
+Run = Callable[[str, dict[str, Any]], ToolAnswer]
 
 
 class McpOverHttp:

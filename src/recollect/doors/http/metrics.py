@@ -151,13 +151,19 @@ def timed(app: App, spent: Spent) -> App:
     return replace(app, **parts)
 
 
+@contextmanager
+def _watched(stage: str, spent: Spent) -> Iterator[None]:
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        spent(operation.get(), stage, time.perf_counter() - began)
+
+
 def _timed(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
-        began = time.perf_counter()
-        try:
+        with _watched(stage, spent):
             return method(*arguments, **named)
-        finally:
-            spent(operation.get(), stage, time.perf_counter() - began)
 
     return call
 
@@ -165,12 +171,8 @@ def _timed(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[...
 def _timed_block(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[..., Any]:
     @contextmanager
     def block(*arguments: Any, **named: Any) -> Iterator[Any]:
-        began = time.perf_counter()
-        try:
-            with method(*arguments, **named) as inside:
-                yield inside
-        finally:
-            spent(operation.get(), stage, time.perf_counter() - began)
+        with _watched(stage, spent), method(*arguments, **named) as inside:
+            yield inside
 
     return block
 

@@ -1,4 +1,8 @@
-"""The process of the server: open the store, listen, answer until it is told to end, finish what was taken, close."""
+"""The process of the server: open the store, listen, answer until it is told to end, finish what was taken, close.
+
+Its log is one JSON object a line on standard error, each with its request. No line holds the text of a memory or a
+token: of an error that nobody foresaw only its kind and its place are written.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import signal
 import ssl
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -15,13 +20,14 @@ from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any, Final
 
+from pythonjsonlogger.json import JsonFormatter
 from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
 from recollect.app import App
-from recollect.doors.http import logs
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import BoundedProtocol, Process
+from recollect.doors.http.entrance import request_id
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput
@@ -37,6 +43,8 @@ _LEAVING: Final = 2.0  # seconds in which a proxy learns by /readyz that this on
 _KEEP_ALIVE: Final = 75
 _BACKLOG: Final = 1_024
 _CONNECTIONS: Final = 4_096
+_CHATTY: Final = ("alembic", "httpx", "httpx2", "uvicorn.error", "mcp", "sse_starlette", "asyncio", "chromadb")
+_LOGGED: Final = ("asctime", "levelname", "name", "message")
 
 
 class _Protocol(BoundedProtocol):
@@ -107,7 +115,7 @@ def serve(
     try:
         with recollect.open_app(settings, wait=False, role=ROLE) as app:
             opened(app)
-            logs.begin()
+            log_to_stderr()
             access = TeamAccess(app, settings, began)
             process = TeamProcess(access, listening, ready)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
@@ -164,3 +172,33 @@ class TeamProcess(Process):
         while asyncio.get_running_loop().time() < until and not self.force_exit:
             await asyncio.sleep(0.1)
         await super().shutdown(sockets)
+
+
+class _Formatter(JsonFormatter):
+    """Writes records without what exceptions say, which may be a value of a memory."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the standard library's name
+        return f"{ei[0].__name__ if ei[0] else ''} at\n{''.join(traceback.format_tb(ei[2]))}"
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        super().add_fields(log_data, record, message_dict)
+        if found := request_id.get():
+            log_data["request_id"] = found
+
+
+def log_handler() -> logging.Handler:
+    """Return what writes records as JSON lines to standard error."""
+    found = logging.StreamHandler(sys.stderr)
+    names = {"asctime": "time", "levelname": "level", "name": "logger"}
+    form = _Formatter(" ".join(f"%({one})s" for one in _LOGGED), rename_fields=names, datefmt="%Y-%m-%dT%H:%M:%SZ")
+    form.converter = time.gmtime
+    found.setFormatter(form)
+    return found
+
+
+def log_to_stderr() -> None:
+    """Send the log of this process to standard error, one JSON object a line."""
+    logging.basicConfig(handlers=[log_handler()], level=logging.INFO, force=True)
+    logging.raiseExceptions = False  # nobody reads standard error any more
+    for chatty in _CHATTY:
+        logging.getLogger(chatty).setLevel(logging.WARNING)
