@@ -42,7 +42,7 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
         found.done.append("stopped")
         return True
 
-    def serve(settings: Settings, port: int | None, ready: Callable[[], None], *, foreground: bool) -> None:
+    def serve(settings: Settings, _: object, port: int | None, ready: Callable[[], None], *, foreground: bool) -> None:
         found.done.append((port, foreground))
         found.runtime.write(settings.folder)
         ready()

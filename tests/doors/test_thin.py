@@ -14,8 +14,8 @@ from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, operations
-from recollect.doors.cli import dispatch, main, opening, thin
-from recollect.doors.http import commands, local
+from recollect.doors.cli import dispatch, main, opening, served, thin
+from recollect.doors.http import local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
 
@@ -42,7 +42,7 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             "folder": str(tmp_path),
             "user": "ada",
         }
-        return commands.run(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
+        return served.run(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
 
     return running
 

@@ -31,7 +31,7 @@ def test_the_command_line_works_on_servers(environment_of_deployment: dict[str, 
         assert "quokka" in run("recall", "which marsupial releases before the weekend?")
         said = run("doctor", "--json") + run("status")
         arguments = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
-        assert any("recollect.doors.http.daemon" in one for one in arguments)
+        assert any("recollect.doors.daemon" in one for one in arguments)
         assert not [one for one in (*arguments, said) if "hush-hush" in one]
     finally:
         run("stop")

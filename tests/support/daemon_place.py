@@ -139,7 +139,7 @@ class Place:
         return [one for one in psutil.process_iter() if one.pid != os.getpid() and _names(one, str(self.home))]
 
     def daemons(self) -> list[psutil.Process]:
-        return [one for one in self.processes() if "recollect.doors.http.daemon" in _command(one)]
+        return [one for one in self.processes() if "recollect.doors.daemon" in _command(one)]
 
     def clear(self) -> None:
         """End whatever still works here."""

@@ -14,4 +14,4 @@ TOKEN = "token"
 def local_access(app: Any, settings: Settings) -> LocalAccess:
     """Return what lets in whoever carries `TOKEN`; without an `app` it answers no operation."""
     runtime = Runtime(pid=1, version="1", protocol=1, token=TOKEN, socket="", port=1, since="today")
-    return LocalAccess(app, runtime, settings, lambda: None)
+    return LocalAccess(app, runtime, settings, lambda: None, lambda *_: {})

@@ -197,7 +197,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
     errors.parent.mkdir(exist_ok=True, mode=0o700)
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "recollect.doors.http.daemon", told],
+            [sys.executable, "-P", "-m", "recollect.doors.daemon", told],
             env=surroundings.of_child(**{name: getattr(settings, name) for name in hidden()}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -63,13 +63,14 @@ def serve(
         return
     if tls_cert or tls_key or behind_proxy or insecure:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
+    from recollect.doors.cli import served
     from recollect.doors.http import daemon
 
     daemon.log_to_file(ctx.obj)
     for attempt in range(_ATTEMPTS):
         _take_over(ctx.obj)
         try:
-            daemon.serve(ctx.obj, port, lambda: _say_ready(ctx.obj), foreground=True)
+            daemon.serve(ctx.obj, served.run, port, lambda: _say_ready(ctx.obj), foreground=True)
             return
         except StoreOwned:  # a client may have started another daemon meanwhile
             if attempt == _ATTEMPTS - 1:

@@ -21,13 +21,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
 from recollect.client import runtime
-from recollect.client.launch import log_file, report_failure
+from recollect.client.launch import log_file
 from recollect.client.runtime import Runtime
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import Process
-from recollect.doors.http.local import LocalAccess
+from recollect.doors.http.local import Command, LocalAccess
 from recollect.doors.http.messages import to_recollect_error
-from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable
+from recollect.errors import DaemonUnreachable
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -45,13 +45,18 @@ _FINISH = 30.0  # seconds for the events that wait then
 
 
 def serve(
-    settings: Settings, port: int | None = None, ready: Callable[[], None] = lambda: None, *, foreground: bool = False
+    settings: Settings,
+    command: Command,
+    port: int | None = None,
+    ready: Callable[[], None] = lambda: None,
+    *,
+    foreground: bool = False,
 ) -> None:
     """Own the store and serve it until no request has come for `idle_minutes`, or until stopped.
 
-    With a `port` it also listens there on loopback, for MCP clients that speak HTTP; `ready` is called once it owns the
-    store and listens. Raises `StoreOwned`, `StoreUnusable`, `ModelMismatch`, `ModelUnusable`, or `DaemonUnreachable`
-    when the port is taken.
+    `command` runs the command line of clients. With a `port` it also listens there on loopback, for MCP clients that
+    speak HTTP; `ready` is called once it owns the store and listens. Raises `StoreOwned`, `StoreUnusable`,
+    `ModelMismatch`, `ModelUnusable`, or `DaemonUnreachable` when the port is taken.
     """
     with ExitStack() as cleanup:
         try:
@@ -62,7 +67,7 @@ def serve(
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
             raise to_recollect_error(error) from None
-        access = LocalAccess(app, published, settings, lambda: setattr(server, "should_exit", True))
+        access = LocalAccess(app, published, settings, lambda: setattr(server, "should_exit", True), command)
         server = Process(Application(access), timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE)
         for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again afterwards, for these handlers
             signal.signal(one, lambda *_: setattr(server, "should_exit", True))
@@ -185,22 +190,3 @@ def log_to_file(settings: Settings) -> None:
     logging.raiseExceptions = False  # on a full disk
     for chatty in ("alembic", "httpx", "uvicorn.error", "mcp", "sse_starlette"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-
-
-def main() -> None:
-    """Run the daemon with the settings in the first argument."""
-    settings = Settings.model_validate_json(sys.argv[1])
-    try:
-        log_to_file(settings)
-        serve(settings)
-    except RecollectError as error:
-        try:
-            sys.stderr.write(report_failure(error) + "\n")
-            sys.stderr.flush()
-        except OSError:  # the disk is full; the exit code still tells
-            os._exit(StoreUnusable.exit_code)
-        sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main()

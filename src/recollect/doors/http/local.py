@@ -28,7 +28,6 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller
 from recollect.doors import hook_spool
-from recollect.doors.http import commands
 from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
@@ -85,6 +84,10 @@ class Activity(Measures):
         return 0.0 if self._running else time.monotonic() - self._last_request
 
 
+Command = Callable[[dict[str, Any], Callable[[Settings], Callable[..., Any]]], dict[str, Any]]
+"""Runs a client's command line by what runs verbs under its settings, and returns what it prints."""
+
+
 class LocalAccess(Access, Asker):
     """Lets in who holds the token, for a host and from an origin of this machine; `stop` ends the process."""
 
@@ -100,7 +103,9 @@ class LocalAccess(Access, Asker):
     event_parameters: ClassVar = ()
     client: ClassVar = ("client", "Options, variables, folder and user of the client, which make its settings")
 
-    def __init__(self, app: App, runtime: Runtime, settings: Settings, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, app: App, runtime: Runtime, settings: Settings, stop: Callable[[], None], command: Command
+    ) -> None:
         self.activity = Activity()
         super().__init__(app, self.activity, lanes=1, workers=64, most=MOST)
         self.runtime = runtime
@@ -108,6 +113,7 @@ class LocalAccess(Access, Asker):
         self._model = settings.model
         self._folder = settings.folder
         self._stop = stop
+        self._run_command = command
         self._reindex_job = ReindexJob(app, stop)
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
@@ -191,7 +197,7 @@ class LocalAccess(Access, Asker):
 
     def _command(self, asked: Asked) -> dict[str, Any]:
         """Run the command line of a client that imports nothing, and return what it prints."""
-        return commands.run(asked.body, self.serving(str(asked.body["request_id"])))
+        return self._run_command(asked.body, self.serving(str(asked.body["request_id"])))
 
     def _reindex(self, asked: Asked) -> dict[str, Any]:
         """Start to update the indexes or to move the store to another model; answer once the model is loaded."""

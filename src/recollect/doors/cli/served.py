@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -37,9 +37,11 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
         variables=dict(about["variables"]),
     )
     told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
+    from recollect.doors.cli.exit_codes import run_words
+
     with terminal.of_client(client), environment.surrounded(told), served_by(serving):
         try:
-            code = _run_words(client.words)
+            code = run_words(_command_line(), client.words)
         except terminal.InputWanted as wanted:
             return {"wanted": str(wanted)}
     out, err = (one.getvalue() for one in client.streams)
@@ -54,9 +56,3 @@ def _command_line() -> Any:
     from recollect.doors.cli.main import cli
 
     return get_command(cli)
-
-
-def _run_words(words: Sequence[str]) -> int:
-    from recollect.doors.cli.exit_codes import run_words
-
-    return run_words(_command_line(), words)
