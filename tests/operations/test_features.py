@@ -229,7 +229,7 @@ def test_evidence_is_whole(library: App, talk: list[int]) -> None:
     assert {number: one.cosine for number, one in gathered.signals.items()} == pytest.approx(exact, abs=1e-5)
     assert all(one.late is not None and one.rare is not None for one in gathered.signals.values())
     assert max(gathered.signals, key=lambda one: gathered.signals[one].late or 0.0) == talk[0]
-    assert gathered.notes == ()
+    assert gathered.found.notes == ()
 
 
 def test_asking_twice_gives_the_same_evidence(library: App) -> None:
@@ -243,7 +243,7 @@ def test_evidence_without_the_model(library: App, talk: list[int]) -> None:
     """While the model is loading words alone are evidence, which is said, and nothing pretends to be meaning."""
     gathered = candidates(cold(library), "an instrument for the wedding")
     assert (gathered.query.semantic, gathered.vector) == (False, None)
-    assert gathered.notes == ("Vector search skipped: the embedding model is still loading.",)
+    assert gathered.found.notes == ("Vector search skipped: the embedding model is still loading.",)
     assert gathered.signals.keys() == {*talk}
     for one in gathered.signals.values():
         assert (one.cosine, one.late, one.rare) == (0.0, None, None)
@@ -295,7 +295,7 @@ def test_what_words_find_is_not_filled_up(library: App) -> None:
     more = candidates(cold(library), "barn", limit=len(THINGS) + 1, **fields)
     assert {number: one for number, one in more.signals.items() if one.bm25} == barn
     assert len(more.signals) == len(THINGS) * len(PLACES)
-    assert more.core == barn.keys()
+    assert more.found.core == barn.keys()
 
 
 def test_a_filter_keeps_neighbours_out(open_store: Callable[..., App]) -> None:

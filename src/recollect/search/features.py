@@ -32,18 +32,21 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The signals of each candidate, in no order; `vector` is the query's, None where vectors were not searched.
-
-    `weights` are those of the query's stems. The candidates in `core` are the same for any limit.
-    """
+    """What was found for a query, and the signals of each candidate, in no order."""
 
     signals: dict[int, Signals]
     query: QuerySignals
-    ranking_rows: tuple[RankingRow, ...]
-    core: frozenset[int]
-    vector: Vector | None
-    weights: Mapping[str, float]
-    notes: tuple[str, ...]
+    found: Found
+
+    @property
+    def ranking_rows(self) -> tuple[RankingRow, ...]:
+        """Return what ranking needs to know of each candidate."""
+        return tuple(self.found.rows[one] for one in self.signals)
+
+    @property
+    def vector(self) -> Vector | None:
+        """Return the query's vector, None where vectors were not searched."""
+        return self.found.embedding.vector if self.found.embedding else None
 
 
 def gather(app: App, query: Query, view: View) -> Candidates:
@@ -51,29 +54,11 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     parsed = parse(query.query)
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
-    rows = found.rows
-    words = {one: frozenset(row.words.split()) for one, row in rows.items()}
-    late = _late_interaction(app, found, list(rows))
-    measured = _Measured(
-        query=parsed,
-        found=found,
-        rows=rows,
-        words=words,
-        stems=_stems_of(found.terms, words),
-        late=late,
-        proximity=Proximity(found.terms.weights),
-        promising=_promising(found, late),
-    )
-    signals = {one: measured.signals(one) for one in found.neighbours}
-    return Candidates(
-        signals=signals,
-        query=_query_signals(found),
-        ranking_rows=tuple(rows[one] for one in signals),
-        core=found.core,
-        vector=found.embedding.vector if found.embedding else None,
-        weights=found.terms.weights,
-        notes=found.notes,
-    )
+    words = {one: frozenset(row.words.split()) for one, row in found.rows.items()}
+    late = _late_interaction(app, found, list(found.rows))
+    stems, promising = _stems_of(found.terms, words), _promising(found, late)
+    measured = _Measured(parsed, found, words, stems, late, Proximity(found.terms.weights), promising)
+    return Candidates({one: measured.signals(one) for one in found.neighbours}, _query_signals(found), found)
 
 
 def least_score(query: Query, view: View) -> float:
@@ -135,7 +120,6 @@ class _Measured:
 
     query: ParsedQuery
     found: Found
-    rows: dict[int, RankingRow]
     words: dict[int, frozenset[str]]
     stems: dict[int, frozenset[str]]
     late: dict[int, LateInteraction]
@@ -143,9 +127,9 @@ class _Measured:
     promising: frozenset[int]
 
     def signals(self, one: int) -> Signals:
-        found, row, stems = self.found, self.rows[one], self.stems[one]
+        found, row, stems = self.found, self.found.rows[one], self.stems[one]
         content, weights, late = row.content, found.terms.weights, self.late.get(one)
-        sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in self.rows}
+        sides = {self._side(one, two): two for two in reversed(found.neighbours[one]) if two in found.rows}
         before = sides.get(-1)
         near = one in self.promising and not weights.keys().isdisjoint(stems)
         passage, phrase = self.proximity.shares(content) if near else (0.0, 0.0)
@@ -164,7 +148,7 @@ class _Measured:
             after=self._neighbour(sides.get(1)),
             in_session=bool(sides),
             questions=questions(content[:_FEATURED]),
-            questions_before=questions(self.rows[before].content[:_FEATURED]) if before else 0.0,
+            questions_before=questions(self.found.rows[before].content[:_FEATURED]) if before else 0.0,
             length=len(content),
             rarest=self._rarest(weights.keys() & stems),
             identifier=self._identifier(one, content),
@@ -187,7 +171,7 @@ class _Measured:
                 best = max(best, self._rarest(map(stem, phrase.words)))
         known = self.found.terms.known
         if parts := [word for word in self.query.words if len(word) >= _NAME_PART and stem(word) not in known]:
-            text = self.rows[one].words
+            text = self.found.rows[one].words
             best = max(best, _SUBSTRING * self._rarest(stem(word) for word in parts if word in text))
         return best
 
@@ -203,7 +187,7 @@ class _Measured:
 
     def _side(self, one: int, other: int) -> int:
         """Return -1 for what came before, 1 for what came after."""
-        return -1 if (self.rows[other].position or 0) < (self.rows[one].position or 0) else 1
+        return -1 if (self.found.rows[other].position or 0) < (self.found.rows[one].position or 0) else 1
 
     def _neighbour(self, one: int | None) -> NeighbourSignals:
         late = self.late.get(one or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from recollect.app import App
 from recollect.domain.enums import Profile
@@ -15,9 +15,6 @@ from recollect.search import periods, rank, versions
 from recollect.search.candidates import FIRST
 from recollect.search.features import Candidates, gather, least_score
 from recollect.search.rerank import passages, reranked
-
-if TYPE_CHECKING:
-    from recollect.engines.embedder import Vector
 
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
@@ -38,22 +35,18 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The best hits of a query, all ranked candidates (best first), what could not be searched, the query's vector.
-
-    `weights` are those of the query's stems.
-    """
+    """The best hits of a query, all that is ranked (best first), what could not be searched, and the candidates."""
 
     hits: tuple[Hit, ...]
     ranked: Sequence[Ranked]
     notes: tuple[str, ...]
-    vector: Vector | None
-    weights: Mapping[str, float]
+    candidates: Candidates
 
 
 def ranking_of(app: App, query: Query, view: View) -> Ranking:
     """Search, fuse and rank; the hits are the best memories that the view shows, as many as the query's limit."""
     candidates = gather(app, query, view)
-    core = {one: signals for one, signals in candidates.signals.items() if one in candidates.core}
+    core = {one: signals for one, signals in candidates.signals.items() if one in candidates.found.core}
     matches = app.fusion.matches(core, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
     ranked = _ranked(app, query, view, candidates, matches)
@@ -74,7 +67,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
         for one in best
         if one.id in memories
     )
-    return Ranking(hits, ranked, (*candidates.notes, *notes), candidates.vector, candidates.weights)
+    return Ranking(hits, ranked, (*candidates.found.notes, *notes), candidates)
 
 
 def newer_versions(
@@ -84,7 +77,7 @@ def newer_versions(
     cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
     near = set(versions.of_one_subject(cosines, app.embedder.card.subject))
     rows = {one.id: one for one in candidates.ranking_rows}
-    asked = versions.Asked.of(question, candidates.weights)
+    asked = versions.Asked.of(question, candidates.found.terms.weights)
     return versions.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
 
 

@@ -17,6 +17,7 @@ from recollect.errors import StoreUnusable
 from recollect.search import budget
 from recollect.search.candidates import reading
 from recollect.search.elsewhere import note_of_hits, widened, with_project
+from recollect.search.features import Candidates
 from recollect.search.passages import LONG, Proximity, best_passage
 from recollect.search.ranking import Ranked, Ranking, ranking_of
 from recollect.text import layers
@@ -29,14 +30,11 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     """Return the memories that answer `query`, best first, each with its score explained part by part.
 
     Below the model card's floor the answer is "Nothing relevant found." A query with a `min_score` of 0 has no floor:
-    it asks for the best there is. What could not be searched stands in the
-    notes; it is never an error.
+    it asks for the best there is. What could not be searched stands in the notes; it is never an error.
     """
     with reading(app, query, caller) as seen:
         view = widened(app, seen, caller, query.scope) if query.everywhere else seen
-        ranking = ranking_of(app, query, view)
-        hits = _with_passages(app, ranking, _in_projects(query, ranking.hits, caller))
-        notes = ranking.notes if ranking.ranked else (*ranking.notes, *note_of_hits(app, query, view, caller))
+        ranking, hits, notes = _answer(app, query, view, caller)
         recalled = Recalled(hits, found_message(len(hits)), notes)
         if query.max_tokens is not None:
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
@@ -52,9 +50,8 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
     upto = min(query.offset + query.limit, _DEEPEST)
     with reading(app, query, caller) as seen:
         view = widened(app, seen, caller, query.scope) if query.everywhere else seen
-        ranking = ranking_of(app, query.model_copy(update={"limit": upto, "max_tokens": None}), view)
-        hits = _with_passages(app, ranking, _in_projects(query, ranking.hits[query.offset :], caller))
-        notes = ranking.notes if ranking.ranked else (*ranking.notes, *note_of_hits(app, query, view, caller))
+        whole = query.model_copy(update={"limit": upto, "max_tokens": None})
+        ranking, hits, notes = _answer(app, whole, view, caller, query.offset)
     page = CompactRecalled(
         tuple(replace(hit, layer=Layer.PASSAGE) if hit.passage else hit for hit in hits),
         found=len(ranking.ranked),
@@ -92,18 +89,28 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
     app.run_later(extend)
 
 
-def _in_projects(query: Query, hits: Sequence[Hit], caller: Caller) -> Sequence[Hit]:
-    """Name the project of each hit that is of another one."""
-    return [replace(hit, memory=with_project(hit.memory, caller)) for hit in hits] if query.everywhere else hits
+def _answer(
+    app: App, query: Query, view: View, caller: Caller, offset: int = 0
+) -> tuple[Ranking, tuple[Hit, ...], tuple[str, ...]]:
+    """Rank, and return the hits after the first `offset` and what is to be said of them.
+
+    A hit of another project names that; a long one has the passage that answers the query best.
+    """
+    ranking = ranking_of(app, query, view)
+    hits = ranking.hits[offset:]
+    if query.everywhere:
+        hits = tuple(replace(hit, memory=with_project(hit.memory, caller)) for hit in hits)
+    notes = ranking.notes if ranking.ranked else (*ranking.notes, *note_of_hits(app, query, view, caller))
+    return ranking, _with_passages(app, ranking.candidates, hits), notes
 
 
-def _with_passages(app: App, ranking: Ranking, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def _with_passages(app: App, candidates: Candidates, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Return some of the hits, the long ones with the passage that answers the query best."""
     long = [hit.memory.id for hit in hits if len(hit.memory.content) > LONG]
     if not long:
-        return tuple(hits)
-    spans = app.vectors.best_spans(ranking.vector, long) if ranking.vector is not None else {}
-    proximity = Proximity(ranking.weights)
+        return hits
+    spans = app.vectors.best_spans(candidates.vector, long) if candidates.vector is not None else {}
+    proximity = Proximity(candidates.found.terms.weights)
     return tuple(
         replace(hit, passage=best_passage(hit.memory.content, proximity, spans.get(hit.memory.id)))
         if len(hit.memory.content) > LONG
