@@ -121,8 +121,8 @@ def test_a_team_with_a_slash_is_refused() -> None:
 
 
 def test_no_reranker_by_default(tmp_path: Path) -> None:
-    """Reranking is off until a model is named; then the best thirty matches are looked at."""
-    assert (Settings().rerank, Settings().rerank_top) == ("", 30)
+    """Reranking is off until a model is named."""
+    assert Settings().rerank == ""
     assert Settings(rerank="cross-encoder/some").rerank == "cross-encoder/some"
 
 
@@ -132,14 +132,6 @@ def test_a_local_reranker_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_
     assert Settings(rerank="./reranker").rerank == str(tmp_path / "reranker")
     with pytest.raises(InvalidInput, match="RECOLLECT_RERANK: ~nobody-of-that-name/x"):
         Settings(rerank="~nobody-of-that-name/x")
-
-
-@pytest.mark.parametrize("top", ["0", "51", "many"])
-def test_the_reranker_looks_at_fifty_at_most(monkeypatch: pytest.MonkeyPatch, top: str) -> None:
-    """More than fifty passages would make a recall wait for seconds, fewer than one is none."""
-    monkeypatch.setenv("RECOLLECT_RERANK_TOP", top)
-    with pytest.raises(InvalidInput, match="Invalid setting RECOLLECT_RERANK_TOP"):
-        Settings()
 
 
 def test_a_setting_may_lie_in_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -176,7 +168,10 @@ def test_a_setting_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("daemon", "RECOLLECT_DAEMON: Must be 0 or 1"), ("rerank_top", "RECOLLECT_RERANK_TOP: Must be a whole number")],
+    [
+        ("daemon", "RECOLLECT_DAEMON: Must be 0 or 1"),
+        ("workers", "RECOLLECT_WORKERS: Must be a whole number"),
+    ],
 )
 def test_a_wrong_setting_is_told_in_plain_words(name: str, said: str) -> None:
     """The message says what is allowed, in no words of a library."""

@@ -94,9 +94,6 @@ class Settings(LifecycleSettings):
         repr=False,
         description="Server that embeds by OpenAI's `/v1/embeddings` in place of weights here: `http://…`.",
     )
-    embedding_model: str = Field(
-        default="", description="What that server calls the model. Default: the id on the model's card."
-    )
     embedding_key: str = Field(default="", repr=False, description="Key for that server.")
     chroma_url: str = Field(
         default="",
@@ -136,11 +133,9 @@ class Settings(LifecycleSettings):
         default="",
         description="Cross-encoder for the best matches: a folder, or `OWNER/NAME@COMMIT` of the hub. Default: none.",
     )
-    rerank_top: int = Field(default=30, ge=1, le=50, description="How many of the best matches it looks at: 1–50.")
     max_body_mib: int = Field(
         default=8, ge=1, le=1_024, description="MiB of a request that the server of a team takes."
     )
-    max_import_mib: int = Field(default=64, ge=1, le=1_024, description="MiB of a batch of an import that it takes.")
     requests_per_minute: int = Field(
         default=1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
     )
@@ -164,11 +159,11 @@ class Settings(LifecycleSettings):
     chat_seconds: float = Field(
         default=20.0, gt=0, le=600, description="Seconds one question may take, with its repeats."
     )
-    chat_retries: int = Field(
-        default=1, ge=0, le=5, description="Times a question is asked again after an unusable answer."
+    chat_tokens_day: int = Field(
+        default=1_000_000,
+        ge=0,
+        description="Tokens that one store may use in a day (UTC), a fifth of them in an hour.",
     )
-    chat_tokens_hour: int = Field(default=200_000, ge=0, description="Tokens that one store may use in an hour (UTC).")
-    chat_tokens_day: int = Field(default=1_000_000, ge=0, description="Tokens that one store may use in a day (UTC).")
     idle_minutes: float = Field(
         default=30.0, gt=0, description="The daemon ends after so many minutes without a request."
     )

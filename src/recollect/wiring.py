@@ -81,7 +81,7 @@ def open_app(
     settings = settings or Settings()
     with ExitStack() as undo:
         embedder = embedder or _open_embedder(settings, settings.model, settings.models_dir, undo)
-        rerank = open_rerank(settings.rerank, settings.rerank_top, settings.models_dir)
+        rerank = open_rerank(settings.rerank, settings.models_dir)
         store = _open_store(settings, role, model := stamps_of(embedder), clock, lambda: executor.request(), undo)
         if not other_model:
             _check_model(store.records, model)
@@ -114,8 +114,7 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
     """Return what embeds with a model: the server that the settings name, else this process."""
     if not settings.embedding_url:
         return open_embedder(model, models_dir, settings.caches)
-    name = settings.embedding_model if model == settings.model else ""
-    service = open_service(model, models_dir, settings.embedding_url, name, settings.embedding_key)
+    service = open_service(model, models_dir, settings.embedding_url, settings.embedding_key)
     if undo is not None:
         undo.callback(service.close)
     return service
@@ -123,9 +122,9 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
 
 def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
     """Return what is configured beyond the default; a store that is only read asks no language model."""
-    ledger = SqlTokenLedger(store.database, store.clock, settings.chat_tokens_hour, settings.chat_tokens_day)
+    ledger = SqlTokenLedger(store.database, store.clock, settings.chat_tokens_day // 5, settings.chat_tokens_day)
     name, url, key = "" if store.read_only else settings.chat_model, settings.chat_url, settings.chat_key
-    chat = open_chat(name, url, key, ledger, seconds=settings.chat_seconds, retries=settings.chat_retries)
+    chat = open_chat(name, url, key, ledger, seconds=settings.chat_seconds)
     shared = bool(settings.database_url)
     if chat is None:
         return Capabilities(rerank=rerank, shared=shared)

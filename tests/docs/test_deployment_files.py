@@ -204,7 +204,7 @@ def test_the_replicas_are_asked_what_they_answer(app: App, settings: Settings) -
         probes = [one[name] for one in pod["containers"] for name in one if name.endswith("Probe")]
         asked |= {probe["httpGet"]["path"] for probe in probes if "httpGet" in probe and labels["app"] == "recollect"}
     assert asked == {"/readyz", "/healthz"} <= known
-    assert f"max_size {settings.max_import_mib}MiB" in CADDYFILE
+    assert f"max_size {TeamAccess(app, settings).larger['/v1/import_batch'] >> 20}MiB" in CADDYFILE
 
 
 def test_a_replica_has_the_time_that_its_end_takes() -> None:

@@ -184,7 +184,7 @@ def test_a_failure_at_work_is_said_plainly(copy: Path) -> None:
 def test_slowness_is_given_up_on(folder: Path) -> None:
     """After its patience the reranker begins no further batch, and says which settings to change."""
     hasty = CrossEncoderRerank(str(folder), 30, patience=0.0)
-    with pytest.raises(ModelUnusable, match=r"8 of 20 passages\. Set RECOLLECT_RERANK_TOP lower"):
+    with pytest.raises(ModelUnusable, match=r"8 of 20 passages\. Set RECOLLECT_RERANK to a smaller model"):
         hasty.scores(QUERY, ["golden"] * 20)
     assert len(hasty.scores(QUERY, ["golden"] * 8)) == 8
 

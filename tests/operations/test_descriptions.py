@@ -158,7 +158,7 @@ def test_an_answer_changes_nothing_else(described: App, server: ChatServer) -> N
 
 def test_a_slow_model_and_an_empty_budget(open_store: Callable[..., App], server: ChatServer) -> None:
     """Neither keeps a text from being stored; and half of the budget is left to what somebody waits for."""
-    app = open_store(chat_model="tiny", chat_url=server.url, chat_seconds=0.3, chat_tokens_hour=10_000)
+    app = open_store(chat_model="tiny", chat_url=server.url, chat_seconds=0.3, chat_tokens_day=50_000)
     server.says(Reply(json.dumps(SAID), tokens=(5_900, 100)))
     assert shown(app, add(app, TEXT)).abstract == ABSTRACT
     assert is_by_rule(shown(app, add(app, f"{TEXT} And so on.", fact_type="event")))

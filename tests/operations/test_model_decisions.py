@@ -127,7 +127,7 @@ def test_a_slow_model_holds_nothing_up(open_store: Callable[..., App], server: C
 
 def test_without_budget_nothing_is_asked(open_store: Callable[..., App], server: ChatServer) -> None:
     """A budget of nothing lets the rules decide."""
-    app = open_store(chat_model="tiny", chat_url=server.url, chat_tokens_hour=0)
+    app = open_store(chat_model="tiny", chat_url=server.url, chat_tokens_day=0)
     add(app, OLD)
     add(app, NEW)
     assert server.asked == []

@@ -213,7 +213,7 @@ def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
 
 def test_a_real_cross_encoder_orders_memories(open_store: Callable[..., App], folder: Path) -> None:
     """A store opened with a cross-encoder has it ready, and its scores move the memories."""
-    app = open_store(rerank=str(folder), rerank_top=20, background=True)
+    app = open_store(rerank=str(folder), background=True)
     assert app.capabilities.rerank is not None
     assert app.capabilities.rerank.ready
     golden = int(remember(app, Draft(content="the river is golden"), ADA).id)
@@ -244,9 +244,6 @@ def test_the_doctor_names_a_reranker_only_where_there_is_one(
     """Without a reranker the doctor has no line for it; with one it says which, and how many matches it looks at."""
     assert not [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
     app.close()
-    seen = {
-        check.name: check
-        for check in doctor(open_store(rerank=str(folder), rerank_top=20, background=True), Inspect(), ADA)
-    }
+    seen = {check.name: check for check in doctor(open_store(rerank=str(folder), background=True), Inspect(), ADA)}
     assert seen["reranker"].well
-    assert seen["reranker"].seen == f"{folder}, looks at the best 20"
+    assert seen["reranker"].seen == f"{folder}, looks at the best 30"

@@ -126,7 +126,8 @@ class ModelCard:
     """What is known of an embedding model; `floor` is on the calibrated match, the other three are on the cosine.
 
     `subject` is where two answers to a query are about one subject, so that the newer comes first; `near` is where the
-    answer of a write begins to name a memory, `similar` where two texts may say the same.
+    answer of a write begins to name a memory, `similar` where two texts may say the same. `served_as` is what a server
+    of embeddings calls it, where that is not its id.
     """
 
     id: str
@@ -140,6 +141,7 @@ class ModelCard:
     runtime: str = "sentence-transformers"
     query_prompt: str = ""
     document_prompt: str = ""
+    served_as: str = ""
     multilingual: bool = True
     floor: float = 0.06
     subject: float = 0.48

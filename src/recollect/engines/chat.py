@@ -91,7 +91,7 @@ class ChatServer:
 
 
 def open_chat(
-    model: str, url: str, key: str, ledger: TokenLedger, *, seconds: float, retries: int
+    model: str, url: str, key: str, ledger: TokenLedger, *, seconds: float, retries: int = 1
 ) -> PydanticAiChat | None:
     """Return the configured model, None without a name; raise `InvalidInput` for a name without a server."""
     if not model:

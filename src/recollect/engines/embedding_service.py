@@ -56,13 +56,13 @@ class _Again(Exception):
 class ServedEmbedder(EmbeddingModel["httpx.Client"]):
     """An embedder whose model runs in another process; may be used by many threads at once."""
 
-    def __init__(self, card: ModelCard, url: str, key: str = "", name: str = "") -> None:
+    def __init__(self, card: ModelCard, url: str, key: str = "") -> None:
         super().__init__()
         self._card = card
         root = url.rstrip("/")
         self._endpoint = f"{root}/embeddings" if root.endswith("/v1") else f"{root}/v1/embeddings"
         self._key = key
-        self._name = name or card.id
+        self._name = card.served_as or card.id
         self._reported = ""
         self._slots = threading.Semaphore(_BATCHES)
         self._dropping = threading.Lock()

@@ -31,6 +31,7 @@ _BATCH: Final = 8
 _LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
 _LONGEST_WORD: Final = 16  # characters a token, at most: what lies beyond is not even taken apart
 _PATIENCE: Final = 5.0  # seconds
+_TOP: Final = 30  # matches: more would make a recall wait for seconds
 
 
 class _Loaded(NamedTuple):
@@ -43,7 +44,9 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
 
     kind = "reranker"
 
-    def __init__(self, model: str, top: int, models_dir: Path | None = None, *, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self, model: str, top: int = _TOP, models_dir: Path | None = None, *, patience: float = _PATIENCE
+    ) -> None:
         super().__init__()
         self._name = model
         self._top = top
@@ -83,7 +86,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
             if begin and monotonic() > end:
                 raise ModelUnusable(
                     f"The reranker needed more than {self._patience:g} seconds for {begin} of {len(pairs)} passages. "
-                    "Set RECOLLECT_RERANK_TOP lower, or RECOLLECT_RERANK to a smaller model."
+                    "Set RECOLLECT_RERANK to a smaller model."
                 )
             batch = longest_first[begin : begin + _BATCH]
             scores[batch] = _judged(loaded.model, [pairs[index] for index in batch])
@@ -111,9 +114,9 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         return hub_folder(self._name)
 
 
-def open_rerank(model: str, top: int, models_dir: Path | None = None) -> CrossEncoderRerank | None:
+def open_rerank(model: str, models_dir: Path | None = None) -> CrossEncoderRerank | None:
     """Return the reranker of a folder, also one under `models/`, or of `OWNER/NAME@COMMIT` of the hub; None without."""
-    return CrossEncoderRerank(model, top, models_dir) if model else None
+    return CrossEncoderRerank(model, models_dir=models_dir) if model else None
 
 
 def _judged(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:

@@ -40,6 +40,7 @@ from recollect.store.sql.database import confirmed_by
 METRICS: Final = "/metrics"
 FRESH: Final = 0.1  # seconds after which it is looked once more what a token opens
 _MIB: Final = 2**20
+_IMPORT_MIB: Final = 64  # of a batch of an import
 _LANES: Final = 4
 _OF_ADMINS: Final = frozenset({"doctor"})
 """Verbs that look at the whole store."""
@@ -136,7 +137,7 @@ class TeamAccess(Access):
         watched = timed(replace(app, reads_folders=False), self._numbers.spent)
         most = settings.max_body_mib * _MIB
         super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.workers, most=most)
-        self.larger["/v1/import_batch"] = settings.max_import_mib * _MIB
+        self.larger["/v1/import_batch"] = _IMPORT_MIB * _MIB
         self._metrics_token = settings.metrics_token
         self._rates = Rates(settings.requests_per_minute)
         self._numbers.measure(app, self.events, time.monotonic() if began is None else began)

@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 
-def open_service(model: str, models_dir: Path | None, url: str, name: str = "", key: str = "") -> ServedEmbedder:
-    """Return the embedder that asks the server at `url`, which calls the model `name`; nothing is asked yet.
+def open_service(model: str, models_dir: Path | None, url: str, key: str = "") -> ServedEmbedder:
+    """Return the embedder that asks the server at `url`; nothing is asked yet.
 
     Raises `ModelUnusable` for a model without a card: its dimensions and limits would not be known.
     """
@@ -36,7 +36,7 @@ def open_service(model: str, models_dir: Path | None, url: str, name: str = "", 
             f"The model `{model}` has no card: for an embedding server put its card.toml into a folder below "
             "RECOLLECT_MODELS_DIR, as `models/README.md` shows."
         )
-    return ServedEmbedder(card, url, key, name)
+    return ServedEmbedder(card, url, key)
 
 
 def open_embedder(model: str, models_dir: Path | None, cache_dir: Path) -> Embedder:
