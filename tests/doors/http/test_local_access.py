@@ -1,12 +1,18 @@
-"""The address of a request to the daemon: it says who asks, and an address that does not is refused."""
+"""The daemon's application: its address says who asks, and it answers as the server of a team does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from starlette.datastructures import QueryParams
+from starlette.testclient import TestClient
 
-from local_access import local_access
-from recollect import Caller, Settings
+from local_access import TOKEN, local_access
+from recollect import App, Caller, Settings
+from recollect.doors.http.application import Application
 from recollect.errors import InvalidInput
 
 
@@ -30,3 +36,62 @@ def test_an_address_says_nothing_else(settings: Settings, address: str) -> None:
     """A misspelt name is refused, and so is one that is given twice."""
     with pytest.raises(InvalidInput):
         local_access(None, settings).asking(QueryParams(address))
+
+
+@pytest.fixture
+def asking(app: App, settings: Settings) -> Iterator[Callable[..., Any]]:
+    """Return what asks the daemon's application as Ada, with the token."""
+    who = {"user": "ada", "project": "engine"}
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    application = Application(local_access(app, settings))
+    with TestClient(application, base_url="http://localhost", raise_server_exceptions=False) as client:
+
+        def ask(method: str, path: str, body: Any = None, **options: Any) -> Any:
+            return client.request(method, path, json=body, **({"params": who, "headers": bearer} | options))
+
+        yield ask
+
+
+def test_the_daemon_answers_what_the_server_of_a_team_does(asking: Callable[..., Any], tmp_path: Path) -> None:
+    """Operations, the one tool, events and errors have the same addresses and the same form."""
+    stored = asking("POST", "/v1/remember", {"content": "The quokka of the harbour deploys on Fridays."}).json()
+    found = asking("POST", "/v1/memory", {"action": "recall", "query": "quokka"}).json()
+    assert [one["id"] for one in found["memories"]] == [stored["id"]]
+    client = {"given": {"user": "ada", "project": "engine"}, "variables": {}, "folder": str(tmp_path), "user": "ada"}
+    event = {"id": "1", "fields": {"session_id": "s", "prompt": "Who deploys the harbour?"}, "client": client}
+    answer = asking("POST", "/v1/hooks/prompt:submit", event, params={}).json()
+    assert answer["taken"]
+    assert "Fridays" in answer["text"]
+    wrong = asking("POST", "/v1/recall", {"query": "q", "limit": "x"})
+    assert (wrong.status_code, wrong.json()["error"], wrong.json()["field"]) == (422, "InvalidInput", "limit")
+    assert asking("POST", "/v1/nothing", {}).status_code == 404
+    assert asking("GET", "/v1/recall").status_code == 405
+
+
+def test_a_lost_answer_is_had_again_under_its_key(asking: Callable[..., Any]) -> None:
+    """The same key gets the first answer; one that is no plain text is refused."""
+    for key, status in (("once", 200), ("once", 200), ("k" * 201, 422)):
+        headers = {"Authorization": f"Bearer {TOKEN}", "Idempotency-Key": key}
+        assert asking("POST", "/v1/remember", {"content": "The mast is oak."}, headers=headers).status_code == status
+    assert asking("POST", "/v1/list_memories", {}).json()["total"] == 1
+
+
+def test_its_document_says_how_it_is_asked(asking: Callable[..., Any]) -> None:
+    """The address says who asks, an event carries what makes its client's settings, and nobody administers."""
+    document = asking("GET", "/openapi.json", params={}).json()
+    told = document["paths"]["/v1/recall"]["post"]["parameters"]
+    assert {one["name"] for one in told if one["required"]} == {"user", "project"}
+    event = document["paths"]["/v1/hooks/session:end"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(event["properties"]) == {"fields", "client", "id", "late"}
+    assert not [path for path in document["paths"] if "/admin/" in path]
+    bare = {"fields": {"session_id": "s"}}
+    assert asking("POST", "/v1/hooks/session:end", bare, params={}).json()["field"] == "folder"
+    assert asking("POST", "/v1/hooks/session:end", bare | {"client": {"folder": "/"}}, params={}).json()["taken"]
+
+
+def test_whoever_watches_needs_no_token(asking: Callable[..., Any]) -> None:
+    """Health and readiness are open to this machine, and to no page of another origin."""
+    assert asking("GET", "/healthz", headers={}, params={}).json() == {"ready": True}
+    assert asking("GET", "/readyz", headers={}, params={}).json()["database"] == "ready"
+    assert asking("GET", "/healthz", headers={"Origin": "https://evil.example"}, params={}).status_code == 403
+    assert asking("GET", "/openapi.json", headers={}, params={}).status_code == 401

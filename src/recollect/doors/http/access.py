@@ -80,8 +80,8 @@ class Access(ABC):
     """What an address may say, as the OpenAPI document describes it."""
     event_parameters: ClassVar[Sequence[dict[str, Any]]]
     """What the address of an event may say."""
-    client: ClassVar[tuple[str, str]]
-    """Under what name an event carries the settings of its client, and what stands there."""
+    client: ClassVar[tuple[str, str, dict[str, Any]]]
+    """Under what name an event carries the settings of its client, what stands there, and an example."""
     administration: ClassVar[dict[str, Callable[..., Any]]] = {}
     """What runs each verb of administration that may be asked."""
 

@@ -101,7 +101,11 @@ class LocalAccess(Access, Asker):
         parameter("model", "Embedding model that the client expects. Default: that of the daemon"),
     )
     event_parameters: ClassVar = ()
-    client: ClassVar = ("client", "Options, variables, folder and user of the client, which make its settings")
+    client: ClassVar = (
+        "client",
+        "Folder, variables, options and user of the client, which make its settings",
+        {"folder": "/home/ada/engine"},
+    )
 
     def __init__(
         self, app: App, runtime: Runtime, settings: Settings, stop: Callable[[], None], command: Command
@@ -145,10 +149,12 @@ class LocalAccess(Access, Asker):
         A transcript that is about to be cut is read where a language model can be asked for it.
         """
         address_of(query, ())
-        folder = str(client["folder"])
-        told = environment.Surroundings(dict(client["variables"]), Path(folder), str(client["user"]))
+        if not isinstance(folder := client.get("folder"), str):
+            raise InvalidInput("folder", "Missing folder: `client` says where the session works")
+        user = str(client.get("user", environment.system_user()))
+        told = environment.Surroundings(dict(client.get("variables", {})), Path(folder), user)
         with environment.surrounded(told):
-            settings = Settings(**dict(client["given"]))
+            settings = Settings(**dict(client.get("given", {})))
         run = self.serving("")(settings)
         transcript = fields.pop("transcript", None)
         reads = self.app.capabilities.chat is not None and settings_in(folder, settings.lifecycle).capture

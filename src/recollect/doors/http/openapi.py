@@ -158,7 +158,7 @@ def _memory(parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]:
     """Return what is told of an event of a session."""
-    client, about = access.client
+    client, about, example = access.client
     properties = {
         "fields": request,
         client: {"type": "object", "description": about},
@@ -175,7 +175,7 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
-        "requestBody": _taken(taken, {"fields": _EVENT | _EVENTS.get(event, {}), client: {}}),
+        "requestBody": _taken(taken, {"fields": _EVENT | _EVENTS.get(event, {}), client: example}),
         "responses": _answered(answer, {"text": "", "taken": True}) | _failures(),
     }
 

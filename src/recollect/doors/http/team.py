@@ -129,7 +129,7 @@ class TeamAccess(Access):
         parameter("project", "Project whose memories are seen. Default: none"),
     )
     event_parameters: ClassVar = parameters
-    client: ClassVar = ("settings", "Settings of the client's project, which only turn off or lower")
+    client: ClassVar = ("settings", "Settings of the client's project, which only turn off or lower", {})
     administration: ClassVar = HANDLERS
 
     def __init__(self, app: App, settings: Settings, began: float | None = None) -> None:
