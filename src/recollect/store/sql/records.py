@@ -32,7 +32,7 @@ from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.store.entries import Chunk, UnembeddedMemory
-from recollect.store.sql import mapping, outcomes, store_metadata, tables
+from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.consolidation import SqlConsolidation
 from recollect.store.sql.database import Database
@@ -54,7 +54,7 @@ from recollect.store.sql.visibility import (
     values_of,
     visible,
 )
-from recollect.store.sql.writing import Writing
+from recollect.store.sql.writing import OF_NOTHING, Writing, previous_outcome
 
 N = TypeVar("N", bound=str)
 
@@ -185,7 +185,7 @@ class Records(SqlListQueries, SqlFacts, SqlConsolidation):
     ) -> Outcome | None:
         """Return how this very request ended in one of these namespaces; None for an empty id."""
         with self._database.reading() as connection:
-            return outcomes.previous(connection, namespaces, actor, operation, request_id)
+            return previous_outcome(connection, namespaces, actor, operation, request_id)
 
     def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = PUBLIC_ONLY) -> set[str]:
         """Return those of `hashes` that are the content of a memory of this namespace and of these levels."""
@@ -284,7 +284,7 @@ class Records(SqlListQueries, SqlFacts, SqlConsolidation):
         """
         kept = tables.request_outcome
         with self._database.writing() as connection:
-            connection.execute(delete(kept).where((kept.c.at < before) & (kept.c.memory_id != outcomes.OF_NOTHING)))
+            connection.execute(delete(kept).where((kept.c.at < before) & (kept.c.memory_id != OF_NOTHING)))
 
     def history(
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = PUBLIC_ONLY

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Table, delete, false, func, insert, literal, null, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, insert, literal, null, or_, select, update
 
 from recollect.domain.enums import Sensitivity, strictest
-from recollect.domain.results import Memory, Outcome
+from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.engines.reconcile import Judgement
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
-from recollect.store.sql import child_tables, mapping, outcomes
+from recollect.store.sql import child_tables, mapping
 from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting, origin
 from recollect.store.sql.sessions import forget_texts
@@ -35,6 +36,10 @@ from recollect.store.sql.tables import (
 )
 from recollect.store.sql.visibility import alive, of_levels, shown, visible
 
+OF_NOTHING: Final = "0"
+"""The id in an outcome that names no memory."""
+_OF_ID: Final = 40
+"""How many of the 64 characters that are kept of a request come from its id; the others from what was asked."""
 _FEW_PREFIXES = 20  # above that reading all keys of a namespace is quicker than asking for each
 _LINKED_LATER = 0  # stands for a memory of the same file, until it is known which id it has here
 _COUNTED = tuple(one.name for one in usage.c if one.name != "memory_id")
@@ -49,7 +54,7 @@ class Writing(FactWriting, ConsolidationWriting):
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""
-        return outcomes.previous(self._connection, [self._namespace], self._actor, operation, request_id)
+        return previous_outcome(self._connection, [self._namespace], self._actor, operation, request_id)
 
     def record_outcome(self, operation: str, request_id: str, outcome: Outcome) -> None:
         """Keep the outcome under the request's id, in the transaction of the write itself.
@@ -57,7 +62,7 @@ class Writing(FactWriting, ConsolidationWriting):
         What is no number names nothing, now or later; it may be any text, even a secret, and is not kept.
         """
         if request_id and outcome.id.isdecimal():
-            own = outcomes.own_id(self._namespace, self._actor, operation, request_id)
+            own = _request(self._namespace, self._actor, operation, request_id)
             kept = {"request_id": own, "status": str(outcome.status), "memory_id": outcome.id}
             dated = {"at": self._now, "notes": json.dumps(outcome.notes)}
             self._connection.execute(insert(request_outcome).values(**kept, **dated))
@@ -425,3 +430,33 @@ def _row(columns: dict[str, Any], entry: Entry, state: MemoryState, merged_into:
     row["superseded_by"] = None if state.superseded_by is None else _LINKED_LATER
     row["merged_into"] = None if state.merged_into is None else merged_into
     return row | ({"key": None} if state.merged_into else {})
+
+
+def _request(namespace: str, actor: str, operation: str, request_id: str) -> str:
+    """Return the id as that of this actor, place and operation: no other request can have been this one.
+
+    What follows a line break in the id is what was asked under it, and makes the last characters.
+    """
+    key, _, asked = request_id.partition("\n")
+    known = hashlib.sha256(json.dumps([namespace, actor, operation, key]).encode()).hexdigest()
+    return known[:_OF_ID] + hashlib.sha256(asked.encode()).hexdigest()[_OF_ID:]
+
+
+def previous_outcome(
+    connection: Connection, namespaces: Iterable[str], actor: str, operation: str, request_id: str
+) -> Outcome | None:
+    """Return how this very request ended in one of these namespaces; None for an empty id.
+
+    Raises `InvalidInput` where something else was asked under the same id.
+    """
+    if not request_id:
+        return None
+    mine = [_request(name, actor, operation, request_id) for name in namespaces]
+    ids = request_outcome.c.request_id
+    of_id = [ids.between(one[:_OF_ID], one[:_OF_ID] + "g") for one in mine]  # "g" comes after all hexadecimal digits
+    row = connection.execute(select(request_outcome).where(or_(*of_id))).first()
+    if row is not None and row.request_id not in mine:
+        raise InvalidInput(
+            "Idempotency-Key", "Invalid Idempotency-Key: Another request was sent with it; each one needs its own"
+        )
+    return None if row is None else Outcome(WriteStatus(row.status), row.memory_id, tuple(json.loads(row.notes)))
