@@ -10,6 +10,7 @@ from __future__ import annotations
 import _socket  # `socket` takes longer to import than all that follows
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -32,6 +33,7 @@ _END = 1.3  # seconds until the process ends whatever it does
 _LARGEST = 2**25  # bytes of a payload; one that is larger is read to its end and dropped
 _LARGEST_ANSWER = 2**22  # bytes
 _PAUSE = 0.05
+_SERVER_PATIENCE = 20.0  # seconds that an event is tried for which nobody waits
 _START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
 _PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
 """Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
@@ -92,9 +94,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     fields = fields | {"agent": heard.agent} | _time(said)
     if remote:
         fields.pop("transcript", None)  # a file that the server does not have
-        from recollect.doors.hook_remote import tell
-
-        return _reply(heard, tell(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
+        return _reply(heard, _ask_server(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
     body = {
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
@@ -226,6 +226,62 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
         return True
 
     return deliver
+
+
+def _ask_server(
+    given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any], deadline: float
+) -> dict[str, Any]:
+    """Hand an event to the server and return its answer, empty where none is wanted or comes before the deadline.
+
+    A process of its own sends it: looking up the name of a host cannot be broken off within a process.
+    """
+    waits = event == hook_contracts.PROMPT
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.close(reading)
+            hook_spool.leave(max(0.1, deadline - time.monotonic()) if waits else _SERVER_PATIENCE)
+            answer = _sent(given, told, event, fields)
+            with os.fdopen(writing, "wb") as stream:
+                stream.write(json.dumps(answer).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    said = _piped(reading, deadline) if waits else b""
+    found = json.loads(said) if said else None
+    return found if isinstance(found, dict) else {}
+
+
+def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Send an event with what its project asks for; nothing is sent of a session that is not captured."""
+    from datetime import UTC, datetime
+
+    from recollect import project_files
+    from recollect.client.server import client_here
+
+    folder = fields["folder"]
+    settings = project_files.asked_here(folder, told)
+    wanted = "inject" if event == hook_contracts.PROMPT else "capture"
+    both_off = all(project_files.is_off(settings.get(name, True)) for name in ("inject", "capture"))
+    if both_off or (wanted == "capture" and project_files.is_off(settings.get("capture", True))):
+        return {}
+    said = {"at": datetime.now(UTC).isoformat()} | fields
+    return dict(client_here(given, folder).post(f"/v1/hooks/{event}", {"fields": said, "settings": settings}))
+
+
+def _piped(reading: int, deadline: float) -> bytes:
+    """Return what comes until the other end closes, nothing where that takes longer than the deadline."""
+    parts: list[bytes] = []
+    size = 0
+    while (left := deadline - time.monotonic()) > 0 and size <= _LARGEST_ANSWER:
+        if not select.select([reading], [], [], left)[0]:
+            return b""
+        part = os.read(reading, 65_536)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        size += len(part)
+    return b""
 
 
 def _address(home: str) -> dict[str, Any]:
