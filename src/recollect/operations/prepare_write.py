@@ -6,20 +6,19 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect.app import App
-from recollect.domain.enums import OnSecret, Sensitivity
+from recollect.domain.enums import IMPORTANCE_DAYS, OnSecret, Retention, Sensitivity
 from recollect.domain.fields import Request
-from recollect.domain.lifecycle import CAPTURED
+from recollect.domain.lifecycle import CAPTURED, OBSERVED
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.operations.embed import chunks_of, embed_missed, is_long
 from recollect.policy.reconcile import expired, lapsed, reinforced
-from recollect.policy.retention import expiry
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
 from recollect.text.entities import entities
@@ -35,6 +34,7 @@ Embeddings = dict[str, tuple[Chunk, ...] | None]
 
 _FOLLOWING = ("abstract", "overview")
 MASKED = "A secret was found and masked before storing."
+_SHORTEST_TERM = timedelta(days=1)  # whatever is worth storing is kept so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
     if old is not None:
         given |= {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
     headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
-    whole = draft.model_copy(update=headings if old is None else headings | _kept(old, given))
+    whole = draft.model_copy(update=headings if old is None else _kept(old, given) | headings)
     labels, words = keywords_and_words(whole, headings["title"])
     return Entry(
         cleared=one.cleared,
@@ -205,11 +205,8 @@ def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
 
 
 def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
-    names = (
-        *("key", "category", "speaker", "tags", "concepts"),
-        *("files_read", "files_modified", "subtitle", "observed_at"),
-    )
-    return {name: getattr(old, name) for name in names if name not in given}
+    """Return the fields of a memory that a write leaves as they are."""
+    return {name: getattr(old, name) for name in MemoryFields.model_fields.keys() - given - {"content"}}
 
 
 def _entities(draft: Draft, old: Memory | None, content_hash: str) -> tuple[Entity, ...]:
@@ -250,3 +247,26 @@ def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
     if old is None or "confidence" in draft.model_fields_set:
         return draft.confidence
     return reinforced(old.confidence) if old.content_hash == content_hash else old.confidence
+
+
+def expiry(
+    draft: Draft, old: Memory | None, rule: Retention, now: datetime, captured_days: float = 0.0
+) -> datetime | None:
+    """Return when what is stored as `draft` passes its time, or None when it never does.
+
+    A memory that is written again keeps its term, unless a new one is given or it had passed; under the rule of
+    importance another importance is another term. What is captured has a term of `captured_days` (0: none) each time.
+    """
+    if draft.ttl_days is not None:
+        return now + timedelta(days=draft.ttl_days)
+    given = draft.model_fields_set
+    kept = old is not None and not lapsed(old, now) and "ttl_days" not in given
+    if kept and old is not None and (old.ttl_days is not None or "importance" not in given):
+        return old.expires_at
+    if rule is Retention.KEEP:
+        endless = kept and old is not None and old.expires_at is None
+        if captured_days and draft.source in OBSERVED and not endless:
+            return now + timedelta(days=captured_days)
+        return old.expires_at if kept and old is not None else None
+    importance = draft.importance if old is None or "importance" in given else old.importance
+    return now + max(timedelta(days=importance * IMPORTANCE_DAYS), _SHORTEST_TERM)
