@@ -61,16 +61,16 @@ if TYPE_CHECKING:
     from recollect.operations.facts import store_fact as store_fact
     from recollect.operations.forget import forget as forget
     from recollect.operations.forget import memory_forget as memory_forget
-    from recollect.operations.get import get_memory as get_memory
+    from recollect.operations.forget import purge_expired as purge_expired
     from recollect.operations.inspect import doctor as doctor
     from recollect.operations.inspect import history as history
     from recollect.operations.inspect import stats as stats
+    from recollect.operations.listing import get_memory as get_memory
     from recollect.operations.listing import get_timeline as get_timeline
     from recollect.operations.listing import list_memories as list_memories
     from recollect.operations.listing import search_by_concept as search_by_concept
     from recollect.operations.listing import search_by_file as search_by_file
     from recollect.operations.prompt import format_for_prompt as format_for_prompt
-    from recollect.operations.purge import purge_expired as purge_expired
     from recollect.operations.reindex import reindex as reindex
     from recollect.operations.remember import remember as remember
     from recollect.operations.rescan import rescan as rescan
@@ -100,12 +100,10 @@ _NAMES = {
     "recollect.errors": "RecollectError",
     "recollect.operations.aliases": "memory_recall memory_remember memory_store",
     "recollect.operations.facts": "forget_fact query_facts store_fact",
-    "recollect.operations.forget": "forget memory_forget",
-    "recollect.operations.get": "get_memory",
+    "recollect.operations.forget": "forget memory_forget purge_expired",
     "recollect.operations.inspect": "doctor history stats",
-    "recollect.operations.listing": "get_timeline list_memories search_by_concept search_by_file",
+    "recollect.operations.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
     "recollect.operations.prompt": "format_for_prompt",
-    "recollect.operations.purge": "purge_expired",
     "recollect.search.recall": "recall",
     "recollect.operations.reindex": "reindex",
     "recollect.operations.remember": "remember",

@@ -20,9 +20,8 @@ from recollect.domain.search import View
 from recollect.domain.transfer import ExportFormat, ExportPage
 from recollect.errors import InvalidInput
 from recollect.operations.facts import query_facts, store_fact
-from recollect.operations.forget import forget, memory_forget
+from recollect.operations.forget import forget, memory_forget, purge_expired
 from recollect.operations.inspect import history
-from recollect.operations.purge import purge_expired
 from recollect.operations.update import update_memory
 from stores import open_app
 

@@ -10,17 +10,16 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.operations.aliases import memory_recall, memory_remember, memory_store
 from recollect.operations.facts import forget_fact, query_facts, store_fact
-from recollect.operations.forget import forget, memory_forget
-from recollect.operations.get import get_memory
+from recollect.operations.forget import forget, memory_forget, purge_expired
 from recollect.operations.inspect import doctor, history, stats
 from recollect.operations.listing import (
+    get_memory,
     get_timeline,
     list_memories,
     search_by_concept,
     search_by_file,
 )
 from recollect.operations.prompt import format_for_prompt
-from recollect.operations.purge import purge_expired
 from recollect.operations.remember import remember
 from recollect.operations.rescan import rescan
 from recollect.operations.restore import restore_memory

@@ -1,4 +1,4 @@
-"""Forget a memory by its id, for good or until it is restored; an id counts only inside the caller's namespaces."""
+"""Forget a memory by its id, for good or until it is restored, and purge what has expired."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import OnSecret
-from recollect.domain.requests import Caller, Forget, SoftForget
-from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.domain.requests import Caller, Forget, Purge, SoftForget
+from recollect.domain.results import Memory, Outcome, Purged, WriteStatus
 from recollect.operations import merges, summaries
 from recollect.operations.prepare_write import Embeddings, retry_with_embeddings
 from recollect.policy.reconcile import expired
-from recollect.search.visibility import levels_of, parse_id
+from recollect.search.visibility import allowed_levels, levels_of, parse_id
 from recollect.text.layers import one_line
 
 if TYPE_CHECKING:
@@ -85,3 +85,16 @@ def _taken_out(
     if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
         return (f"Memory {whole} no longer says it.",)
     return (f"Memory {whole} keeps its present text.",)
+
+
+def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:
+    """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
+    del request_id  # a second purge removes nothing
+    gone: list[int] = []
+    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
+        with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
+            gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
+    if gone:
+        app.run_later(app.vectors.sync)
+        app.run_later(app.text.purge_deleted)
+    return Purged(tuple(gone))

@@ -1,4 +1,4 @@
-"""Lists: one page of memories in an order. The lists by file, by concept and in time differ only in their requests."""
+"""Reads: one memory by its id, and one page of memories in an order, by file, by concept and in time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from recollect.app import App
 from recollect.domain.enums import Order
-from recollect.domain.requests import ByConcept, ByFile, Caller, Listing, Timeline
-from recollect.domain.results import Listed
-from recollect.search.elsewhere import note_of_counts, widened, with_project
-from recollect.search.visibility import load_page, view_of
+from recollect.domain.requests import ByConcept, ByFile, Caller, Get, Listing, Timeline
+from recollect.domain.results import Listed, Memory
+from recollect.errors import NotFound
+from recollect.search.elsewhere import note_of_counts, project_with, widened, with_project
+from recollect.search.recall import count_use
+from recollect.search.visibility import load_page, parse_id, unfiltered, view_of
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
@@ -41,3 +43,18 @@ def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
         return list_memories(app, request, caller)
     latest = list_memories(app, request.model_copy(update={"order": Order.NEWEST}), caller)
     return replace(latest, memories=latest.memories[::-1])
+
+
+def get_memory(app: App, request: Get, caller: Caller) -> Memory:
+    """Return a whole memory, and count the access; raise `NotFound` for an unknown id.
+
+    One that was replaced or merged into another is shown too, and of what a memory was merged.
+    """
+    memory_id = parse_id(request.id)
+    view = unfiltered(app, request, caller).model_copy(update={"merged": True})
+    memory = app.records.load([memory_id], view).get(memory_id) if memory_id else None
+    if memory is None:
+        project = project_with(app, memory_id, view, caller) if memory_id else ""
+        raise NotFound(f"Memory {request.id} not found{f'; it is in your project {project}' if project else ''}.")
+    count_use(app, [memory], view.now, caller, accessed=True)
+    return memory.model_copy(update={"merged_from": app.records.merged_from(memory.id, view)})
