@@ -22,7 +22,7 @@ HEAVY: dict[str, str | tuple[str, ...]] = {
 }
 SERVED = PACKAGE + "engines/embedding_service.py"
 HEAVY |= {"httpx": (VECTORS, SERVED), "tenacity": SERVED}  # the first speaks to two kinds of server
-HEAVY["tomlkit"] = PACKAGE + "doors/clients/toml_text.py"
+HEAVY["tomlkit"] = PACKAGE + "doors/agents/toml_text.py"
 HEAVY |= dict.fromkeys(("pydantic_ai", "openai", "anthropic"), PACKAGE + "engines/chat.py")
 HEAVY["dateparser"] = PACKAGE + "search/periods.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")

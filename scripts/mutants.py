@@ -33,14 +33,14 @@ ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/recollect")
 # The tests of each room, the nearest first; what is not named here is tested by the files at the top of tests.
 TESTS = {
-    "domain": ("tests/domain", "tests/operations", "tests/doors"),
-    "gate": ("tests/gate", "tests/operations/test_gate_on_every_write.py"),
-    "policy": ("tests/policy", "tests/operations"),
-    "text": ("tests/text", "tests/operations"),
-    "operations": ("tests/operations", "tests/seeds"),
-    "transfer": ("tests/transfer", "tests/operations/test_round_trip.py", "tests/doors"),
-    "store": ("tests/store", "tests/contract", "tests/operations"),
-    "engines": ("tests/engines", "tests/operations"),
+    "domain": ("tests/domain", "tests/memory", "tests/doors"),
+    "gate": ("tests/gate", "tests/memory/test_gate_on_every_write.py"),
+    "policy": ("tests/memory", "tests/memory"),
+    "text": ("tests/text", "tests/memory"),
+    "operations": ("tests/memory", "tests/seeds"),
+    "transfer": ("tests/transfer", "tests/memory/test_round_trip.py", "tests/doors"),
+    "store": ("tests/store", "tests/contract", "tests/memory"),
+    "engines": ("tests/engines", "tests/memory"),
     "doors": ("tests/doors", "tests/e2e"),
 }
 TOP = ("tests/test_*.py", "tests/doors", "tests/e2e")

@@ -21,7 +21,7 @@ import recollect
 from recollect import App, Settings
 from recollect.client import launch
 from recollect.domain.enums import Observation
-from recollect.doors.operations import perform
+from recollect.doors.handlers import perform
 from recollect.errors import RecollectError
 from session_sets import Event, Place, SessionSet
 

@@ -53,31 +53,31 @@ if TYPE_CHECKING:
     from recollect.domain.results import Stats as Stats
     from recollect.domain.results import Summarized as Summarized
     from recollect.errors import RecollectError as RecollectError
-    from recollect.operations.aliases import memory_recall as memory_recall
-    from recollect.operations.aliases import memory_remember as memory_remember
-    from recollect.operations.aliases import memory_store as memory_store
-    from recollect.operations.facts import forget_fact as forget_fact
-    from recollect.operations.facts import query_facts as query_facts
-    from recollect.operations.facts import store_fact as store_fact
-    from recollect.operations.forget import forget as forget
-    from recollect.operations.forget import memory_forget as memory_forget
-    from recollect.operations.forget import purge_expired as purge_expired
-    from recollect.operations.inspect import doctor as doctor
-    from recollect.operations.inspect import history as history
-    from recollect.operations.inspect import stats as stats
-    from recollect.operations.listing import get_memory as get_memory
-    from recollect.operations.listing import get_timeline as get_timeline
-    from recollect.operations.listing import list_memories as list_memories
-    from recollect.operations.listing import search_by_concept as search_by_concept
-    from recollect.operations.listing import search_by_file as search_by_file
-    from recollect.operations.prompt import format_for_prompt as format_for_prompt
-    from recollect.operations.reindex import reindex as reindex
-    from recollect.operations.remember import remember as remember
-    from recollect.operations.rescan import rescan as rescan
-    from recollect.operations.restore import restore_memory as restore_memory
-    from recollect.operations.similar import find_similar as find_similar
-    from recollect.operations.summarize import summarize_old as summarize_old
-    from recollect.operations.update import update_memory as update_memory
+    from recollect.memory.aliases import memory_recall as memory_recall
+    from recollect.memory.aliases import memory_remember as memory_remember
+    from recollect.memory.aliases import memory_store as memory_store
+    from recollect.memory.facts import forget_fact as forget_fact
+    from recollect.memory.facts import query_facts as query_facts
+    from recollect.memory.facts import store_fact as store_fact
+    from recollect.memory.forget import forget as forget
+    from recollect.memory.forget import memory_forget as memory_forget
+    from recollect.memory.forget import purge_expired as purge_expired
+    from recollect.memory.inspect import doctor as doctor
+    from recollect.memory.inspect import history as history
+    from recollect.memory.inspect import stats as stats
+    from recollect.memory.listing import get_memory as get_memory
+    from recollect.memory.listing import get_timeline as get_timeline
+    from recollect.memory.listing import list_memories as list_memories
+    from recollect.memory.listing import search_by_concept as search_by_concept
+    from recollect.memory.listing import search_by_file as search_by_file
+    from recollect.memory.prompt import format_for_prompt as format_for_prompt
+    from recollect.memory.reindex import reindex as reindex
+    from recollect.memory.remember import remember as remember
+    from recollect.memory.rescan import rescan as rescan
+    from recollect.memory.restore import restore_memory as restore_memory
+    from recollect.memory.similar import find_similar as find_similar
+    from recollect.memory.summarize import summarize_old as summarize_old
+    from recollect.memory.update import update_memory as update_memory
     from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
@@ -98,20 +98,20 @@ _NAMES = {
         Summarized
     """,
     "recollect.errors": "RecollectError",
-    "recollect.operations.aliases": "memory_recall memory_remember memory_store",
-    "recollect.operations.facts": "forget_fact query_facts store_fact",
-    "recollect.operations.forget": "forget memory_forget purge_expired",
-    "recollect.operations.inspect": "doctor history stats",
-    "recollect.operations.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
-    "recollect.operations.prompt": "format_for_prompt",
+    "recollect.memory.aliases": "memory_recall memory_remember memory_store",
+    "recollect.memory.facts": "forget_fact query_facts store_fact",
+    "recollect.memory.forget": "forget memory_forget purge_expired",
+    "recollect.memory.inspect": "doctor history stats",
+    "recollect.memory.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
+    "recollect.memory.prompt": "format_for_prompt",
     "recollect.search.recall": "recall",
-    "recollect.operations.reindex": "reindex",
-    "recollect.operations.remember": "remember",
-    "recollect.operations.rescan": "rescan",
-    "recollect.operations.restore": "restore_memory",
-    "recollect.operations.similar": "find_similar",
-    "recollect.operations.summarize": "summarize_old",
-    "recollect.operations.update": "update_memory",
+    "recollect.memory.reindex": "reindex",
+    "recollect.memory.remember": "remember",
+    "recollect.memory.rescan": "rescan",
+    "recollect.memory.restore": "restore_memory",
+    "recollect.memory.similar": "find_similar",
+    "recollect.memory.summarize": "summarize_old",
+    "recollect.memory.update": "update_memory",
     "recollect.app": "App",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from places import DOCS
-from recollect.doors.clients.agents import Level, agents
+from recollect.doors.agents.agents import Level, agents
 from recollect.doors.hook_contracts import CONTRACTS, OURS, PROMPT
 from recollect.doors.hook_texts import LONGEST
 

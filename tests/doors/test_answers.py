@@ -16,7 +16,7 @@ from recollect.domain.requests import Draft, MemoryFields, Query, Update
 from recollect.domain.results import Failure, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME, VERBS, Verb
 from recollect.doors import memory_tool
-from recollect.doors.operations import perform
+from recollect.doors.handlers import perform
 from recollect.doors.serializers import public_json, public_schema, wire_json
 
 

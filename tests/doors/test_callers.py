@@ -11,18 +11,18 @@ from types import FunctionType
 
 import pytest
 
-from recollect import App, Caller, doors, operations, transfer
+from recollect import App, Caller, doors, memory, transfer
 from recollect.auth import administration
 from recollect.auth.principal import Principal
 from recollect.domain.verbs import ADMIN, PARTS, VERBS, Verb
-from recollect.doors.operations import HANDLERS, perform
+from recollect.doors.handlers import HANDLERS, perform
 
 _NO_DEFAULT = inspect.Parameter.empty
 
 
 def functions() -> Iterator[FunctionType]:
-    """Yield every function of the operations, of import and export and of the doors, private ones and methods too."""
-    for room in (operations, transfer, doors):
+    """Yield every function of the verbs, of import and export and of the doors, private ones and methods too."""
+    for room in (memory, transfer, doors):
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             module = import_module(found.name)
             inside = [one for one in vars(module).values() if getattr(one, "__module__", "") == found.name]

@@ -9,7 +9,7 @@ import pytest
 
 from command_line import Ended, call
 from recollect import Draft, Settings, remember
-from recollect.doors.operations import perform
+from recollect.doors.handlers import perform
 from stores import open_app
 
 

@@ -12,7 +12,7 @@ from callers import ADA
 from recollect import Settings
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Draft
-from recollect.operations.remember import remember
+from recollect.memory.remember import remember
 from recollect.sessions.boundaries import Boundary
 from recollect.sessions.session_state import SessionState
 from stores import open_app

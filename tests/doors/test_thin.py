@@ -13,7 +13,7 @@ from typer.main import get_command
 from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
-from recollect.doors import entry, operations
+from recollect.doors import entry, handlers
 from recollect.doors.cli import dispatch, main, opening, served, thin
 from recollect.doors.http import local
 from recollect.errors import StoreUnusable
@@ -29,7 +29,7 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("TZ", raising=False)
 
     def serving(chosen: Settings) -> Callable[..., Any]:
-        return lambda name, **fields: operations.perform(app, name, fields, chosen.caller, "one request")
+        return lambda name, **fields: handlers.perform(app, name, fields, chosen.caller, "one request")
 
     def running(*words: str, serve: Callable[[Settings], Any] = serving, **changes: Any) -> dict[str, Any]:
         terminal = {"tty": [False, False], "size": None, "encoding": "utf-8", "variables": {}}

@@ -66,7 +66,7 @@ def checkout(tmp_path: Path) -> Path:
         "tests/gate/test_gate.py": "from recollect.gate.bounds import inside\n\n\n"
         "def test_lower():\n    assert not inside(3)\n    assert inside(4)\n",
         "tests/gate/test_gate_reading.py": "",
-        "tests/operations/test_gate_on_every_write.py": "",
+        "tests/memory/test_gate_on_every_write.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

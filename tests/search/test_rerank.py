@@ -18,7 +18,7 @@ from recollect.domain.requests import Inspect
 from recollect.domain.search import View
 from recollect.engines.rerank import CrossEncoderRerank
 from recollect.errors import ModelUnusable
-from recollect.operations.inspect import doctor
+from recollect.memory.inspect import doctor
 from recollect.search.rerank import passages, reranked
 from text_vectors import vectors
 from tiny_reranker import build

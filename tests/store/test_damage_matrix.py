@@ -29,7 +29,7 @@ from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
 from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
-from recollect.operations.inspect import doctor
+from recollect.memory.inspect import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
 from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.export_page import export_page, pages

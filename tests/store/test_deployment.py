@@ -21,7 +21,7 @@ from recollect.domain.lifecycle import Decision, Observation, UseTool
 from recollect.doors.http.application import Application
 from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.operations import embed
+from recollect.memory import embed
 from recollect.sessions import pipeline
 from recollect.sessions.observations.trail import Trail
 from recollect.sessions.pipeline import Stage

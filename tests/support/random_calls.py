@@ -25,7 +25,7 @@ from recollect import App, Caller
 from recollect.domain import verbs
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
-from recollect.doors.operations import perform
+from recollect.doors.handlers import perform
 from recollect.errors import RecollectError
 from run_operations import call_tool
 

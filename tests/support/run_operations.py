@@ -14,8 +14,8 @@ from recollect import App, Caller, Memory, Settings
 from recollect.app import Capabilities
 from recollect.domain.enums import Choice, Scope
 from recollect.doors import toolsets
+from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer, answered
-from recollect.doors.operations import perform
 from recollect.engines.reconcile import Judgement
 
 OTHER = Caller(user="bob", team="else", project="hull")

@@ -9,8 +9,8 @@ from typing import Any
 
 from clock import Clock
 from recollect import App, Caller, Settings
+from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.operations import perform
 from run_operations import call_tool
 from stores import open_app
 

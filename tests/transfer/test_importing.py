@@ -17,11 +17,11 @@ from recollect.domain.requests import FactQuery, Listing, SoftForget, Update
 from recollect.domain.search import View
 from recollect.domain.transfer import ExportPage, ImportBatch, Imported, ImportFormat
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.operations.facts import query_facts
-from recollect.operations.forget import memory_forget
-from recollect.operations.inspect import history
-from recollect.operations.listing import list_memories
-from recollect.operations.update import update_memory
+from recollect.memory.facts import query_facts
+from recollect.memory.forget import memory_forget
+from recollect.memory.inspect import history
+from recollect.memory.listing import list_memories
+from recollect.memory.update import update_memory
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files

@@ -12,8 +12,8 @@ from file_transfer import import_paths
 from recollect import App, Draft, Listing, Query, recall, remember
 from recollect.domain.requests import FactQuery
 from recollect.domain.transfer import ImportBatch, Imported
-from recollect.operations.facts import query_facts
-from recollect.operations.listing import list_memories
+from recollect.memory.facts import query_facts
+from recollect.memory.listing import list_memories
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files

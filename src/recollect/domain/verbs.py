@@ -1,6 +1,6 @@
 """The signature of every verb: its name, its request, its answer, and what it does to the store.
 
-Doors and clients project these tables; `doors/operations.py` and `auth/administration.py` say what runs each verb.
+Doors and clients project these tables; `doors/handlers.py` and `auth/administration.py` say what runs each verb.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.results import Failure, Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
 from recollect.doors import schema
-from recollect.doors.operations import perform
+from recollect.doors.handlers import perform
 from recollect.doors.schema import Schema
 from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError

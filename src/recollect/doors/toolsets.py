@@ -18,8 +18,8 @@ from recollect.domain.requests import Caller, Update
 from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
+from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.operations import perform
 from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
 from recollect.doors.toolset_names import SETS

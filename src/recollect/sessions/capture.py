@@ -23,9 +23,9 @@ from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear, masked
-from recollect.operations.describe import sum_up_session_later
-from recollect.operations.summaries import session_key
-from recollect.policy.condense import cited
+from recollect.memory.condense import cited
+from recollect.memory.describe import sum_up_session_later
+from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.memorability import Memorability, memorability
 from recollect.sessions.observations.kinds import importance_of

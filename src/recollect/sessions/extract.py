@@ -22,7 +22,7 @@ from recollect.domain.results import Outcome, WriteStatus
 from recollect.domain.transfer import Extracted, ExtractMemories, Problem, Said
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import clear, masked
-from recollect.operations.remember import remember
+from recollect.memory.remember import remember
 from recollect.prompt.orders import gives_orders
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from recollect.domain.lifecycle import (
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
-from recollect.operations.forget import forget
-from recollect.operations.remember import remember
+from recollect.memory.forget import forget
+from recollect.memory.remember import remember
 from recollect.search.visibility import unfiltered
 from recollect.sessions.session_state import state_of
 

@@ -14,9 +14,9 @@ from recollect.app import App
 from recollect.domain import verbs
 from recollect.domain.lifecycle import LifecycleSettings, Observation, Session, SessionEvent
 from recollect.domain.requests import Caller
-from recollect.operations.facts import store_fact
-from recollect.operations.remember import remember
-from recollect.operations.similar import find_similar
+from recollect.memory.facts import store_fact
+from recollect.memory.remember import remember
+from recollect.memory.similar import find_similar
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.observations.trail import Trail
 

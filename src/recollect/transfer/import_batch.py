@@ -10,9 +10,9 @@ from recollect.app import App
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
-from recollect.operations.embed import chunks_of
-from recollect.operations.prepare_write import PreparedDraft, entry_for
-from recollect.policy.reconcile import expired
+from recollect.memory.embed import chunks_of
+from recollect.memory.prepare_write import PreparedDraft, entry_for
+from recollect.memory.reconcile import expired
 from recollect.store.entries import Chunk, ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
 
@@ -39,8 +39,8 @@ from recollect.domain.transfer import (
 )
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.operations.embed import chunks_of_each
-from recollect.operations.prepare_write import evict_surplus
+from recollect.memory.embed import chunks_of_each
+from recollect.memory.prepare_write import evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry
 from recollect.transfer.import_checks import Checks

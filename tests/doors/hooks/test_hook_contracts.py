@@ -12,7 +12,7 @@ import recorded_hooks as recorded
 from hook_payloads import BASE, CASES, payload
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_contracts, hook_texts
-from recollect.doors.clients.agents import agents
+from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
 from recollect.sessions.observations.observe import observe
 from recollect.sessions.observations.occurrence import prompted, used

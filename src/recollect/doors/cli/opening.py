@@ -48,7 +48,7 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
         with recollect.connect(settings) as link:
             yield link.perform
     else:
-        from recollect.doors.operations import perform
+        from recollect.doors.handlers import perform
 
         with store as app:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)

@@ -11,17 +11,17 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from recollect.doors.agents import passage
+from recollect.doors.agents.agents import Agent, Level, agent_named, agents
+from recollect.doors.agents.entry import new_entry, token_file
+from recollect.doors.agents.files import backup_of
+from recollect.doors.agents.hooks import Commands, hook_commands, with_hooks
+from recollect.doors.agents.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
+from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import err, out, visible
-from recollect.doors.clients import passage
-from recollect.doors.clients.agents import Agent, Level, agent_named, agents
-from recollect.doors.clients.entry import new_entry, token_file
-from recollect.doors.clients.files import backup_of
-from recollect.doors.clients.hooks import Commands, hook_commands, with_hooks
-from recollect.doors.clients.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
-from recollect.doors.clients.registrations import found_agents, project_folder, registrations, reporting
 from recollect.errors import InvalidInput, ModelUnusable, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings

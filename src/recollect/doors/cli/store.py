@@ -22,12 +22,12 @@ from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
 from recollect.client.transport import persistently
 from recollect.domain.results import Check
+from recollect.doors.agents import registrations
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
-from recollect.doors.clients import registrations
 from recollect.doors.serializers import public_json
 from recollect.errors import (
     DaemonUnreachable,

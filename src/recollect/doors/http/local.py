@@ -28,12 +28,12 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller
 from recollect.doors import hook_spool
+from recollect.doors.handlers import perform
 from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
 from recollect.doors.http.reindex_job import ReindexJob
-from recollect.doors.operations import perform
 from recollect.doors.transcripts import extract_from
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.sessions.project_settings import settings_in

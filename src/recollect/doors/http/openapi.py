@@ -15,7 +15,8 @@ from pydantic_core import core_schema
 
 from recollect import __version__
 from recollect.domain.verbs import ADMIN, VERBS, Verb
-from recollect.doors import memory_tool, operations
+from recollect.doors import memory_tool
+from recollect.doors.handlers import HANDLERS
 from recollect.doors.http.events import OPERATIONS, operation_of
 from recollect.doors.http.messages import JSON
 
@@ -87,7 +88,7 @@ def parameter(name: str, about: str, *, required: bool = False) -> dict[str, Any
 def document(access: Access) -> dict[str, Any]:
     """Return the document of what an application with this access answers."""
     administration = [one for one in ADMIN if one.name in access.administration]
-    handlers = operations.HANDLERS | access.administration
+    handlers = HANDLERS | access.administration
     verbs = [*VERBS, *map(operation_of, OPERATIONS), *administration]
     requests, asked = _described({one.name: one.request for one in verbs}, GenerateJsonSchema)
     answers, defined = _described({one.name: one.answer for one in verbs}, _Wire)

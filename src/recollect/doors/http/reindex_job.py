@@ -12,7 +12,7 @@ from typing import Any
 from recollect.app import App
 from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import InvalidInput, RecollectError
-from recollect.operations.reindex import reindex
+from recollect.memory.reindex import reindex
 
 log = logging.getLogger(__name__)
 

@@ -26,11 +26,11 @@ from recollect.auth.authenticate import authenticate, look_again
 from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
+from recollect.doors.handlers import perform
 from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, address_of
 from recollect.doors.http.events import Event
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
-from recollect.doors.operations import perform
 from recollect.doors.serializers import wire_bytes
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
 from recollect.sessions.project_settings import narrowed

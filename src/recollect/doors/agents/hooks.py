@@ -1,0 +1,179 @@
+"""Our hooks among those of others in an agent's file: found by the program they start, put in, and taken out."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.doors.agents import json_text
+from recollect.doors.agents.agents import Agent, HookForm
+from recollect.doors.agents.entry import NAME, this_program, token_file
+from recollect.settings import Settings, variables_of
+
+_TABLE: Final = "hooks"
+_COMMAND: Final = "command"
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+
+_GUARD: Final = (f"command -v {NAME} >/dev/null 2>&1 && ", " || true")
+_GUARDED: Final = shlex.split(_GUARD[0])
+
+Commands = Mapping[str, str]
+"""The command of each event."""
+
+
+def hook_commands(agent: Agent, settings: Settings, *, shared: bool = False) -> dict[str, str]:
+    """Return the command of each event that an agent reports, none for an agent without hooks.
+
+    It names this program and the settings that were given, as the agent may know nothing of the shell's variables. In a
+    file that others share it is what their search path has, and does nothing for those who have none.
+    """
+    if shared and agent.hooks:
+        ours = {event: shlex.join([NAME, "hook", event, "--agent", agent.name]) for event in agent.hooks.events}
+        return {event: command.join(_GUARD) for event, command in ours.items()}
+    variables = [f"{name}={text}" for name, text in (variables_of(settings) | token_file(settings)).items()]
+    before = [*(["env", *variables] if variables else []), str(this_program()), "hook"]
+    events = agent.hooks.events if agent.hooks else ()
+    return {event: shlex.join([*before, event, "--agent", agent.name]) for event in events}
+
+
+def program_of(command: object) -> str:
+    """Return the program that a command of ours starts, an empty text where it is not ours."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # quotes that are no pair
+        return ""
+    words = words[len(_GUARDED) :] if words[: len(_GUARDED)] == _GUARDED else words
+    rest = iter(words[1:] if words[:1] == ["env"] else words)
+    program = next((word for word in rest if not _SETTING.fullmatch(word)), "")
+    return program if Path(program).stem == NAME and "hook" in rest else ""
+
+
+def found_hooks(text: str) -> dict[str, list[str]]:
+    """Return our commands in an agent's file, by event; raise `ValueError` for one that cannot be read."""
+    found: dict[str, list[str]] = {}
+    for event, _, element in _elements(json_text.parse(text)):
+        found.setdefault(event, []).extend(one[_COMMAND] for one in _handlers(element) if program_of(one.get(_COMMAND)))
+    return {event: commands for event, commands in found.items() if commands}
+
+
+def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
+    """Return a file's text with a hook of ours for each event, brought up to date where one stands already.
+
+    Raises `ValueError` where the text cannot be read, or its form allows no safe edit.
+    """
+    new, seen = text, set[str]()
+    for event, index, element in reversed(list(_elements(json_text.parse(text)))):
+        changed = _changed(element, commands.get(event, ""), once=event in seen)
+        seen |= {event} if _ours(changed) else set()
+        new = _with_element(new, event, index, element, changed)
+    for event in reversed([one for one in commands if one not in seen]):
+        new = json_text.append(new, [_TABLE], event, _element(form, commands[event]))
+    if form.version and "version" not in json_text.parse(new):
+        new = json_text.put(new, [], "version", form.version)
+    _check(text, new, form, {event: [command] for event, command in commands.items()})
+    return new
+
+
+def without_hooks(text: str, form: HookForm) -> str:
+    """Return a file's text without any hook of ours; raise as `with_hooks` does."""
+    new = text
+    for event, index, element in reversed(list(_elements(json_text.parse(text)))):
+        new = _with_element(new, event, index, element, _changed(element, "", once=False))
+    _check(text, new, form, {})
+    return new
+
+
+def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
+    """Return the edit that puts our hooks of this text into another one, None where it has none."""
+    ours = [(event, one) for event, _, one in _elements(json_text.parse(text)) if _ours(one)]
+    if not ours:
+        return None
+
+    def edit(other: str) -> str:
+        for event, element in reversed(ours):
+            other = json_text.append(other, [_TABLE], event, element)
+        if form.version and "version" not in json_text.parse(other):
+            other = json_text.put(other, [], "version", form.version)
+        return other
+
+    return edit
+
+
+def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
+    """Yield each element of each event's list, with its place there."""
+    table = data.get(_TABLE, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"`{_TABLE}` is no object")
+    for event, elements in table.items():
+        for index, element in enumerate(elements if isinstance(elements, list) else ()):
+            yield event, index, element
+
+
+def _handlers(element: Any) -> list[dict[str, Any]]:
+    """Return the commands of a group, or an element that is a command itself."""
+    if not isinstance(element, dict):
+        return []
+    inner = element.get(_TABLE)
+    return [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else [element]
+
+
+def _ours(element: Any) -> bool:
+    return any(program_of(one.get(_COMMAND)) for one in _handlers(element))
+
+
+def _element(form: HookForm, command: str) -> dict[str, Any]:
+    handler = {_COMMAND: command, "timeout": form.timeout}
+    return {_TABLE: [{"type": "command"} | handler]} if form.grouped else handler
+
+
+def _changed(element: Any, command: str, *, once: bool) -> Any:
+    """Return an element whose hook of ours has this command, or has none; None where nothing is left of it."""
+    if not _ours(element):
+        return element
+    kept: list[Any] = []
+    inner = element.get(_TABLE)
+    for one in inner if isinstance(inner, list) else [element]:
+        if not (isinstance(one, dict) and program_of(one.get(_COMMAND))):
+            kept.append(one)
+        elif command and not once:
+            kept.append(one | {_COMMAND: command})
+            once = True
+    if not kept:
+        return None
+    return element | {_TABLE: kept} if isinstance(inner, list) else kept[0]
+
+
+def _with_element(text: str, event: str, index: int, old: Any, new: Any) -> str:
+    if new == old:
+        return text
+    if new is None:
+        return json_text.drop_element(text, [_TABLE], event, index)
+    return json_text.replace_element(text, [_TABLE], event, index, new)
+
+
+def _check(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) -> None:
+    """Read both texts and compare: nothing but our hooks may have changed. Raises `ValueError`."""
+    before, after = (_others(json_text.parse(text), form) for text in (old, new))
+    if before != after or found_hooks(new) != wanted:
+        raise ValueError("the form of its hooks allows no safe edit")
+
+
+def _others(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
+    """Return what a file says without our hooks, and without what only they need."""
+    left: dict[str, Any] = json.loads(json.dumps(data))
+    table = left.get(_TABLE)
+    for event, elements in list(table.items()) if isinstance(table, dict) else ():
+        if isinstance(elements, list):
+            kept = [one for one in (_changed(element, "", once=False) for element in elements) if one is not None]
+            left[_TABLE][event] = kept
+            if not kept:
+                del left[_TABLE][event]
+    if table is not None and not left[_TABLE]:
+        del left[_TABLE]
+    if form.version:
+        left.pop("version", None)
+    return left

@@ -1,0 +1,64 @@
+"""What runs each verb of `domain/verbs.py`, and the one way to run any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from recollect.app import App
+from recollect.domain.requests import Caller
+from recollect.domain.verbs import BY_NAME, PARTS
+from recollect.memory.aliases import memory_recall, memory_remember, memory_store
+from recollect.memory.facts import forget_fact, query_facts, store_fact
+from recollect.memory.forget import forget, memory_forget, purge_expired
+from recollect.memory.inspect import doctor, history, stats
+from recollect.memory.listing import (
+    get_memory,
+    get_timeline,
+    list_memories,
+    search_by_concept,
+    search_by_file,
+)
+from recollect.memory.prompt import format_for_prompt
+from recollect.memory.remember import remember
+from recollect.memory.rescan import rescan
+from recollect.memory.restore import restore_memory
+from recollect.memory.similar import find_similar
+from recollect.memory.summarize import summarize_old
+from recollect.memory.update import update_memory
+from recollect.search.recall import recall, recall_compact
+from recollect.sessions.extract import extract_memories
+from recollect.sessions.pipeline import (
+    answer_prompt,
+    note_prompt,
+    prompt_submit,
+    session_checkpoint,
+    session_end,
+    session_start,
+    tool_post,
+)
+from recollect.sessions.session_log import correct_observation, list_sessions, show_session
+from recollect.transfer.export_page import export_page
+from recollect.transfer.import_batch import import_batch
+
+HANDLERS: Final[dict[str, Callable[..., Any]]] = {
+    run.__name__: run
+    for run in (
+        *(remember, recall, recall_compact, forget, list_memories, get_memory, update_memory),
+        *(search_by_file, search_by_concept, get_timeline, find_similar, format_for_prompt),
+        *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
+        *(memory_store, memory_recall, memory_forget, memory_remember),
+        *(history, rescan, stats, doctor, import_batch, export_page, extract_memories),
+        *(session_start, prompt_submit, tool_post, session_checkpoint, session_end, answer_prompt, note_prompt),
+        *(list_sessions, show_session, correct_observation),
+    )
+} | {"store_memory": remember, "search_memories": recall, "delete_memory": forget, "restore": restore_memory}
+"""What runs each verb: a function of the app, the request and the caller."""
+
+
+def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
+    """Check the fields, then run the operation; this is the one way from any door to any verb."""
+    verb = BY_NAME.get(name) or PARTS[name]
+    request = verb.request(**fields)
+    asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
+    return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))

@@ -1,0 +1,267 @@
+"""What a language model says of stored texts, behind the answer to whoever stored them.
+
+By then the rules have written every title, layer, fact and entity, and the summaries. Here, and nowhere else, a model's
+words take the place of a rule's or stand beside them: where there is no model, or what it says is not borne out by the
+text, what the rules wrote stays. While it is asked no transaction is open, and nothing is written where a text changed
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from recollect.app import App
+from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.domain.fields import MAX_CONTENT, fold_part
+from recollect.domain.requests import Caller, Draft, StoreFact
+from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
+from recollect.domain.search import View
+from recollect.engines.describe import Description, Triple
+from recollect.errors import InvalidInput, ModelUnusable, SecretFound
+from recollect.gate import Cleared, clear
+from recollect.memory.condense import IN_SHORT, day, retitled, with_overview
+from recollect.memory.grounding import MOST_ENTITIES, checked
+from recollect.memory.prepare_write import (
+    Embeddings,
+    PreparedDraft,
+    draft_of,
+    entry_for,
+    prepare,
+    retry_with_embeddings,
+)
+from recollect.memory.reconcile import expired
+from recollect.store.entries import FactEntry
+from recollect.text import layers
+from recollect.text.normalization import fold
+
+if TYPE_CHECKING:
+    from recollect.engines.describe import ChatDescribe
+    from recollect.store.sql.writing import Writing
+
+T = TypeVar("T")
+
+_LONG: Final = 1_200
+"""Characters from which on a text is read: the overview of a shorter one, by rule, holds half of it or more."""
+
+_EXTRACTED: Final = 200
+"""Characters from which on the facts of an extracted memory are asked for; its layers are there."""
+
+_SURE: Final = 0.4  # confidence of a fact that a model read out of a text
+_MOST_NAMED: Final = 64
+
+
+def describe_later(app: App, outcome: Outcome, draft: Draft, caller: Caller) -> None:
+    """Have a text read that was just stored: its layers, where nobody wrote them, its facts and its entities.
+
+    That is a long one, also by a merge, or one that a model extracted. A turn of a talk is left alone.
+    """
+    extracted = draft.source is Source.EXTRACTION and outcome.status is WriteStatus.STORED
+    length = _EXTRACTED if extracted else 0 if outcome.status is WriteStatus.MERGED else _LONG
+    worth = len(draft.content) >= length and draft.position is None and draft.sensitivity is Sensitivity.PUBLIC
+    if worth and (extracted or not (draft.abstract and draft.overview)):
+        _later(app, partial(_describe, app, int(outcome.id), length or _LONG, caller))
+
+
+def sum_up_later(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
+    """Have the summary say in a few sentences what its members say together, above the lines that quote them."""
+    if _all_public(members):
+        _later(app, partial(_sum_up, app, summary_id, members, caller))
+
+
+def sum_up_session_later(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
+    """Have the notes of a session get better titles, and its summary say in a few sentences what they say."""
+    if _all_public(kept):
+        _later(app, partial(_sum_up_session, app, summary_id, kept, caller))
+
+
+def _later(app: App, ask: Callable[[], None]) -> None:
+    """Ask where there is a model, as long as half of the budget is left: what somebody waits for goes before."""
+    if app.capabilities.describe is None:
+        return
+
+    def within_budget() -> None:
+        used = app.capabilities.chat.used() if app.capabilities.chat else None
+        if used is None or (2 * used.hour <= used.most_hour and 2 * used.day <= used.most_day):
+            ask()
+
+    app.ask_later(within_budget)
+
+
+def _answer(app: App, ask: Callable[[ChatDescribe], T]) -> T | None:
+    """Return what a model says; None where it says nothing of use."""
+    writer = app.capabilities.describe
+    try:
+        return None if writer is None else ask(writer)
+    except ModelUnusable:
+        return None
+
+
+def _describe(app: App, memory_id: int, length: int, caller: Caller) -> None:
+    """Ask about a memory of at least this `length`, and write what was said of it; a long one has layers by rule."""
+    old = _load(app, memory_id, caller)
+    if old is None or old.position is not None or len(old.content) < length or not (length < _LONG or _by_rule(old)):
+        return
+    answer = _answer(app, lambda model: model.text(old.content))
+    if answer is None:
+        return
+    said = checked(answer, old.content)
+    fields = {name: getattr(said, name) for name in _by_rule(old) if getattr(said, name)}
+    with app.records.writing(caller.writable(old.namespace), caller.user) as transaction:
+        now = _unchanged(app, transaction, old)
+        if now is not None:
+            _write(app, transaction, now, fields, said, caller)
+
+
+def _sum_up(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
+    texts = [f"{day(one)}: {one.content}" for one in members]
+    answer = _answer(app, lambda model: model.together(texts))
+    if answer is not None:
+        said = checked(answer, "\n".join(texts))
+        _write_summary(app, summary_id, members, said, {}, caller, hidden_by=summary_id)
+
+
+def _sum_up_session(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
+    texts = [one.content for one in kept]
+    answer = _answer(app, lambda model: model.session(texts))
+    if answer is not None:
+        whole, each = answer
+        notes = {kept[number].id: checked(one, texts[number]) for number, one in each.items() if number < len(kept)}
+        _write_summary(app, summary_id, kept, checked(whole, "\n".join(texts)), notes, caller)
+
+
+def _write_summary(
+    app: App,
+    summary_id: int,
+    members: Sequence[Memory],
+    said: Description,
+    notes: Mapping[int, Description],
+    caller: Caller,
+    hidden_by: int | None = None,
+) -> None:
+    """Write what was said of the members, and of all together into their summary, in one transaction.
+
+    Nothing is written where one of them changed or went: the summary might quote what was forgotten.
+    """
+    namespace = caller.writable(members[0].namespace)
+    outcome = Outcome(WriteStatus.UPDATED, str(summary_id))
+
+    def write(made: Embeddings) -> Outcome:
+        with app.records.writing(namespace, caller.user) as transaction:
+            now = [_unchanged(app, transaction, one, hidden_by) for one in members]
+            whole = transaction.by_id(summary_id)
+            if whole is None or not _is_summary(whole) or expired(whole, app.clock()) or None in now:
+                return outcome
+            titles: dict[str, str] = {}
+            for one in filter(None, now):
+                note = notes.get(one.id, Description())
+                title = {"title": note.title} if note.title and one.source is Source.HOOK else {}
+                titles |= {one.title: note.title} if title else {}
+                _write(app, transaction, one, title, note, caller)
+            _write_whole(app, transaction, whole, said, titles, made, caller)
+        return outcome
+
+    retry_with_embeddings(app, write)
+
+
+def _write_whole(
+    app: App,
+    transaction: Writing,
+    whole: Memory,
+    said: Description,
+    titles: Mapping[str, str],
+    made: Embeddings,
+    caller: Caller,
+) -> None:
+    """Write a summary with new titles in its lines, and what its members say together above them."""
+    content = retitled(whole.content, titles)
+    if said.overview and not any(line.startswith(IN_SHORT) for line in content.split("\n")):
+        content = with_overview(content, said.overview)
+    abstract = {"abstract": said.abstract} if said.abstract and said.overview else {}
+    if content == whole.content or len(content) > MAX_CONTENT:
+        return
+    fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
+    cleared = _cleared(fields | {"content": content} | abstract)
+    if cleared is not None:
+        one = prepare(app, cleared, whole, made)
+        entry = entry_for(app, one, whole, caller.user)
+        kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
+        transaction.update(whole, replace(entry, entities=kept), "update", revive=False)
+
+
+def _write(
+    app: App, transaction: Writing, old: Memory, fields: Mapping[str, Any], said: Description, caller: Caller
+) -> None:
+    """Write headings over a memory, and what a model found in it beside what the rules did."""
+    more = _new_entities(old, said.entities)
+    if fields or more:
+        draft = {"content": old.content, "scope": old.scope, "confidence": old.confidence} | dict(fields)
+        if (cleared := _cleared(draft)) is not None:
+            one = PreparedDraft(cleared, old.content_hash, None)
+            entry = entry_for(app, one, old, caller.user)
+            transaction.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
+    for fact in said.facts:
+        _write_fact(app, transaction, old, fact, caller)
+
+
+def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller: Caller) -> None:
+    """Write a fact of a memory, unless one says the same already; it ends none."""
+    subject, predicate, what = fact
+    begins = of.observed_at or of.created_at
+    known = transaction.facts_about(subject, predicate, begins)
+    if any(fold_part(one.object) == fold_part(what) for one in known):
+        return
+    try:
+        request = StoreFact(subject=subject, predicate=predicate, object=what, confidence=_SURE, scope=of.scope)
+        cleared = clear(request)
+    except (InvalidInput, SecretFound):
+        return
+    level, now = Sensitivity.PUBLIC, app.clock()
+    transaction.put_fact(
+        FactEntry(cleared=cleared, memory_id=of.id, sensitivity=level, valid_from=begins, at=now, author=caller.user)
+    )
+
+
+def _cleared(fields: Mapping[str, Any]) -> Cleared[Draft] | None:
+    """Return the draft as the gate clears it; None where it refuses, or a field is none."""
+    try:
+        return clear(Draft(**fields))
+    except (InvalidInput, SecretFound):
+        return None
+
+
+def _load(app: App, memory_id: int, caller: Caller) -> Memory | None:
+    """Return a memory that is public, in sight, and in a namespace that the caller may write."""
+    namespaces = app.records.existing_namespaces(caller.writable_namespaces())
+    found = app.records.load([memory_id], View(namespaces=namespaces, now=app.clock()))
+    return found.get(memory_id)
+
+
+def _unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | None = None) -> Memory | None:
+    """Return a memory as it is now, where its text is what it was, and so is what it gave way to."""
+    now = transaction.by_id(old.id)
+    if now is None or expired(now, app.clock()) or now.merged_into is not None:
+        return None
+    return now if now.content_hash == old.content_hash and now.superseded_by == hidden_by else None
+
+
+def _is_summary(one: Memory) -> bool:
+    return one.type in (Observation.COMPRESSED_SUMMARY, Observation.SESSION_SUMMARY) and one.superseded_by is None
+
+
+def _by_rule(old: Memory) -> list[str]:
+    """Return the names of the layers that were made from the content."""
+    return [name for name in ("abstract", "overview") if getattr(old, name) == getattr(layers, name)(old.content)]
+
+
+def _new_entities(old: Memory, found: Sequence[Entity]) -> tuple[Entity, ...]:
+    known = {fold(one.name) for one in old.entities}
+    room = max(_MOST_NAMED - len(old.entities), 0)
+    return tuple(one for one in found if fold(one.name) not in known)[: min(room, MOST_ENTITIES)]
+
+
+def _all_public(memories: Sequence[Memory]) -> bool:
+    """Say whether nothing is shown to a model that only some may read."""
+    return bool(memories) and all(one.sensitivity is Sensitivity.PUBLIC for one in memories)

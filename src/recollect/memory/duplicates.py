@@ -1,0 +1,152 @@
+"""What a draft resembles in exactly its namespace and level of sensitivity: what it joins, what the answer names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, owned
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory, NearMemory, Outcome
+from recollect.domain.search import View
+from recollect.engines.reconcile import Judgement
+from recollect.errors import RecollectError
+from recollect.memory import merges, reconcile
+from recollect.memory.likeness import merged
+from recollect.memory.prepare_write import PreparedDraft
+from recollect.prompt.neutral import neutral
+from recollect.search.parse import parse
+from recollect.store.text.index import Term
+from recollect.text import layers
+
+_LOOKED_AT = 5
+_NAMED = 3
+_READ = 1_000  # characters of a draft without vectors
+_MOST_WORDS = 16
+_CHUNKS = 4  # of a long text only so many stretches are compared with what is stored
+_SCANNED = 5_000  # while the vector index is not ready, looking through more than so many would hold up every write
+
+
+def cosines(app: App, one: PreparedDraft, namespace: str, user: str) -> dict[int, float]:
+    """Return the memories nearest to a draft, nearest first, and the cosine (-1–1) of the best chunks of both.
+
+    A turn of a talk resembles nothing; nor does a draft whose vectors, or those of the others, are not there yet.
+    """
+    return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace, user))
+
+
+def unlooked(app: App, one: PreparedDraft, namespace: str, user: str) -> bool:
+    """Say whether something may be near a draft that could not be looked for, as the draft has no vectors yet."""
+    waits = one.chunks is None and one.draft.position is None
+    return waits and app.text.size(_view(app, one.draft, namespace, user)) > 0
+
+
+def decide_by_likeness(
+    app: App, one: PreparedDraft, namespace: str, user: str, near: dict[int, float]
+) -> reconcile.Decision:
+    """Return what becomes of a draft that has neither the key nor the content of a memory.
+
+    A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
+    chooses, where there is one; else it is a new memory.
+    """
+    draft = one.draft
+    if reconcile.always_merged(draft):
+
+        def joins(old: Memory) -> bool:
+            return reconcile.may_join(draft, old) and draft.trust >= old.trust
+
+        nearest = next((old for old in _profiles(app, one, namespace, user) if joins(old)), None)
+        return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
+    if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
+        return reconcile.NEW
+    close = [number for number, cosine in near.items() if cosine >= app.embedder.card.similar]
+    if one.chunks is None:
+        close = _with_its_words(app, draft, namespace, user)
+    found = app.records.load(close, _view(app, draft, namespace, user)) if close else {}
+    memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
+    decision = reconcile.refresh_if_same(draft, memories)
+    choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
+    return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)
+
+
+def named(
+    app: App, draft: Draft, namespace: str, user: str, near: dict[int, float], outcome: Outcome
+) -> tuple[NearMemory, ...]:
+    """Return what the answer names: the nearest memories that everybody in the namespace sees, as they are now."""
+    close = [
+        number for number, cosine in near.items() if cosine >= app.embedder.card.near and str(number) != outcome.id
+    ]
+    if not close or draft.sensitivity is not Sensitivity.PUBLIC:
+        return ()
+    found = app.records.load(close, _view(app, draft, namespace, user))
+    said = {one: found[one].content for one in close if one in found and found[one].type not in OF_SESSION}
+    lines = {number: neutral(layers.abstract(content)) for number, content in said.items()}
+    return tuple(NearMemory(str(number), line, round(min(near[number], 1.0), 2)) for number, line in lines.items())[
+        :_NAMED
+    ]
+
+
+def merged_draft(old: Memory, new: Draft) -> Draft:
+    """Return the draft that says what both say, with the labels of both, as sure and for as long as either."""
+    return _with_labels(
+        old, new, content=merged(old.content, new.content), confidence=max(old.confidence, new.confidence)
+    )
+
+
+def refreshed_draft(old: Memory, new: Draft) -> Draft:
+    """Return the old text with the labels that the new draft brought."""
+    return _with_labels(old, new, content=old.content)
+
+
+def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
+    labels = {
+        name: tuple(dict.fromkeys((*getattr(old, name), *getattr(new, name))))
+        for name in merges.LABELS
+        if getattr(new, name)
+    }
+    importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
+    term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
+    return Draft(scope=new.scope, source=old.source, **fields, **labels, **importance, **term)
+
+
+def _with_its_words(app: App, draft: Draft, namespace: str, user: str) -> list[int]:
+    """Return the memories that share the rarest words with a draft, which is all that is known without vectors."""
+    words = parse(draft.content[:_READ]).words[:_MOST_WORDS]
+    return list(app.text.search([Term(word) for word in words], _view(app, draft, namespace, user), _LOOKED_AT))
+
+
+def _profiles(app: App, one: PreparedDraft, namespace: str, user: str) -> list[Memory]:
+    """Return the profiles nearest to a draft; while there are no vectors, those that were changed last."""
+    view = _view(app, one.draft, namespace, user, FactType.PROFILE)
+    ids = list(_nearest(app, one, view)) or app.records.list_ids(view, Order.UPDATED, _LOOKED_AT, 0)
+    found = app.records.load(ids, view)
+    return [found[number] for number in ids if number in found]
+
+
+def _view(app: App, draft: Draft, namespace: str, user: str, kind: FactType | None = None) -> View:
+    return View(
+        namespaces=app.records.existing_namespaces([namespace]),
+        now=app.clock(),
+        sensitivities=(owned(draft.sensitivity, user),),
+        fact_type=kind,
+    )
+
+
+def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
+    if not view.namespaces or (app.vectors.state != "ready" and app.text.size(view) > _SCANNED):
+        return {}
+    best: dict[int, float] = {}
+    for chunk in (one.chunks or ())[:_CHUNKS]:
+        for number, cosine in app.vectors.nearest(chunk.vector, view, _LOOKED_AT).items():
+            best[number] = max(cosine, best.get(number, cosine))
+    return dict(sorted(best.items(), key=lambda pair: -pair[1]))
+
+
+def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
+    model = app.capabilities.reconcile
+    if model is None or draft.sensitivity is not Sensitivity.PUBLIC:  # what is private is nobody else's to read
+        return None
+    try:
+        return model.choose(draft.content, [memory.content for memory in near])
+    except RecollectError:  # without a choice it is a new memory
+        return None

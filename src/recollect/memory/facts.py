@@ -1,0 +1,144 @@
+"""Facts: triples that are valid for a time. One that replaces others ends them and never overwrites them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from recollect.app import App
+from recollect.domain.enums import Sensitivity, strictest
+from recollect.domain.fields import fold_part
+from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
+from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
+from recollect.errors import InvalidInput, NotFound
+from recollect.memory.prepare_write import MASKED, clear_or_journal
+from recollect.memory.reconcile import expired, reinforced
+from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
+from recollect.store.entries import FactEntry
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+_FACT = "Fact"
+_NAME, _FORGET = "store_fact", "forget_fact"
+
+
+def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Store a triple; the same one again gains confidence.
+
+    With `replaces` the older facts of its subject and predicate are valid no longer. A fact of a memory is at most as
+    public as that memory. Raises `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends
+    before it begins.
+    """
+    namespace = caller.namespace(request.scope)
+    cleared = clear_or_journal(app, request, namespace, caller, request.sensitivity)
+    fact, now = cleared.value, app.clock()
+    begins = fact.valid_from or now
+    if fact.valid_to is not None and fact.valid_to <= begins:
+        raise InvalidInput("valid_to", "Invalid valid_to: Must be after `valid_from`")
+    notes: tuple[str, ...] = (MASKED,) if fact != request else ()
+    levels = levels_with(request, request.sensitivity)
+    with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+            return replace(before, what=_FACT)
+        source = _source(app, transaction, fact)
+        level = _strictest(fact.sensitivity, source)
+        current = transaction.facts_about(fact.subject, fact.predicate, begins)
+        same_triples = (old for old in current if _same_triple(old, fact, begins))
+        same = next((old for old in same_triples if _can_confirm(app, transaction, old, source, level)), None)
+        if same is not None:
+            given = "confidence" in fact.model_fields_set
+            transaction.confirm_fact(same, fact.confidence if given else reinforced(same.confidence))
+            outcome = Outcome(WriteStatus.UPDATED, str(same.id), notes, _FACT)
+        else:
+            entry = FactEntry(
+                cleared=cleared,
+                memory_id=source.id if source else None,
+                sensitivity=level,
+                valid_from=begins,
+                at=now,
+                author=caller.user,
+            )
+            new = transaction.put_fact(entry)
+            ended = _end_older(transaction, fact, begins, new, current) if fact.replaces else ()
+            notes += tuple(f"Fact {old.id} is no longer valid." for old in ended)
+            outcome = Outcome(WriteStatus.STORED, str(new), notes, _FACT)
+        transaction.record_outcome(_NAME, request_id, outcome)
+    return outcome
+
+
+def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
+    number = parse_id(request.id)
+    namespaces, levels = caller.writable_namespaces(request.scope), allowed_levels(request)
+    if (before := app.records.previous_outcome(namespaces, caller.user, _FORGET, request_id)) is not None:
+        return replace(before, what=_FACT)
+    for namespace in namespaces:
+        with app.records.writing(namespace, caller.user, levels) as transaction:
+            gone = number is not None and transaction.delete_fact(number)
+            if gone:
+                outcome = Outcome(WriteStatus.DELETED, str(number), tuple(app.remaining()), what=_FACT)
+                transaction.record_outcome(_FORGET, request_id, outcome)
+                transaction.request_purge()
+        if gone:
+            app.run_later(app.text.purge_deleted)
+            return outcome
+    missing = Outcome(WriteStatus.NOT_FOUND, request.id, what=_FACT)
+    with app.records.writing(namespaces[0], caller.user, levels) as transaction:
+        if transaction.previous_outcome(_FORGET, request_id) is None:
+            transaction.record_outcome(_FORGET, request_id, missing)
+    return missing
+
+
+def query_facts(app: App, request: FactQuery, caller: Caller) -> FactsFound:
+    """Return the facts valid now, or at `as_of`, with the parts asked for; `history` shows ended ones too."""
+    seen = unfiltered(app, request, caller, request.scope)
+    view = seen.model_copy(update={"superseded": request.history})
+    facts, total = app.records.facts(request, view)
+    return FactsFound(tuple(facts), total)
+
+
+def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
+    if fact.memory_id is None:
+        return None
+    number = parse_id(fact.memory_id)
+    source = transaction.by_id(number) if number else None
+    hidden = source is None or source.sensitivity not in allowed_levels(fact)
+    if source is None or hidden or expired(source, app.clock()) or source.merged_into is not None:
+        raise NotFound(f"Memory {fact.memory_id} not found in scope `{fact.scope}`.")
+    return source
+
+
+def _same_triple(old: Fact, fact: StoreFact, begins: datetime) -> bool:
+    """Say whether an old fact of the same subject and predicate has the same object, and both are valid without end."""
+    endless = fact.valid_to is None and old.valid_to is None and old.valid_from <= begins
+    return endless and fold_part(old.object) == fold_part(fact.object)
+
+
+def _can_confirm(app: App, transaction: Writing, old: Fact, source: Memory | None, level: Sensitivity) -> bool:
+    """Say whether a new fact of this level and source may confirm an old one without being lost to any reader."""
+    if source is not None or old.memory_id is None:
+        return old.sensitivity is level and old.memory_id == (source.id if source else None)
+    of = transaction.by_id(old.memory_id)
+    hidden = of is None or expired(of, app.clock()) or of.merged_into is not None or of.superseded_by is not None
+    return not hidden and _strictest(old.sensitivity, of) is level
+
+
+def _end_older(
+    transaction: Writing, fact: StoreFact, begins: datetime, new: int, current: Sequence[Fact]
+) -> Sequence[Fact]:
+    """End the older facts when the new one begins, and the new one where a later one begins; return the older ones."""
+    older = [old for old in current if old.valid_from <= begins]
+    stored = next(one for one in transaction.facts_about(fact.subject, fact.predicate, begins) if one.id == new)
+    for old in older:
+        transaction.end_fact(old, begins, new, stored.sensitivity)
+    later = min((old for old in current if old.valid_from > begins), key=lambda old: old.valid_from, default=None)
+    if later is not None and fact.valid_to is None:
+        transaction.end_fact(stored, later.valid_from, later.id, later.sensitivity)
+    return older
+
+
+def _strictest(own: Sensitivity | None, source: Memory | None) -> Sensitivity:
+    return strictest(Sensitivity.PUBLIC, *filter(None, (own, source.sensitivity if source else None)))

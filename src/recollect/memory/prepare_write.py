@@ -1,0 +1,272 @@
+"""What verbs that write share: the gate, the headings, words, entities and vectors of a draft, and eviction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from recollect.app import App
+from recollect.domain.enums import IMPORTANCE_DAYS, OnSecret, Retention, Sensitivity
+from recollect.domain.fields import Request
+from recollect.domain.lifecycle import CAPTURED, OBSERVED
+from recollect.domain.requests import Caller, Draft, MemoryFields
+from recollect.domain.results import Entity, Memory, Outcome
+from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
+from recollect.gate import Cleared, clear
+from recollect.memory.embed import chunks_of, embed_missed, is_long
+from recollect.memory.reconcile import expired, lapsed, reinforced
+from recollect.store.entries import Chunk, Entry
+from recollect.text import layers
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
+from recollect.text.terms import keywords_and_words
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+T = TypeVar("T", bound=Request)
+Embeddings = dict[str, tuple[Chunk, ...] | None]
+"""The chunks of texts, embedded outside any transaction, by the hash of the text; None for one that has to wait."""
+
+_FOLLOWING = ("abstract", "overview")
+MASKED = "A secret was found and masked before storing."
+_SHORTEST_TERM = timedelta(days=1)  # whatever is worth storing is kept so long
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDraft:
+    """A cleared draft with the hash and the embedded chunks of its content; None while the model is not ready."""
+
+    cleared: Cleared[Draft]
+    content_hash: str
+    chunks: tuple[Chunk, ...] | None
+
+    @property
+    def draft(self) -> Draft:
+        """Return the draft."""
+        return self.cleared.value
+
+
+class EmbeddingNeeded(Exception):
+    """Raised inside a transaction for a text that is not embedded yet: the write lock is not held for so long."""
+
+    def __init__(self, content: str, content_hash: str) -> None:
+        super().__init__("a text has no vectors yet")
+        self.content = content
+        self.content_hash = content_hash
+
+
+def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> Outcome:
+    """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
+    embeddings: Embeddings = {}
+    cold = not app.embedder.ready
+    while True:
+        try:
+            outcome = write(embeddings)
+            break
+        except EmbeddingNeeded as needed:
+            embeddings[needed.content_hash] = _chunks(app, needed.content)
+    if cold:
+        embed_missed(app, outcome.id)
+    return outcome
+
+
+def clear_or_journal(
+    app: App, request: T, namespace: str, caller: Caller, level: Sensitivity | None = None
+) -> Cleared[T]:
+    """Return the request as the gate clears it; a refusal is journalled in `namespace` at its level and raised."""
+    with journal_refusals(app, namespace, caller, level):
+        return clear(request, app.on_secret)
+
+
+@contextmanager
+def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivity | None = None) -> Iterator[None]:
+    """Journal in `namespace` what the gate refuses inside the block, after any transaction in it, and raise it.
+
+    Raises `Forbidden` before the block where the caller may not write there.
+    """
+    place = caller.writable(namespace)
+    try:
+        yield
+    except SecretFound as error:
+        app.records.refuse(place, caller.user, error.field, error.kinds, level or Sensitivity.PUBLIC)
+        raise
+
+
+def prepare(
+    app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
+) -> PreparedDraft:
+    """Return the draft with hash and chunks; given `embeddings`, raise `EmbeddingNeeded` for a text not among them."""
+    content = cleared.value.content
+    content_hash = hashlib.sha256(content.encode()).hexdigest()
+    same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
+    if same or not app.embedder.ready:
+        return PreparedDraft(cleared, content_hash, None)
+    if embeddings is None:
+        return PreparedDraft(cleared, content_hash, _chunks(app, content))
+    if content_hash not in embeddings:
+        raise EmbeddingNeeded(content, content_hash)
+    return PreparedDraft(cleared, content_hash, embeddings[content_hash])
+
+
+def _chunks(app: App, content: str) -> tuple[Chunk, ...] | None:
+    """Embed a text; None for what the background embeds, so that it is found by its words meanwhile.
+
+    That is a text while the model is away, and one so long that its caller would wait for seconds.
+    """
+    if is_long(app.embedder, content):
+        return None
+    try:
+        return chunks_of(app.embedder, content)
+    except (ModelUnusable, ModelMismatch):
+        return None
+
+
+def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
+    """Return the draft that stores a memory as it is."""
+    names = set(MemoryFields.model_fields) - {"key", "ttl_days", "confidence"}
+    fields = {name: getattr(memory, name) for name in names if getattr(memory, name) not in (None, "")}
+    kept = {"key": memory.key or key, "confidence": memory.confidence, "ttl_days": ttl_days}
+    return Draft(**fields, **{name: value for name, value in kept.items() if value is not None})
+
+
+def prepare_revival(app: App, one: PreparedDraft, old: Memory) -> PreparedDraft:
+    """Return a draft for a hidden memory that is to be visible again: what it keeps of `old` is masked by the gate."""
+    was = draft_of(old)
+    masked = clear(was, OnSecret.REDACT).value
+    names = {name for name in MemoryFields.model_fields if getattr(masked, name) != getattr(was, name)}
+    headings = ("title", "abstract", "overview")
+    made = {name for name in headings if getattr(old, name) == getattr(layers, name)(old.content)}
+    kept = {name: getattr(masked, name) for name in (names - made) | {"sensitivity"}}
+    given = one.draft.model_fields_set
+    draft = one.draft.model_copy(update={name: value for name, value in kept.items() if name not in given})
+    return replace(one, cleared=clear(draft, app.on_secret))
+
+
+def refuse_taken_key(
+    transaction: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime, *, seen: bool = True
+) -> None:
+    """Raise `InvalidInput` for a key that another memory of the level has, which is named if it lives and is `seen`.
+
+    Whoever names a level learns that the key is taken there, and no more where the level is not let in.
+    """
+    other = transaction.by_key(key, level) if key else None
+    if other is not None and other.id != old.id:
+        whose = f"memory {other.id}" if seen and not expired(other, now) else "another memory"
+        raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
+
+
+def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
+    """Name the memory of the same level that has the same content already."""
+    other = transaction.by_hash(one.content_hash, old.sensitivity)
+    if other is None or other.id == old.id or expired(other, now):
+        return ()
+    return (f"Memory {other.id} has the same content.",)
+
+
+def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> Entry:
+    """Return all that is written of a draft; `old` is the memory that it is a new version of."""
+    draft, now = one.draft, app.clock()
+    given = frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"}
+    if old is not None and lapsed(old, now):
+        given |= {"ttl_days"}  # an expired term is not kept
+    if old is not None:
+        given |= {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
+    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
+    whole = draft.model_copy(update=headings if old is None else _kept(old, given) | headings)
+    labels, words = keywords_and_words(whole, headings["title"])
+    return Entry(
+        cleared=one.cleared,
+        given=given,
+        content_hash=one.content_hash,
+        title=headings["title"],
+        abstract=headings["abstract"],
+        overview=headings["overview"],
+        keywords=labels,
+        words=words,
+        speaker_words=words_of(whole.speaker or ""),
+        entities=_entities(draft, old, one.content_hash),
+        chunks=one.chunks,
+        confidence=_confidence(draft, old, one.content_hash),
+        at=now,
+        expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
+        author=author,
+    )
+
+
+def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
+    """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
+    most = app.retention_rules.max_memories
+    return sum(transaction.delete(one, "evict") for one in transaction.evictable(most, newest)) if most else 0
+
+
+def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
+    """Return the fields of a memory that a write leaves as they are."""
+    return {name: getattr(old, name) for name in MemoryFields.model_fields.keys() - given - {"content"}}
+
+
+def _entities(draft: Draft, old: Memory | None, content_hash: str) -> tuple[Entity, ...]:
+    """Return what the text names, and what else was found in the same text before."""
+    by_rule = entities(draft.content)
+    before = old.entities if old is not None and old.content_hash == content_hash else ()
+    return tuple(dict.fromkeys((*by_rule, *before)))
+
+
+def _heading(name: str, draft: Draft, old: Memory | None) -> str:
+    """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content.
+
+    A title that was given stays; an abstract and an overview say what the content says, so they follow a new one.
+    """
+    made = getattr(layers, name)
+    made_before = old is not None and getattr(old, name) == made(old.content)
+    if old is None or made_before or name in draft.model_fields_set or _is_stale(name, draft, old):
+        return str(getattr(draft, name) or made(draft.content))
+    return str(getattr(old, name))
+
+
+def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
+    """Say whether a heading was given for another content than that of the draft, or a source is that of another text.
+
+    What somebody writes over a captured memory is theirs: it fades and goes no more by itself.
+    """
+    if name in draft.model_fields_set or draft.content == old.content:
+        return False
+    if name == "source":
+        return old.source in CAPTURED
+    if name not in _FOLLOWING:
+        return False
+    return bool(getattr(old, name) != getattr(layers, name)(old.content))
+
+
+def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
+    """Return what the caller says, else that of `old`, which the same content again raises."""
+    if old is None or "confidence" in draft.model_fields_set:
+        return draft.confidence
+    return reinforced(old.confidence) if old.content_hash == content_hash else old.confidence
+
+
+def expiry(
+    draft: Draft, old: Memory | None, rule: Retention, now: datetime, captured_days: float = 0.0
+) -> datetime | None:
+    """Return when what is stored as `draft` passes its time, or None when it never does.
+
+    A memory that is written again keeps its term, unless a new one is given or it had passed; under the rule of
+    importance another importance is another term. What is captured has a term of `captured_days` (0: none) each time.
+    """
+    if draft.ttl_days is not None:
+        return now + timedelta(days=draft.ttl_days)
+    given = draft.model_fields_set
+    kept = old is not None and not lapsed(old, now) and "ttl_days" not in given
+    if kept and old is not None and (old.ttl_days is not None or "importance" not in given):
+        return old.expires_at
+    if rule is Retention.KEEP:
+        endless = kept and old is not None and old.expires_at is None
+        if captured_days and draft.source in OBSERVED and not endless:
+            return now + timedelta(days=captured_days)
+        return old.expires_at if kept and old is not None else None
+    importance = draft.importance if old is None or "importance" in given else old.importance
+    return now + max(timedelta(days=importance * IMPORTANCE_DAYS), _SHORTEST_TERM)

@@ -1,0 +1,216 @@
+"""Remember: a draft passes the gate and becomes a memory, a new version of one, a part of one, or a confirmation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recollect.app import App
+from recollect.domain.enums import Sensitivity
+from recollect.domain.lifecycle import CAPTURED
+from recollect.domain.requests import Caller, Draft
+from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.engines.reconcile import Judgement
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.memory import duplicates, merges
+from recollect.memory.describe import describe_later
+from recollect.memory.embed import embed_missed
+from recollect.memory.prepare_write import (
+    MASKED,
+    PreparedDraft,
+    clear_or_journal,
+    entry_for,
+    evict_surplus,
+    prepare,
+    prepare_revival,
+    refuse_taken_key,
+)
+from recollect.memory.reconcile import Action, decide, expired
+from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+
+def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to it.
+
+    A known `key` updates that memory; the same content again refreshes it and raises its confidence, both at the level
+    of sensitivity that is given, or without one at the strictest that the draft lets in. With `id` the
+    draft is the new version of that memory, and the earlier text is kept as a hidden memory. With `supersedes` it is a
+    memory of its own, and the named one is hidden. The notes say what became of it, and `restore` undoes that.
+
+    A `request_id` seen before gives its first answer again and changes nothing. Raises `SecretFound` when the gate
+    refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's; then
+    nothing is written.
+    """
+    namespace = _namespace(app, draft, caller)
+    cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
+    if namespace is None:
+        before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)
+        if before is not None:
+            return before
+        raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
+    one = prepare(app, cleared)
+    near = duplicates.cosines(app, one, namespace, caller.user)
+    unlooked = duplicates.unlooked(app, one, namespace, caller.user)
+    plan = _planned(app, one, namespace, near, caller)
+    evicted = 0
+    levels = levels_with(draft, draft.sensitivity)
+    with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
+        outcome = transaction.previous_outcome(_NAME, request_id)
+        if outcome is None:
+            outcome, kept = _written(app, transaction, one, plan, caller.user)
+            if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
+                transaction.stop_fading(int(outcome.id))
+            evicted = evict_surplus(app, transaction, int(outcome.id))
+            masked = (MASKED,) if one.draft != draft else ()
+            unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()
+            hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
+            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown))
+            transaction.record_outcome(_NAME, request_id, outcome)
+    if one.chunks is None:
+        embed_missed(app, outcome.id)
+    if evicted:
+        app.run_later(app.text.purge_deleted)
+    describe_later(app, outcome, one.draft, caller)
+    return replace(outcome, near=duplicates.named(app, one.draft, namespace, caller.user, near, outcome))
+
+
+_NAME = "remember"
+_NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
+_Kept = tuple[tuple[int, str], ...]
+"""The hidden memories that keep a text, and the note on each while it is there."""
+
+
+def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
+    """Return where to write: where the memory lies that the draft names, else the namespace of its scope."""
+    named = draft.id or draft.supersedes
+    if named is None:
+        return caller.namespace(draft.scope)
+    number = parse_id(named)
+    scope = draft.scope if "scope" in draft.model_fields_set else None
+    levels = levels_of(draft, caller)
+    return app.records.namespace_of(number, caller.namespaces(scope), levels) if number else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Which memory a draft joins or replaces because of what it resembles, and the text to write over the joined one.
+
+    Without an `old` one it is a new memory, of which a language model said why.
+    """
+
+    action: Action
+    old: Memory | None
+    whole: PreparedDraft
+    judgement: Judgement | None = None
+
+
+def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
+    """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
+    if one.draft.id or one.draft.supersedes:
+        return None
+    decision = duplicates.decide_by_likeness(app, one, namespace, caller.user, near)
+    if decision.old is None or decision.action is Action.SUPERSEDE:
+        judged = decision.judgement
+        return None if judged is None else _Plan(decision.action, decision.old, one, judged)
+    make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
+    try:
+        whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
+    except (SecretFound, InvalidInput):
+        return None
+    return _Plan(decision.action, decision.old, prepare(app, whole, decision.old), decision.judgement)
+
+
+def _written(
+    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, author: str
+) -> tuple[Outcome, _Kept]:
+    """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory."""
+    draft, level = one.draft, given_level(one.draft)
+    named = _named(app, transaction, draft)
+    known = transaction.by_key(draft.key, level) if draft.key else None
+    if named is not None and draft.id:
+        refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
+        known = named
+    decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash, level))
+    kept: _Kept = ()
+    if decision.old is not None:
+        replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
+        kept = _archived(transaction, decision.old, level) if replaced else ()
+        outcome = _updated(app, transaction, one, decision.action, decision.old, author)
+    elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
+        outcome, kept = _judged(app, transaction, one, plan, author)
+    else:
+        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+    if named is None or str(named.id) == outcome.id:
+        return outcome, kept
+    transaction.supersede(named.id, by=int(outcome.id))
+    note = f"Replaces memory {named.id}, which is now hidden."
+    return replace(outcome, notes=(*outcome.notes, note)), kept
+
+
+def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
+    """Return the memory that the draft replaces; raise `NotFound` for one that it may not see."""
+    named = draft.id or draft.supersedes
+    if named is None:
+        return None
+    old = transaction.by_id(parse_id(named) or 0)
+    if old is None or expired(old, app.clock()) or old.merged_into is not None:
+        raise NotFound(f"Memory {named} not found.")
+    if old.sensitivity not in allowed_levels(draft):  # the level that the draft names is let in for its own key only
+        raise NotFound(f"Memory {named} not found.")
+    return old
+
+
+def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _Kept:
+    """Keep the present text of a memory, which will be of this `level`, as a hidden one."""
+    kept = transaction.archive(old, level)
+    return ((kept, f"The earlier text is kept as memory {kept}, which is hidden."),)
+
+
+def _updated(app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, author: str) -> Outcome:
+    """Write the draft over a memory, which is current from now on, whatever hid it before."""
+    seen = one if old.deleted_at is None else prepare_revival(app, one, old)
+    transaction.update(old, entry_for(app, seen, old, author), action)
+    back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
+    return Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
+
+
+def _is_unchanged(transaction: Writing, old: Memory) -> bool:
+    """Say whether a memory is still what it was when it was looked at, but for what reading it changes."""
+    names = ("accessed_count", "recalled_count", "last_accessed_at", "expires_at")
+    now = transaction.by_id(old.id)
+    return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
+
+
+def _judged(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, author: str) -> tuple[Outcome, _Kept]:
+    """Write as planned, and journal what a language model said of it."""
+    kept: _Kept = ()
+    if plan.old is None or plan.action is Action.SUPERSEDE:
+        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+    else:
+        outcome, kept = _joined(app, transaction, one, plan.old, plan, author)
+    if plan.judgement is not None:
+        transaction.note_judgement(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
+    if plan.old is None or plan.action is not Action.SUPERSEDE:
+        return outcome, kept
+    transaction.supersede(plan.old.id, by=int(outcome.id))
+    note = f"Replaces memory {plan.old.id}, which it contradicts and which is now hidden."
+    return replace(outcome, notes=(note,)), kept
+
+
+def _joined(
+    app: App, transaction: Writing, one: PreparedDraft, old: Memory, plan: _Plan, author: str
+) -> tuple[Outcome, _Kept]:
+    """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
+    entry = entry_for(app, plan.whole, old, author)
+    if plan.action is not Action.MERGE:
+        transaction.update(old, entry, plan.action)
+        return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
+    if not merges.statements(old, transaction.archived(old.id)):
+        transaction.archive(old)
+    part = transaction.insert(entry_for(app, one, None, author), merged_into=old.id)
+    transaction.update(old, entry, plan.action)
+    kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
+    return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

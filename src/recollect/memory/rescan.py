@@ -1,0 +1,149 @@
+"""Rescan: today's secret detectors over what is stored, hidden memories included. Never returns a secret's value.
+
+What sessions keep of outputs that were not stored is looked at too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from recollect.app import App
+from recollect.domain.enums import OnFound, OnSecret, Scope
+from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespace
+from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
+from recollect.gate import clear, secrets_in
+from recollect.memory.prepare_write import draft_of, entry_for, prepare
+from recollect.search.visibility import allowed_levels
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+_PAGE = 200
+_PARTS = ("subject", "predicate", "object")
+_DIGESTS = {"seen"}
+_Page = tuple[int, list[StoredSecret], int]
+
+
+class _State(BaseModel):
+    """What the stages know of a session, for the gate to look at."""
+
+    state: dict[str, Any]
+
+
+def rescan(
+    app: App,
+    request: Rescan,
+    caller: Caller,
+    *,
+    request_id: str = "",
+    progress: Callable[[int], None] = lambda _: None,
+) -> Rescanned:
+    """Search the caller's namespaces and sessions for secrets, and report, redact or quarantine what holds one.
+
+    Only levels of sensitivity that the request lets in are looked at. `progress` gets the number of memories, facts and
+    observations scanned so far. What a session keeps cannot be quarantined, and is masked then too. `restore` brings a
+    memory back from quarantine only when the gate finds no secret in it any more.
+    """
+    del request_id  # a second rescan finds what is left
+    scanned, changed = 0, 0
+    exposed: list[StoredSecret] = []
+    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
+        for visit in (_memories, _facts):
+            for looked, found, done in visit(app, request, namespace, caller):
+                scanned, changed = scanned + looked, changed + done
+                exposed += found
+                progress(scanned)
+    if request.scope in (None, Scope.PROJECT):
+        for looked, found, done in _sessions(app, request, caller):
+            scanned, changed = scanned + looked, changed + done
+            exposed += found
+            progress(scanned)
+    if changed:
+        app.run_later(app.vectors.sync)
+        app.run_later(app.text.purge_deleted)
+    return Rescanned(scanned, tuple(exposed), changed)
+
+
+def _memories(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+    last, rule, levels = 0, request.on_found, allowed_levels(request)
+    while True:
+        with app.records.writing(namespace, caller.user, levels) as transaction:
+            page = transaction.page(last, _PAGE)
+            found = {one.id: _exposed("memory", one.id, draft_of(one)) for one in page}
+            bad = [one for one in page if found[one.id]]
+            for one in bad:
+                _apply(app, transaction, one, rule, caller)
+        yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
+        if len(page) < _PAGE:
+            return
+        last = page[-1].id
+
+
+def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
+    if rule is OnFound.QUARANTINE:
+        transaction.quarantine(old.id)
+    elif rule is OnFound.REDACT:
+        one = prepare(app, clear(draft_of(old), OnSecret.REDACT), old)
+        entry = entry_for(app, one, old, caller.user)
+        entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
+        transaction.update(old, entry, "redact", revive=False)
+        transaction.request_purge()
+
+
+def _facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+    last, rule, levels = 0, request.on_found, allowed_levels(request)
+    while True:
+        with app.records.writing(namespace, caller.user, levels) as transaction:
+            page = transaction.fact_page(last, _PAGE)
+            found = {one.id: _exposed("fact", one.id, _triple(one)) for one in page}
+            bad = [one for one in page if found[one.id]]
+            for one in bad:
+                if rule is OnFound.QUARANTINE:
+                    transaction.quarantine_fact(one)
+                elif rule is OnFound.REDACT:
+                    masked = clear(_triple(one), OnSecret.REDACT).value
+                    transaction.rewrite_fact(one, {name: str(getattr(masked, name)) for name in _PARTS})
+                    transaction.request_purge()
+        yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
+        if len(page) < _PAGE:
+            return
+        last = page[-1].id
+
+
+def _sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
+    """Look at what the caller's sessions keep: the texts of observations, and the words by which stages go on."""
+    offset, masks = 0, request.on_found is not OnFound.REPORT
+    while True:
+        page, _ = app.sessions.listed(caller, _PAGE, offset)
+        for session in page:
+            seen = app.sessions.observations(session)
+            what = f"session {session.session_id}"
+            found = [(one, _exposed(what, one.number, one)) for one in seen]
+            bad = [one for one, exposed in found if exposed]
+            in_state = _exposed(what, 0, _worded(session.state))
+            for one in bad if masks else ():
+                app.sessions.rewrite(session, one.number, lambda found: clear(found, OnSecret.REDACT).value)
+            if in_state and masks:
+                app.sessions.mask(session, lambda state: state | clear(_worded(state), OnSecret.REDACT).value.state)
+            exposed = [*in_state, *(each for _, exposed in found for each in exposed)]
+            yield len(seen), exposed, (len(bad) + bool(in_state)) * masks
+        offset += len(page)
+        if len(page) < _PAGE:
+            return
+
+
+def _worded(state: dict[str, Any]) -> _State:
+    return _State(state={name: one for name, one in state.items() if name not in _DIGESTS})
+
+
+def _triple(fact: Fact) -> StoreFact:
+    return StoreFact(subject=fact.subject, predicate=fact.predicate, object=fact.object)
+
+
+def _exposed(what: str, number: int, noun: BaseModel) -> Sequence[StoredSecret]:
+    secrets = ((field, tuple(dict.fromkeys(one.kind for one in findings))) for field, _, findings in secrets_in(noun))
+    return [StoredSecret(what, number, field, kinds) for field, kinds in secrets]

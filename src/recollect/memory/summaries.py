@@ -1,0 +1,119 @@
+"""Summaries of memories: what every one keeps, how it takes the place of its members, and forgets one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION, Observation, OnSecret, Scope, Source
+from recollect.domain.requests import Caller, Draft
+from recollect.domain.results import Memory
+from recollect.errors import SecretFound
+from recollect.gate import clear
+from recollect.memory.condense import IN_SHORT, kept_fields
+from recollect.memory.describe import sum_up_later
+from recollect.memory.prepare_write import (
+    Embeddings,
+    PreparedDraft,
+    clear_or_journal,
+    draft_of,
+    entry_for,
+    evict_surplus,
+    prepare,
+)
+from recollect.memory.reconcile import expired
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+_LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
+_MOST_ENTITIES: Final = 100
+_SUMMING: Final = OF_SESSION | {Observation.COMPRESSED_SUMMARY}
+
+
+def write_summary(
+    app: App, scope: Scope, content: str, title: str, category: str | None, members: Sequence[Memory], caller: Caller
+) -> int | None:
+    """Write a summary of public memories, which rank below it from then on; return its id.
+
+    It has every label, file, entity and the highest importance of its members; their facts stay with them, and pass to
+    the summary when a member is evicted. None is written where one changed meanwhile or the gate refuses.
+    """
+    namespace = caller.namespace(scope)
+    draft = Draft(
+        content=content,
+        title=title,
+        scope=scope,
+        type=Observation.COMPRESSED_SUMMARY,
+        category=category,
+        source=Source.COMPRESSION,
+        **kept_fields(members),
+    )
+    try:
+        one = prepare(app, clear_or_journal(app, draft, namespace, caller))
+    except SecretFound:
+        return None
+    entry = entry_for(app, one, None, caller.user)
+    named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
+    with app.records.writing(caller.writable(namespace), caller.user) as transaction:
+        if any(transaction.by_id(member.id) != member for member in members):
+            return None
+        new = transaction.insert(replace(entry, entities=tuple(named)[:_MOST_ENTITIES]))
+        for member in members:
+            transaction.supersede(member.id, by=new)
+        if evict_surplus(app, transaction, new):
+            app.run_later(app.text.purge_deleted)
+    sum_up_later(app, new, members, caller)
+    return new
+
+
+def session_key(session_id: str) -> str:
+    """Return the key of the one memory that sums up a session: a checkpoint until it ends, then its summary."""
+    return f"session:{session_id}"[:192] + ":summary"
+
+
+def replaced_by(app: App, memory_id: int, namespace: str) -> frozenset[int]:
+    """Return the ids of what a memory ever gave way to; a summary goes on quoting a member that was restored."""
+    lines = app.records.history(memory_id, [namespace])
+    return frozenset(int(by) for one in lines if (by := one.changes.get("superseded_by")))
+
+
+def without(
+    app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings, before: Iterable[int] = ()
+) -> tuple[int, ...]:
+    """Take the lines that quote a member out of what sums it up, and return the ids of those that did.
+
+    That is the summary which took its place, those that did `before`, and what sums up its session. One of which no
+    line is left is deleted. Raises `EmbeddingNeeded`.
+    """
+    numbers = {*before, member.superseded_by} - {None}
+    found = [transaction.by_id(one) for one in sorted(filter(None, numbers))]
+    if member.session_id:
+        found.append(transaction.by_key(session_key(member.session_id)))
+    summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
+    return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
+
+
+def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings) -> bool:
+    """Take the lines that quote a member, or all members together, out of a summary; say whether there were any."""
+    first, *lines = whole.content.split("\n")
+    said = " ".join(f"{member.content} {member.abstract} {member.title}".split())
+    rest = [line for line in lines if not ((quoted := _LINE.fullmatch(line)) and quoted[1] in said)]
+    rest = [line for line in rest if not line.startswith(IN_SHORT)]
+    if len(rest) == len(lines):
+        return False
+    rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]
+    if not rest:
+        transaction.delete(whole.id)
+        return True
+    fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
+    draft = Draft(**fields | {"content": "\n".join([first, *rest])})
+    one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
+    if expired(whole, app.clock()):
+        one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
+    return True
