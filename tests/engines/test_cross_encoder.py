@@ -203,19 +203,19 @@ def test_whoever_waits_too_long_for_others_gives_up(folder: Path) -> None:
 
 def test_no_name_means_no_reranker() -> None:
     """The empty setting opens none."""
-    assert open_rerank("", 30) is None
+    assert open_rerank("") is None
 
 
 def test_nothing_heavy_is_imported_before_loading(python: Callable) -> None:
     """Opening a reranker imports neither torch nor the libraries behind it."""
     code = (
         "import sys; from recollect.engines.rerank import open_rerank\n"
-        "opened = open_rerank('acme/reranker', 20)\n"
+        "opened = open_rerank('acme/reranker')\n"
         "heavy = ('torch', 'sentence_transformers', 'transformers', 'huggingface_hub', 'tokenizers')\n"
         "print(opened.model, opened.top, opened.ready, [name for name in heavy if name in sys.modules])"
     )
     done = python(code)
-    assert done.stdout.strip() == "acme/reranker 20 False []", done.stderr
+    assert done.stdout.strip() == "acme/reranker 30 False []", done.stderr
 
 
 def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
@@ -223,7 +223,7 @@ def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
     code = (
         "import sys; from recollect.engines.rerank import open_rerank\n"
         "from recollect.errors import ModelUnusable\n"
-        "try: open_rerank('acme/nothing@' + 'a1' * 20, 20).warm()\n"
+        "try: open_rerank('acme/nothing@' + 'a1' * 20).warm()\n"
         "except ModelUnusable as error: print(error)\n"
         "print('torch' in sys.modules)"
     )
@@ -237,7 +237,7 @@ def test_a_reranker_of_the_hub_names_its_revision() -> None:
     """Without a commit the hub could serve other weights at any time, so it is not even asked."""
     for name in ("acme/tiny", "acme/tiny@main"):
         with pytest.raises(ModelUnusable, match="needs its revision"):
-            open_rerank(name, 20).warm()
+            open_rerank(name).warm()
 
 
 @pytest.mark.full
@@ -248,7 +248,7 @@ def test_the_hub_cache_serves_offline(folder: Path, tmp_path: Path, python: Call
     (cached / "snapshots" / REVISION).symlink_to(folder)
     code = (
         "from recollect.engines.rerank import open_rerank\n"
-        f"golden, muddy = open_rerank('acme/tiny@{REVISION}', 20).scores('what', ['golden', 'muddy'])\n"
+        f"golden, muddy = open_rerank('acme/tiny@{REVISION}').scores('what', ['golden', 'muddy'])\n"
         "print(golden > muddy)"
     )
     done = python(code, **UNREACHABLE)
@@ -257,7 +257,7 @@ def test_the_hub_cache_serves_offline(folder: Path, tmp_path: Path, python: Call
 
 def test_a_models_folder_comes_before_the_hub(folder: Path) -> None:
     """A folder below the models folder that has the id's last part as its name serves."""
-    opened = open_rerank("acme/tiny", 30, folder.parent)
+    opened = open_rerank("acme/tiny", folder.parent)
     assert opened is not None
     assert len(opened.scores(QUERY, ["golden"])) == 1
 

@@ -195,6 +195,13 @@ def test_merging_leaves_code_whole() -> None:
     assert merged(f"{old}\n{new}", new) == f"{old}\n{new}"
 
 
+def test_two_additions_to_one_sentence_are_both_kept() -> None:
+    """The first takes the sentence's place, and the second stands behind it."""
+    both = merged("Ada drinks tea", "Ada drinks tea and milk. Ada drinks tea at noon.")
+    assert both == "Ada drinks tea and milk. Ada drinks tea at noon."
+    assert merged("1", "1? 1 1") == "1? 1 1"
+
+
 @quick
 @given(st.text("ab1 .!?\n-`不。", max_size=80) | st.text(max_size=80), st.text("ab1 .!?\n-`不。", max_size=80))
 def test_merging_again_adds_nothing(old: str, new: str) -> None:

@@ -14,7 +14,7 @@ from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Fea
 
 SCRIPT = ROOT / "scripts" / "fit_capture.py"
 BUILD = ROOT / "tests" / "sessions" / "build"
-TABLE = ROOT / "src" / "recollect" / "policy" / "memorability.toml"
+TABLE = ROOT / "src" / "recollect" / "sessions" / "memorability.toml"
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def merged(old: str, new: str) -> str:
 
     A sentence that only adds to one of `old`, as "X and Y" does to "X", takes its place. Code blocks are left whole.
     """
-    if "```" in old + new:
+    if "```" in old or "```" in new:
         return old if new in old else f"{old}\n{new}"
     text = old.strip()
     spans = _sentences(text)
@@ -78,7 +78,8 @@ def merged(old: str, new: str) -> str:
         beginnings = _beginnings(sentence)
         if beginnings[-1] in said:
             continue
-        at = next((whole[one] for one in beginnings if one in whole), len(sentences))
+        added_to = next((one for one in beginnings if one in whole), None)
+        at = whole.pop(added_to) if added_to is not None else len(sentences)  # what took its place stays
         sentences[at : at + 1] = [sentence]
         whole[beginnings[-1]] = at
         said.update(beginnings)
