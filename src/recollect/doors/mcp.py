@@ -79,6 +79,7 @@ def mcp_tool(name: str) -> types.Tool:
             input_schema=memory_tool.input_schema(),
             output_schema=memory_tool.output_schema(),
             annotations=_hints(read_only=False, destructive=True, idempotent=False),
+            _meta={"anthropic/alwaysLoad": True},  # else Claude Code shows its name alone until the model looks for it
         )
     tool = toolsets.TOOLS[name]
     does = tool.operation
