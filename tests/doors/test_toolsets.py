@@ -413,3 +413,9 @@ def test_nothing_to_put_before_a_model_is_said(call: Call) -> None:
     answer = call("format_for_prompt")
     assert answer.texts == ("Nothing relevant is remembered.",)
     assert answer.structured == {"text": "", "ids": []}
+
+
+def test_the_one_tool_is_offered_without_a_search() -> None:
+    """Claude Code shows the schema of `memory` at once, and of the many tools of other sets when it looks for them."""
+    assert mcp_tool("memory").meta == {"anthropic/alwaysLoad": True}
+    assert all(mcp_tool(name).meta is None for name in toolsets.TOOLS)
