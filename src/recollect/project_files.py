@@ -1,6 +1,6 @@
 """What the files of a project say of its sessions: `[tool.recollect]` in its pyproject.toml, or its recollect.toml.
 
-Only read here: what of it counts, `lifecycle/project_settings.py` decides. It imports little, as hooks wait for it.
+Only read here: what of it counts, `sessions/project_settings.py` decides. It imports little, as hooks wait for it.
 """
 
 from __future__ import annotations
