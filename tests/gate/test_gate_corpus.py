@@ -12,6 +12,8 @@ from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.transfer import ImportItem
 from recollect.gate import clear, secrets_in
 
+pytestmark = pytest.mark.slow
+
 
 def noun(case: Any) -> Draft | StoreFact | ImportItem:
     """Return what a filled template is stored as: a bare text is the content of a memory."""

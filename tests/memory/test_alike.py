@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from paired_stores import compare, two_stores
 from recollect import Settings
+
+pytestmark = pytest.mark.slow
 
 
 def test_hidden_things_change_no_answer(settings: Settings, migrated: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from recollect import App, Settings
 from recollect.domain.enums import Source
 from run_operations import OTHER, add, by_hand, do, ill, listed, rows, shown, token
 
 if TYPE_CHECKING:
     from conftest import Clock
+
+pytestmark = pytest.mark.slow
 
 PARTS = ("mast", "keel", "rudder", "bowsprit")
 

@@ -15,6 +15,8 @@ from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.memory.embed import chunks_of
 from text_vectors import vectors
 
+pytestmark = pytest.mark.slow
+
 SENTENCES = [f"Sentence {one} says that ship {one * 7} left harbour {one % 13} at dawn." for one in range(320)]
 
 

@@ -12,6 +12,8 @@ from random_calls import judged
 from recollect import App, Settings
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def time() -> Clock:

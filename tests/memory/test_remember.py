@@ -18,6 +18,8 @@ from recollect.errors import NotFound
 if TYPE_CHECKING:
     from conftest import Clock
 
+pytestmark = pytest.mark.slow
+
 WHOLE = {
     "content": "The scheduler retries three times. Then it gives up.",
     "key": "scheduler_retries",

@@ -20,6 +20,8 @@ from recollect import App, Settings
 from recollect.doors.http import local
 from run_operations import do, listed
 
+pytestmark = pytest.mark.slow
+
 HISTORY = ROOT / "CHANGELOG.md"
 KINDS = ("profile", "preferences", "entities", "events", "cases", "patterns")
 Compacting = Callable[..., list[str]]

@@ -17,6 +17,8 @@ from entries import direction, make_entry
 from recollect import App, Draft, Forget, StoreFact
 from run_operations import rows
 
+pytestmark = pytest.mark.slow
+
 NAMESPACE = "project:crew/engine"
 RARE = ("zyqqukkvu", "vuxlisbxo", "jeqfrizay", "wozhxrbrq")
 TEXT = f"Our {RARE[0]} mascot {RARE[1]} is fed on {RARE[2]} beside the {RARE[3]} gate"

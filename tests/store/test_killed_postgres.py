@@ -14,6 +14,8 @@ from recollect.errors import StoreUnusable
 from recollect.store.sql import postgres
 from recollect.store.sql.database import Database, open_server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:

@@ -15,6 +15,8 @@ from recollect import App, Settings
 from run_operations import add, do, ill
 from stores import open_app
 
+pytestmark = pytest.mark.slow
+
 TOLD = (
     "The quokka of the harbour deploys the billing service on Fridays.",
     "Releases are cut from the main branch after the nightly tests.",

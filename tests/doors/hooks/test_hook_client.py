@@ -23,6 +23,8 @@ from recollect.client import launch
 from recollect.doors import hook, hook_spool
 from stand_in_daemon import TOKEN, http, publish, standing_in
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., str]
 KEEP = hook_spool.keep
 PROMPT = payload("claude-code", "UserPromptSubmit", {"prompt": "When do we ship?"})
