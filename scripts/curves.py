@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from recollect.engines.embedding.cards import find_card
+from recollect.engines.embedding.weights import find_card
 from training import Question
 
 EVERY: Final = "all"

@@ -27,7 +27,7 @@ import recollect
 from generated import GeneratedEmbedder
 from recollect import App, Caller, Settings
 from recollect.auth.administration import administer, operator
-from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import authenticate
 from recollect.domain.search import ModelCard
 from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.engines.embedder import Embedder, TokenEmbeddings

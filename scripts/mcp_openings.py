@@ -11,7 +11,7 @@ from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 
 from recollect.doors import mcp, mcp_record, toolsets
-from recollect.doors.toolset_names import SETS
+from recollect.doors.mcp_record import SETS
 
 _ANYBODY = {"capabilities": {}, "clientInfo": {"name": "any", "version": "1"}}
 

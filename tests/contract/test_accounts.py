@@ -10,8 +10,7 @@ from sqlalchemy import select
 
 from account_admin import Office
 from recollect.auth.administration import initialize, operator
-from recollect.auth.authenticate import authenticate
-from recollect.auth.principal import Principal
+from recollect.auth.principal import Principal, authenticate
 from recollect.domain.enums import Role
 from recollect.domain.verbs import ADMIN
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized

@@ -15,7 +15,7 @@ from recollect import Draft, Settings, remember
 from recollect.domain.enums import Scope
 from recollect.doors.cli.main import cli
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
-from recollect.store.store_lock import own
+from recollect.store.folder import own
 from stores import open_app
 
 pytestmark = pytest.mark.slow

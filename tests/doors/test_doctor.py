@@ -10,7 +10,7 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember
-from recollect.store.store_lock import own
+from recollect.store.folder import own
 from stores import altered_weights, open_app
 
 Typed = Callable[..., Any]

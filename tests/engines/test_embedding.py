@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recollect.domain.search import ModelCard
-from recollect.engines import opening
+from recollect.engines import loading
 from recollect.engines.embedding import (
     OnnxEmbedder,
     SentenceTransformersEmbedder,
@@ -273,7 +273,7 @@ def test_missing_folder_is_said_plainly(tmp_path: Path) -> None:
 
 def test_a_name_that_can_be_no_model_asks_for_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without sentence-transformers, too, a slip in a model's name is named, and which models there are."""
-    monkeypatch.setattr(opening, "find_spec", lambda _: None)
+    monkeypatch.setattr(loading, "find_spec", lambda _: None)
     with pytest.raises(ModelUnusable, match="neither a model folder nor") as caught:
         open_embedder("nonsense", None, tmp_path).warm()
     assert "`all-MiniLM-L6-v2`" in str(caught.value)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from recollect.domain.search import ModelCard
-from recollect.engines import opening
+from recollect.engines import loading
 from recollect.engines.embedding import OnnxEmbedder, fetch, fetch_model, open_embedder
-from recollect.engines.embedding.cards import read_card
-from recollect.engines.embedding.weights import NEEDED, fetched_folder, find_weights
+from recollect.engines.embedding.weights import NEEDED, fetched_folder, find_weights, read_card
 from recollect.errors import ModelUnusable
 
 FILES = {"model.safetensors": b"weights", "tokenizer.json": b"{}", "config.json": b"{}"}
@@ -113,7 +112,7 @@ def test_the_default_model_is_there(tmp_path: Path, card: ModelCard) -> None:
 
 def test_a_missing_library_is_one_sentence(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that onnxruntime does not serve names the command that installs what it needs, before it is fetched."""
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(ModelUnusable, match=r"pip install 'recollect\[models\]'$"):
         open_embedder("ours", models, tmp_path / "cache").warm()
     assert set(NEEDED) == FILES.keys()

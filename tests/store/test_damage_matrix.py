@@ -29,10 +29,10 @@ from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
 from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
-from recollect.memory.inspect import doctor
+from recollect.memory.reads import doctor
+from recollect.store.folder import DAEMON, held, own
 from recollect.store.journal import FIRST, SIGNED, chained
-from recollect.store.store_lock import DAEMON, held, own
-from recollect.transfer.export_page import export_page, pages
+from recollect.transfer.recollect_jsonl import export_page, pages
 from stores import open_app
 
 pytestmark = pytest.mark.slow

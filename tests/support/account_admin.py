@@ -11,8 +11,7 @@ from sqlalchemy import select
 
 from recollect.app import App
 from recollect.auth.administration import administer
-from recollect.auth.authenticate import authenticate
-from recollect.auth.principal import Principal
+from recollect.auth.principal import Principal, authenticate
 from recollect.domain.accounts import IssuedToken
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.tables import metadata

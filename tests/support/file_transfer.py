@@ -8,11 +8,11 @@ from typing import Any
 
 from recollect import App, Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
-from recollect.transfer.export_page import export_page, pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
+from recollect.transfer.recollect_jsonl import export_page, pages, save
 
 
 def import_paths(

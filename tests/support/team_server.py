@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from recollect import App, Settings
 from recollect.auth.administration import administer, initialize
-from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import authenticate
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import Listening as AsListening
 from recollect.doors.http.server import TeamProcess

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.app import App
-from recollect.auth.principal import Principal
-from recollect.auth.tokens import NewToken, new_token
+from recollect.auth.principal import NewToken, Principal, new_token
 from recollect.domain.accounts import (
     INVITATION_DAYS,
     AcceptInvitation,

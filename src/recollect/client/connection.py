@@ -21,8 +21,8 @@ from recollect.client.transport import at, persistently
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME
+from recollect.environment import parse
 from recollect.errors import InvalidInput, RecollectError
-from recollect.server_url import parse
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)

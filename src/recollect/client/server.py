@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from recollect import process
 from recollect.client.transport import KEY, Link, Lost, at, persistently, read_json
+from recollect.environment import ServerUrl, check_token, parse
 from recollect.errors import InvalidInput, RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.projects import find_project
-from recollect.server_url import ServerUrl, check_token, parse
 
 _CONNECT: Final = 10.0  # seconds for connecting
 _ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes

@@ -11,20 +11,22 @@ from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.aliases import memory_recall, memory_remember, memory_store
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired
-from recollect.memory.inspect import doctor, history, stats
-from recollect.memory.listing import (
+from recollect.memory.reads import (
+    doctor,
+    find_similar,
+    format_for_prompt,
     get_memory,
     get_timeline,
+    history,
     list_memories,
     search_by_concept,
     search_by_file,
+    stats,
 )
-from recollect.memory.prompt import format_for_prompt
 from recollect.memory.remember import remember
 from recollect.memory.rescan import rescan
 from recollect.memory.restore import restore_memory
-from recollect.memory.similar import find_similar
-from recollect.memory.summarize import summarize_old
+from recollect.memory.summaries import summarize_old
 from recollect.memory.update import update_memory
 from recollect.search.recall import recall, recall_compact
 from recollect.sessions.extract import extract_memories
@@ -38,8 +40,8 @@ from recollect.sessions.pipeline import (
     tool_post,
 )
 from recollect.sessions.session_log import correct_observation, list_sessions, show_session
-from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
+from recollect.transfer.recollect_jsonl import export_page
 
 HANDLERS: Final[dict[str, Callable[..., Any]]] = {
     run.__name__: run

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.errors import InvalidInput
+
 FILE: Final = Path(__file__).with_name("mcp_openings.json")
 OPENINGS: Final = ("initialize", "server/discover")
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -42,3 +44,16 @@ class Record:
         meta = params.get("_meta")
         version = meta.get(META_VERSION) if isinstance(meta, dict) and all(name in meta for name in NEEDED) else ""
         return version if isinstance(version, str) else ""
+
+
+SETS: Final = ("memory", "store", "dual", "more")
+DEFAULT: Final = ("memory",)
+
+
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return these toolsets, each once, or the default without any; raise `InvalidInput` for an unknown one."""
+    wanted = tuple(dict.fromkeys(names)) or DEFAULT
+    if unknown := next((name for name in wanted if name not in SETS), None):
+        known = ", ".join(f"`{name}`" for name in SETS)
+        raise InvalidInput("toolset", f"Unknown toolset: `{unknown}`. Allowed: {known}")
+    return wanted

@@ -19,10 +19,10 @@ from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, S
 from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform
+from recollect.doors.mcp_record import SETS
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.schema import Schema, input_schema
 from recollect.doors.serializers import agent_json
-from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput
 from recollect.search.budget import printed
 

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from recollect.engines.embedding.cards import roots
 from recollect.engines.embedding.tokens import plain
-from recollect.engines.embedding.weights import hub_folder, local_folder
-from recollect.engines.loading import LazyModel
-from recollect.engines.opening import WRONG, first_line, need_library, open_cross_encoder
+from recollect.engines.embedding.weights import hub_folder, local_folder, roots
+from recollect.engines.loading import WRONG, LazyModel, first_line, need_library, open_cross_encoder
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.engines.opening import CrossEncoder
+    from recollect.engines.loading import CrossEncoder
 
 _REVISION: Final = re.compile(r"[0-9a-f]{40}")
 _BATCH: Final = 8

@@ -12,8 +12,7 @@ from pydantic import BaseModel
 
 from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput, SecretFound
-from recollect.gate.cross_field import TOO_LONG, secrets_in
-from recollect.gate.redaction import masked, redacted
+from recollect.gate.redaction import TOO_LONG, masked, redacted, secrets_in
 from recollect.gate.scanner import Finding, scan
 from recollect.gate.tables import ScanTooLong, at_most
 

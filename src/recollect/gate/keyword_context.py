@@ -12,8 +12,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.gate import heuristics
-from recollect.gate.labels import Label
-from recollect.gate.tables import check_time, pattern
+from recollect.gate.tables import Label, check_time, pattern
 
 PASSWORD: Final = "password"  # noqa: S105 - a kind, not a password
 KEY: Final = "API key or token"

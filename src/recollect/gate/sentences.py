@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import PASSWORD, read
-from recollect.gate.labels import Label
-from recollect.gate.tables import check_time, pattern, table
+from recollect.gate.tables import Label, check_time, pattern, table
 
 PIN: Final = "PIN"
 SEED: Final = "seed phrase"

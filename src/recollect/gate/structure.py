@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import KEY, PASSWORD, Level, Value, accepted, kind_of
-from recollect.gate.labels import Label
-from recollect.gate.tables import Hinted, Lowered, check_time, compiled, either, pattern, table
+from recollect.gate.tables import Hinted, Label, Lowered, check_time, compiled, either, pattern, table
 
 Found: TypeAlias = Iterator[tuple[str, int, int]]
 Spans: TypeAlias = Iterator[tuple[int, int]]

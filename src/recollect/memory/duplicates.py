@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, owned
+from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Order, Sensitivity, owned
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
 from recollect.engines.reconcile import Judgement
 from recollect.errors import RecollectError
-from recollect.memory import merges, reconcile
+from recollect.gate import clear
+from recollect.memory import reconcile
 from recollect.memory.likeness import merged
-from recollect.memory.prepare_write import PreparedDraft
+from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
+from recollect.memory.reconcile import expired
 from recollect.prompt.neutral import neutral
 from recollect.search.parse import parse
 from recollect.store.text.index import Term
 from recollect.text import layers
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
 
 _LOOKED_AT = 5
 _NAMED = 3
@@ -100,9 +108,7 @@ def refreshed_draft(old: Memory, new: Draft) -> Draft:
 
 def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     labels = {
-        name: tuple(dict.fromkeys((*getattr(old, name), *getattr(new, name))))
-        for name in merges.LABELS
-        if getattr(new, name)
+        name: tuple(dict.fromkeys((*getattr(old, name), *getattr(new, name)))) for name in LABELS if getattr(new, name)
     }
     importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
     term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
@@ -150,3 +156,45 @@ def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
         return model.choose(draft.content, [memory.content for memory in near])
     except RecollectError:  # without a choice it is a new memory
         return None
+
+
+LABELS = ("tags", "concepts", "files_read", "files_modified")
+"""The fields of which a merged memory has what all its parts have."""
+
+
+def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
+    """Return those of `parts`, its earlier texts too, of which the memory consists; none where it says more or less."""
+    said = [one for one in parts if merged(whole.content, one.content) == whole.content]
+    return said if said and _content(said) == whole.content else []
+
+
+def without(
+    app: App, transaction: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret
+) -> bool:
+    """Take a statement out of the memory that it was merged into; say whether that consisted of its statements still.
+
+    Where one statement is left, the memory has its text and labels again. Raises `EmbeddingNeeded` and `SecretFound`.
+    """
+    whole = transaction.by_id(part.merged_into) if part.merged_into is not None else None
+    said = statements(whole, transaction.archived(whole.id)) if whole is not None else []
+    rest = [one for one in said if one.id != part.id]
+    if whole is None or not rest or len(rest) == len(said):
+        return False
+    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else _joined(rest), on_secret)
+    one = prepare(app, cleared, whole, embedded)
+    if expired(whole, app.clock()):
+        one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
+    if len(rest) == 1:
+        transaction.delete(rest[0].id)
+    return True
+
+
+def _joined(parts: Sequence[Memory]) -> Draft:
+    labels = {name: tuple(dict.fromkeys(chain(*(getattr(one, name) for one in parts)))) for name in LABELS}
+    sure = max(one.confidence for one in parts)
+    return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)
+
+
+def _content(parts: Sequence[Memory]) -> str:
+    return reduce(merged, (one.content for one in parts))

@@ -10,7 +10,7 @@ from recollect.app import App
 from recollect.engines.embedder import Embedder
 from recollect.errors import RecollectError
 from recollect.store.entries import Chunk
-from recollect.text.chunk import chunk
+from recollect.text.layers import chunk
 
 if TYPE_CHECKING:
     from recollect.store.sql.records import Records

@@ -12,7 +12,7 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.reconcile import Judgement
 from recollect.errors import InvalidInput, NotFound, SecretFound
-from recollect.memory import duplicates, merges
+from recollect.memory import duplicates
 from recollect.memory.describe import describe_later
 from recollect.memory.embed import embed_missed
 from recollect.memory.prepare_write import (
@@ -208,7 +208,7 @@ def _joined(
     if plan.action is not Action.MERGE:
         transaction.update(old, entry, plan.action)
         return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
-    if not merges.statements(old, transaction.archived(old.id)):
+    if not duplicates.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, author), merged_into=old.id)
     transaction.update(old, entry, plan.action)

@@ -11,7 +11,7 @@ from recollect.domain.requests import Caller, Restore
 from recollect.domain.results import JournalEntry, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.gate import clear
-from recollect.memory import merges
+from recollect.memory import duplicates
 from recollect.memory.prepare_write import (
     MASKED,
     Embeddings,
@@ -87,7 +87,7 @@ def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, mad
     whole = transaction.by_id(old.merged_into) if old.merged_into is not None else None
     if whole is None or expired(whole, app.clock()):
         return ()
-    apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)
+    apart = duplicates.without(app, transaction, old, caller.user, made, app.on_secret)
     return (f"Memory {whole.id} {'no longer says it' if apart else 'keeps its present text'}.",)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from recollect.text.chunk import chunk
+from recollect.text.layers import chunk
 from recollect.text.normalization import fold
 
 LONG: Final = 1_000

@@ -28,9 +28,8 @@ from recollect.memory.describe import sum_up_session_later
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.memorability import Memorability, memorability
-from recollect.sessions.observations.kinds import importance_of
 from recollect.sessions.observations.noise import digest
-from recollect.sessions.observations.observe import Candidate, observe
+from recollect.sessions.observations.observe import Candidate, importance_of, observe
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.replacement import is_about, replaced
 from recollect.sessions.observations.trail import Trail

@@ -15,8 +15,8 @@ from recollect.domain import verbs
 from recollect.domain.lifecycle import LifecycleSettings, Observation, Session, SessionEvent
 from recollect.domain.requests import Caller
 from recollect.memory.facts import store_fact
+from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
-from recollect.memory.similar import find_similar
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.observations.trail import Trail
 

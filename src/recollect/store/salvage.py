@@ -20,11 +20,10 @@ from sqlalchemy.exc import DatabaseError
 from recollect.errors import StoreUnusable
 from recollect.process import DATABASE
 from recollect.store.backup import put_in_place, scratch
-from recollect.store.files import folder_of, usable
+from recollect.store.folder import DAEMON, folder_of, held, own, role_of, usable
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
-from recollect.store.store_lock import DAEMON, held, own, role_of
 from recollect.store.text.fts5_schema import INDEXES
 
 log = logging.getLogger(__name__)

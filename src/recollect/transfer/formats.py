@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput
-from recollect.transfer import conversations, json_stores, markdown, recollect_jsonl, sqlite_stores
+from recollect.transfer import conversations, markdown, other_stores, recollect_jsonl
 from recollect.transfer.reading import Unreadable
 
 Read = Iterator[ImportItem | Problem | FileSections]
@@ -75,10 +75,10 @@ class Recognised(NamedTuple):
 FORMATS: Final = {
     ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown.read_notes),
     ImportFormat.CLAUDE_MEM: Format(
-        lambda head: head.tables >= sqlite_stores.CLAUDE_MEM, sqlite_stores.read_claude_mem, streamed=True
+        lambda head: head.tables >= other_stores.CLAUDE_MEM, other_stores.read_claude_mem, streamed=True
     ),
     ImportFormat.MEMPALACE: Format(
-        lambda head: head.tables & sqlite_stores.MEMPALACE, sqlite_stores.read_mempalace, streamed=True
+        lambda head: head.tables & other_stores.MEMPALACE, other_stores.read_mempalace, streamed=True
     ),
     ImportFormat.RECOLLECT: Format(
         lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
@@ -105,25 +105,25 @@ FORMATS: Final = {
     ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
-        partial(json_stores.read_documents, fields_of=json_stores.of_service),
+        partial(other_stores.read_documents, fields_of=other_stores.of_service),
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
             head.first.get("type") in ("entity", "relation") or ("entities" in head.names and head.names & _GRAPH)
         ),
-        json_stores.read_graph,
+        other_stores.read_graph,
         streamed=True,
     ),
     ImportFormat.MEMORIES_JSONL: Format(
         lambda head: (
-            _LAYERS & json_stores.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
+            _LAYERS & other_stores.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
         ),
-        json_stores.read_layered,
+        other_stores.read_layered,
         streamed=True,
     ),
     ImportFormat.MEM0: Format(
         lambda head: "memory" in head.texts and (head.is_list or head.names & _LISTS),
-        partial(json_stores.read_documents, fields_of=json_stores.of_mem0),
+        partial(other_stores.read_documents, fields_of=other_stores.of_mem0),
     ),
 }
 """In the order in which they are tried."""
@@ -170,7 +170,7 @@ def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Rec
     """
     with _opened(path, member) as (source, known, size):
         head = b"" if chosen else source.read(HEAD)
-        tables = sqlite_stores.names_in(path) if head.startswith(sqlite_stores.MAGIC) else frozenset()
+        tables = other_stores.names_in(path) if head.startswith(other_stores.MAGIC) else frozenset()
     found = chosen or detect(path.name, head, tables)
     if found is None:
         advice = "unpack it first" if head.startswith(_ZIP) else "name it with `--format`"

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import authenticate
 from recollect.doors.http import entrance
 from recollect.doors.http import team as team_access
 from team_server import Talk, TeamServer

@@ -14,8 +14,8 @@ from recollect.client.connection import ServerConnection
 from recollect.domain.verbs import BY_NAME
 from recollect.errors import StoreOwned
 from recollect.settings import Settings
-from recollect.store import store_lock
-from recollect.store.files import read_only
+from recollect.store import folder as data_folder
+from recollect.store.folder import read_only
 
 NEED_MODEL: Final = {
     *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
@@ -70,7 +70,7 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
     try:
         return recollect.open_app(settings, wait=model, background=False)
     except StoreOwned:
-        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
+        if settings.daemon and data_folder.role_of(settings.folder) == data_folder.DAEMON:
             return None
         raise
 

@@ -15,10 +15,10 @@ from recollect.doors import pipe
 from recollect.doors.cli import render
 from recollect.doors.cli.options import of_store
 from recollect.doors.cli.render import err
-from recollect.doors.toolset_names import check_names
+from recollect.doors.mcp_record import check_names
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings, hidden
-from recollect.store import store_lock
+from recollect.store import folder as data_folder
 
 _ATTEMPTS: Final = 3
 _LOOPBACK: Final = "127.0.0.1"
@@ -143,7 +143,7 @@ def _take_over(settings: Settings) -> None:
     if client is None:
         return
     if client.runtime.foreground:
-        raise store_lock.owned(settings.folder)
+        raise data_folder.owned(settings.folder)
     launch.stop(settings)
     _say(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
 

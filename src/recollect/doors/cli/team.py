@@ -22,10 +22,10 @@ from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
-from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
+from recollect.transfer.recollect_jsonl import pages, save
 
 _EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
 

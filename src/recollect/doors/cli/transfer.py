@@ -34,10 +34,10 @@ from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.doors.transcripts import requests_of
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
-from recollect.transfer.export_page import pages, save
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundPaths, find_files, name_of
+from recollect.transfer.recollect_jsonl import pages, save
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20

@@ -22,8 +22,7 @@ from starlette.types import Scope
 
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
-from recollect.auth.authenticate import authenticate, look_again
-from recollect.auth.principal import Principal
+from recollect.auth.principal import Principal, authenticate, look_again
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.fetch import fetch_model
 from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
+from recollect.engines.embedding.weights import find_card
 from recollect.engines.embedding_service import ServedEmbedder
 from recollect.errors import ModelUnusable
 

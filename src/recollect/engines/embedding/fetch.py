@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.onnx import open_model
 from recollect.engines.embedding.weights import (
     NEEDED,
     WEIGHTS,
     check_weights,
     fetched_folder,
+    find_card,
     find_weights,
     hub_folder,
     new_folder,

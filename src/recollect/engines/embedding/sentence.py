@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.cards import find_card
 from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
 from recollect.engines.embedding.weights import (
     WEIGHTS,
     check_hub_id,
     check_weights,
     file_hash,
+    find_card,
     find_weights,
     hub_folder,
     local_folder,
 )
 from recollect.engines.late_interaction import make_reading
-from recollect.engines.loading import EmbeddingModel
-from recollect.engines.opening import need_library, open_embedding
+from recollect.engines.loading import EmbeddingModel, need_library, open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Matrix, TokenEmbeddings
-    from recollect.engines.opening import SentenceTransformer
+    from recollect.engines.loading import SentenceTransformer
 
 _BATCH: Final = 32
 _LEAST: Final = 1e-12

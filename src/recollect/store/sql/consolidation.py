@@ -26,7 +26,7 @@ from recollect.domain.lifecycle import CAPTURED
 from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
-from recollect.store.sql.fact_writing import Transaction
+from recollect.store.sql.facts import Transaction
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import consolidation, label, memory, usage
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, shown

@@ -20,7 +20,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping
 from recollect.store.sql.consolidation import ConsolidationWriting
-from recollect.store.sql.fact_writing import FactWriting, origin
+from recollect.store.sql.facts import FactWriting, origin
 from recollect.store.sql.sessions import forget_texts
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import (

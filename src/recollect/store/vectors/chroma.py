@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from recollect.store.files import remove
+from recollect.store.folder import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
 if TYPE_CHECKING:
