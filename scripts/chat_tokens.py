@@ -16,10 +16,8 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import _FORM, TokenUse
-from recollect.engines.describe import ChatDescribe
+from recollect.engines.chat import _FORM, ChatDescribe, ChatReconcile, TokenUse
 from recollect.engines.embedding import open_embedder
-from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import ModelUnusable
 from recollect.sessions import extract
 

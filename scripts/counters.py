@@ -24,7 +24,7 @@ SERVED = PACKAGE + "engines/embedding_service.py"
 HEAVY |= {"httpx": (VECTORS, SERVED), "tenacity": SERVED}  # the first speaks to two kinds of server
 HEAVY["tomlkit"] = PACKAGE + "doors/agents/toml_text.py"
 HEAVY |= dict.fromkeys(("pydantic_ai", "openai", "anthropic"), PACKAGE + "engines/chat.py")
-HEAVY["dateparser"] = PACKAGE + "search/periods.py"
+HEAVY["dateparser"] = PACKAGE + "search/parse.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")
 # Every command, hook and client waits for these: what only some of them need waits inside a function.

@@ -24,7 +24,7 @@ import plot
 import silence
 import training
 from gathering import FOREIGN, Example, Limits, examples_of
-from recollect.engines.fusion import Network, Part
+from recollect.engines.matching import Network, Part
 from recollect.errors import InvalidInput, RecollectError
 from sets import DEPTH, err, load, measures
 from training import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain

@@ -25,8 +25,7 @@ import numpy as np
 from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Feature
 from recollect.sessions.observations.noise import digest
 from recollect.sessions.observations.observe import observe
-from recollect.sessions.observations.occurrence import Occurrence, prompted, used
-from recollect.sessions.observations.trail import Trail
+from recollect.sessions.observations.occurrence import Occurrence, Trail, prompted, used
 
 GATE = 0.30
 SET = {Feature.ANSWER: -0.5}

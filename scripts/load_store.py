@@ -26,8 +26,7 @@ from sqlalchemy import text
 import recollect
 from generated import GeneratedEmbedder
 from recollect import App, Caller, Settings
-from recollect.auth.administration import administer, operator
-from recollect.auth.principal import authenticate
+from recollect.auth.administration import administer, authenticate, operator
 from recollect.domain.search import ModelCard
 from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.engines.embedder import Embedder, TokenEmbeddings

@@ -20,14 +20,16 @@ from rich.progress import track
 import recollect
 from recollect import App, Settings
 from recollect.client import launch
-from recollect.domain.enums import Observation
+from recollect.domain.enums import ObservationType
 from recollect.doors.handlers import perform
 from recollect.errors import RecollectError
 from session_sets import Event, Place, SessionSet
 
 err = Console(stderr=True)
 AGENT: Final = "claude-code"
-SUMMARIES: Final = frozenset({Observation.SESSION_SUMMARY, Observation.CHECKPOINT, Observation.COMPRESSED_SUMMARY})
+SUMMARIES: Final = frozenset(
+    {ObservationType.SESSION_SUMMARY, ObservationType.CHECKPOINT, ObservationType.COMPRESSED_SUMMARY}
+)
 """Types of the memories that the pipeline makes by itself, of many events."""
 _PAGE: Final = 100
 _PAUSE: Final = 0.01

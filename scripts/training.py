@@ -12,7 +12,7 @@ import torch
 
 from gathering import Example
 from recollect.domain.search import Signals
-from recollect.engines.fusion import Network, Part, columns, standardised
+from recollect.engines.matching import Network, Part, columns, standardised
 
 SEEDS: Final = 4
 ROUNDS: Final = 320

@@ -53,15 +53,13 @@ if TYPE_CHECKING:
     from recollect.domain.results import Stats as Stats
     from recollect.domain.results import Summarized as Summarized
     from recollect.errors import RecollectError as RecollectError
-    from recollect.memory.aliases import memory_recall as memory_recall
-    from recollect.memory.aliases import memory_remember as memory_remember
-    from recollect.memory.aliases import memory_store as memory_store
     from recollect.memory.facts import forget_fact as forget_fact
     from recollect.memory.facts import query_facts as query_facts
     from recollect.memory.facts import store_fact as store_fact
     from recollect.memory.forget import forget as forget
     from recollect.memory.forget import memory_forget as memory_forget
     from recollect.memory.forget import purge_expired as purge_expired
+    from recollect.memory.forget import restore_memory as restore_memory
     from recollect.memory.reads import doctor as doctor
     from recollect.memory.reads import find_similar as find_similar
     from recollect.memory.reads import format_for_prompt as format_for_prompt
@@ -72,12 +70,14 @@ if TYPE_CHECKING:
     from recollect.memory.reads import search_by_concept as search_by_concept
     from recollect.memory.reads import search_by_file as search_by_file
     from recollect.memory.reads import stats as stats
-    from recollect.memory.reindex import reindex as reindex
+    from recollect.memory.remember import memory_recall as memory_recall
+    from recollect.memory.remember import memory_remember as memory_remember
+    from recollect.memory.remember import memory_store as memory_store
     from recollect.memory.remember import remember as remember
-    from recollect.memory.rescan import rescan as rescan
-    from recollect.memory.restore import restore_memory as restore_memory
+    from recollect.memory.remember import update_memory as update_memory
     from recollect.memory.summaries import summarize_old as summarize_old
-    from recollect.memory.update import update_memory as update_memory
+    from recollect.memory.upkeep import reindex as reindex
+    from recollect.memory.upkeep import rescan as rescan
     from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
@@ -87,32 +87,29 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
+    "recollect.app": "App",
     "recollect.client.connection": "connect",
     "recollect.domain.enums": "FactType Scope",
     "recollect.domain.requests": """
         ByConcept ByFile Caller Draft FactQuery FindSimilar ForPrompt Forget Get Inspect Listing MemoryRecall
-        MemoryRemember MemoryStore Purge Query ReadAccess Rescan Restore SoftForget StoreFact Summarize Timeline Update
+        MemoryRemember MemoryStore Purge Query ReadAccess Rescan Restore SoftForget StoreFact Summarize Timeline
+        Update
     """,
     "recollect.domain.results": """
-        Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Rescanned Similar Stats
-        Summarized
+        Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Rescanned Similar
+        Stats Summarized
     """,
     "recollect.errors": "RecollectError",
-    "recollect.memory.aliases": "memory_recall memory_remember memory_store",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
-    "recollect.memory.forget": "forget memory_forget purge_expired",
-    "recollect.search.recall": "recall",
+    "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
     "recollect.memory.reads": """
         doctor find_similar format_for_prompt get_memory get_timeline history list_memories search_by_concept
         search_by_file stats
     """,
-    "recollect.memory.reindex": "reindex",
-    "recollect.memory.remember": "remember",
-    "recollect.memory.rescan": "rescan",
-    "recollect.memory.restore": "restore_memory",
+    "recollect.memory.remember": "memory_recall memory_remember memory_store remember update_memory",
     "recollect.memory.summaries": "summarize_old",
-    "recollect.memory.update": "update_memory",
-    "recollect.app": "App",
+    "recollect.memory.upkeep": "reindex rescan",
+    "recollect.search.recall": "recall",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",
 }

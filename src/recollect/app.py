@@ -14,13 +14,10 @@ from recollect.domain.results import Check
 from recollect.engines.embedder import Embedder
 
 if TYPE_CHECKING:
-    from recollect.engines.chat import PydanticAiChat
-    from recollect.engines.describe import ChatDescribe
-    from recollect.engines.fusion import LearnedFusion
-    from recollect.engines.reconcile import ChatReconcile
-    from recollect.engines.rerank import CrossEncoderRerank
+    from recollect.engines.chat import ChatDescribe, ChatReconcile, PydanticAiChat
+    from recollect.engines.matching import CrossEncoderRerank, LearnedFusion
     from recollect.store.sql.accounts import Accounts
-    from recollect.store.sql.export_reader import ExportReader
+    from recollect.store.sql.list_queries import ExportReader
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
     from recollect.store.text.index import TextIndex

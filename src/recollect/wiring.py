@@ -15,34 +15,29 @@ from typing import Any
 from recollect.app import App, Capabilities, RetentionRules
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
-from recollect.engines.chat import open_chat
-from recollect.engines.describe import ChatDescribe
+from recollect.engines.chat import ChatDescribe, ChatReconcile, open_chat
 from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import fetch_model as fetch
 from recollect.engines.embedding import open_embedder, open_service
-from recollect.engines.fusion import LearnedFusion
 from recollect.engines.late_interaction import similarity
-from recollect.engines.reconcile import ChatReconcile
-from recollect.engines.rerank import CrossEncoderRerank, open_rerank
+from recollect.engines.matching import CrossEncoderRerank, LearnedFusion, open_rerank
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
-from recollect.memory.embed import chunks_of, embed_pending, stamps_of
+from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import relocation, salvage
+from recollect.store import relocation
 from recollect.store.backup import Manifest, Restored
 from recollect.store.folder import DAEMON, check_owner, own, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
-from recollect.store.relocation import Relocated
-from recollect.store.salvage import Mended
+from recollect.store.relocation import Mended, Relocated
 from recollect.store.sql import store_metadata
-from recollect.store.sql.accounts import Accounts
+from recollect.store.sql.accounts import Accounts, SqlTokenLedger
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
-from recollect.store.sql.export_reader import ExportReader
+from recollect.store.sql.list_queries import ExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
-from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
@@ -259,7 +254,7 @@ def restore(
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     settings = settings or Settings()
-    return None if settings.database_url else salvage.mend(settings.database, free)
+    return None if settings.database_url else relocation.mend(settings.database, free)
 
 
 def relocate(

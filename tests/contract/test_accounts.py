@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from account_admin import Office
-from recollect.auth.administration import initialize, operator
-from recollect.auth.principal import Principal, authenticate
+from recollect.auth.administration import Principal, authenticate, initialize, operator
 from recollect.domain.enums import Role
 from recollect.domain.verbs import ADMIN
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized

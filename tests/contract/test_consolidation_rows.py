@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.store.entries import Mark
 
 HERE = "project:crew/engine"
@@ -14,7 +14,7 @@ HOOK = (Source.HOOK,)
 
 def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
     """By source, namespace and level; what is hidden or merged is left out, and each says how it was used."""
-    one = store.add("a", source="hook", importance=0.7, type=Observation.BUGFIX)
+    one = store.add("a", source="hook", importance=0.7, type=ObservationType.BUGFIX)
     store.add("b", source="tool")
     store.add("c", source="hook", sensitivity="private")
     store.add("d", "team:crew", source="hook")
@@ -26,7 +26,7 @@ def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
         transaction.supersede(new, by=one)
     first, second = store.records.aging(HERE, HOOK)
     assert (first.id, first.type, first.importance, first.accesses, first.replaced, first.mark) == (
-        *(one, Observation.BUGFIX, 0.7, 3, False, None),
+        *(one, ObservationType.BUGFIX, 0.7, 3, False, None),
     )
     assert first.last_accessed_at == store.clock()
     assert (second.id, second.replaced, second.sensitivity) == (new, True, Sensitivity.PUBLIC)

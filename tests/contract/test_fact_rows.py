@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callers import EVERY_LEVEL
-from recollect.domain.enums import Observation, Sensitivity
+from recollect.domain.enums import ObservationType, Sensitivity
 from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
 from recollect.store.entries import FactEntry
@@ -147,7 +147,7 @@ def test_a_fact_is_seen_with_its_memory(store: Any) -> None:
 
 def test_a_summary_leaves_facts_standing(store: Any) -> None:
     """What was only condensed still tells its facts."""
-    one, summary = store.add("The mast is oak"), store.add("A list", type=Observation.COMPRESSED_SUMMARY)
+    one, summary = store.add("The mast is oak"), store.add("A list", type=ObservationType.COMPRESSED_SUMMARY)
     fact = put(store, "mast", "is", "oak", memory_id=one)
     with store.records.writing(HERE, "ada") as transaction:
         transaction.supersede(one, by=summary)

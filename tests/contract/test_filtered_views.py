@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callers import EVERY_LEVEL, own
-from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from recollect.domain.enums import Concept, FactType, ObservationType, Sensitivity
 from recollect.domain.search import View
 from recollect.store.sql.visibility import passing, values_of
 
@@ -18,7 +18,7 @@ DAY = datetime(2026, 2, 10, tzinfo=UTC)
 WANTED = {
     "fact_type": FactType.CASE,
     "category": "ops",
-    "type": Observation.BUGFIX,
+    "type": ObservationType.BUGFIX,
     "tags": ("urgent", "billing"),
     "concepts": (Concept.GOTCHA, Concept.TRADE_OFF),
     "project": "atlas",

@@ -11,7 +11,7 @@ import pytest
 
 from callers import EVERY_LEVEL
 from entries import make_entry
-from recollect.domain.enums import Concept, EntityType, FactType, Observation, Order, Sensitivity
+from recollect.domain.enums import Concept, EntityType, FactType, ObservationType, Order, Sensitivity
 from recollect.domain.results import Entity
 
 HERE = "project:crew/engine"
@@ -59,7 +59,7 @@ def test_pages_in_every_order(store: Any, order: Order) -> None:
 FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fact_type": ({"fact_type": FactType.DECISION}, {"fact_type": FactType.DECISION}),
     "category": ({"category": "ops"}, {"category": "ops"}),
-    "type": ({"type": Observation.BUGFIX}, {"type": Observation.BUGFIX}),
+    "type": ({"type": ObservationType.BUGFIX}, {"type": ObservationType.BUGFIX}),
     "tags": ({"tags": ("Straße", "b")}, {"tags": ("STRASSE".replace("SS", "ß"),)}),
     "concepts": ({"concepts": (Concept.GOTCHA, Concept.PATTERN)}, {"concepts": (Concept.PATTERN,)}),
     "entity": ({}, {"entity": "parse_CONFIG"}),
@@ -98,7 +98,7 @@ def test_a_time_bounds_a_list(store: Any) -> None:
 
 def test_stats_count_what_is_seen(store: Any) -> None:
     """What a view sees is counted by kind, what it does not see by its state."""
-    store.add("a", category="ops", type=Observation.BUGFIX)
+    store.add("a", category="ops", type=ObservationType.BUGFIX)
     store.add("b", category="ops", fact_type=FactType.CASE, namespace=THERE)
     hidden, old, whole = (store.add(name) for name in ("hidden", "old", "whole"))
     store.add("late", expires_at=store.clock())

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from callers import own
 from entries import DIMENSIONS, direction, make_entry
-from recollect.domain.enums import Concept, FactType, Observation, Scope, Sensitivity, Source
+from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity, Source
 from recollect.errors import NotFound
 from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import tables
@@ -52,7 +52,7 @@ def test_insert_keeps_every_field(store: Any) -> None:
     fields = {
         "key": "k1",
         "fact_type": FactType.DECISION,
-        "type": Observation.BUGFIX,
+        "type": ObservationType.BUGFIX,
         "concepts": (Concept.GOTCHA, Concept.HOW_IT_WORKS),
         "category": "ops",
         "tags": ("zeta", "alpha"),

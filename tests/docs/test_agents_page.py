@@ -11,8 +11,7 @@ import pytest
 
 from places import DOCS
 from recollect.doors.agents.agents import Level, agents
-from recollect.doors.hook_contracts import CONTRACTS, OURS, PROMPT
-from recollect.doors.hook_texts import LONGEST
+from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT
 
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 REPORTED = PAGE.partition("## Tried")[0]

@@ -24,7 +24,7 @@ from recollect import App, Settings
 from recollect.doors.cli.main import cli
 from recollect.doors.http import openapi
 from recollect.doors.http import server as main
-from recollect.doors.http.team import TeamAccess
+from recollect.doors.http.server import TeamAccess
 from recollect.settings import variable
 
 DEPLOY = ROOT / "docs" / "deploy"

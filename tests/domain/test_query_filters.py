@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.domain.enums import Concept, Observation, Sensitivity
+from recollect.domain.enums import Concept, ObservationType, Sensitivity
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Query
 from recollect.domain.search import FILTERS, View
@@ -20,7 +20,7 @@ DAY = datetime(2026, 5, 7, tzinfo=UTC)
 MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
 _LET_IN = ("namespaces", "now", "sensitivities", "superseded", "condensed", "merged")
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"type": "rumour"}, f"Invalid type: {one_of(Observation)}"),
+    ({"type": "rumour"}, f"Invalid type: {one_of(ObservationType)}"),
     ({"concepts": ["gotcha", "magic"]}, f"Invalid concepts: {one_of(Concept)}"),
     ({"concepts": 7}, f"Invalid concepts: {one_of(Concept)}"),
     ({"tags": 7}, "Invalid tags: Must be a list of names of 1–500 characters each"),
@@ -68,7 +68,7 @@ def test_filters_are_absent_by_default() -> None:
 def test_names_are_read_with_good_will() -> None:
     """Letter case of closed names, a lone name for a list, and names given twice are no errors."""
     query = Query(query="x", type=" BugFix ", tags="ops", concepts="gotcha", sensitivity="PUBLIC")
-    assert (query.type, query.tags, query.concepts) == (Observation.BUGFIX, ("ops",), (Concept.GOTCHA,))
+    assert (query.type, query.tags, query.concepts) == (ObservationType.BUGFIX, ("ops",), (Concept.GOTCHA,))
     assert query.sensitivity is Sensitivity.PUBLIC
     assert Query(query="x", tags=["b", " b ", "a"]).tags == ("b", "a")
     assert Query(query="x", sensitivity="secret", allow_secret=True).sensitivity is Sensitivity.SECRET

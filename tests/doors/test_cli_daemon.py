@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from recollect import Settings
-from recollect.client import launch, runtime
+from recollect.client import daemon as running
+from recollect.client import launch
 from recollect.doors.http import daemon as main
 from recollect.errors import NotFound, StoreOwned
 
 Typed = Callable[..., Any]
-FOUND = runtime.Runtime(
-    pid=4711, version="1", protocol=runtime.PROTOCOL, token="t" * 3, socket="", port=8765, since="2026-01-01"
+FOUND = running.Runtime(
+    pid=4711, version="1", protocol=running.PROTOCOL, token="t" * 3, socket="", port=8765, since="2026-01-01"
 )
 
 
@@ -23,7 +24,7 @@ FOUND = runtime.Runtime(
 class Daemon:
     """A daemon that only notes what is asked of it."""
 
-    runtime: runtime.Runtime = FOUND
+    runtime: running.Runtime = FOUND
     done: list[Any] = field(default_factory=list)
 
     def post(self, path: str, _: dict[str, Any]) -> dict[str, Any]:
@@ -92,6 +93,6 @@ def test_a_runtime_file_of_before_is_read(settings: Settings) -> None:
     """A file that does not say whether a person started the daemon means that none did."""
     settings.folder.mkdir(parents=True, exist_ok=True)
     FOUND.write(settings.folder)
-    path = settings.folder / runtime.NAME
+    path = settings.folder / running.NAME
     path.write_text(path.read_text(encoding="utf-8").replace(', "foreground": false', ""), encoding="utf-8")
-    assert runtime.read(settings.folder) == FOUND
+    assert running.read(settings.folder) == FOUND

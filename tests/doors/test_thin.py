@@ -14,7 +14,8 @@ from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, handlers
-from recollect.doors.cli import dispatch, main, opening, served, thin
+from recollect.doors.cli import dispatch, exit_codes, main, thin
+from recollect.doors.cli.serve import run as run_command
 from recollect.doors.http import local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
@@ -42,7 +43,7 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             "folder": str(tmp_path),
             "user": "ada",
         }
-        return served.run(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
+        return run_command(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
 
     return running
 
@@ -52,7 +53,7 @@ def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(main.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
     assert set(get_command(main.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
-    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in opening.NEED_MODEL}
+    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in exit_codes.NEED_MODEL}
     assert started | {"recall", "remember"} == dispatch.NEED_MODEL
 
 

@@ -18,9 +18,9 @@ from recollect.domain.requests import Draft, Query, Update
 from recollect.domain.verbs import VERBS
 from recollect.doors import toolsets
 from recollect.doors.mcp import mcp_tool
-from recollect.doors.mcp_record import check_names
 from recollect.doors.memory_tool import DATA, ToolAnswer
-from recollect.doors.schema import input_schema
+from recollect.doors.pipe import check_names
+from recollect.doors.serializers import input_schema
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import find_weights
 from recollect.errors import InvalidInput

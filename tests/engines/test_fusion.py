@@ -17,10 +17,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
-from recollect.engines.fusion import LearnedFusion, Network, Part, columns, evidence
+from recollect.engines.matching import LearnedFusion, Network, Part, columns, evidence
 
 if TYPE_CHECKING:
-    from recollect.engines.fusion import LearnedFusion
+    from recollect.engines.matching import LearnedFusion
 
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200)
 UNEMBEDDED = replace(QUESTION, semantic=False)

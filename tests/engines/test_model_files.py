@@ -18,8 +18,7 @@ from recollect.engines.embedding import (
     find_card,
     open_embedder,
 )
-from recollect.engines.embedding.graph import draw
-from recollect.engines.embedding.onnx import _open_session
+from recollect.engines.embedding.onnx import _open_session, draw
 from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights, read_card
 from recollect.errors import ModelUnusable
 

@@ -24,7 +24,7 @@ from recollect.domain.search import ModelCard
 from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder, find_card, open_embedder
 from recollect.engines.embedding.weights import file_hash
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.memory.embed import stamps_of
+from recollect.memory.prepare_write import stamps_of
 from stores import open_app
 from text_vectors import vectors
 

@@ -34,7 +34,7 @@ def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Setti
     assert min(model.changes, model.names, model.marks, model.counts) > 2
 
 
-@pytest.mark.parametrize("room", ["writing", "visibility", "facts", "records", "export_reader"])
+@pytest.mark.parametrize("room", ["writing", "visibility", "facts", "records", "list_queries"])
 def test_the_model_notices(
     store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:

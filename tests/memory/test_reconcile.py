@@ -14,7 +14,7 @@ from ranked_memories import NOW, a_memory
 from recollect import Draft
 from recollect.domain.enums import Choice, FactType
 from recollect.domain.fields import MAX_CONTENT
-from recollect.engines.reconcile import Judgement
+from recollect.engines.chat import Judgement
 from recollect.memory.reconcile import (
     Action,
     decide,

@@ -10,7 +10,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Caller, Draft, Get, Memory, Query, get_memory, recall, remember
-from recollect.domain.enums import FactType, Observation, Scope, Sensitivity, Source
+from recollect.domain.enums import FactType, ObservationType, Scope, Sensitivity, Source
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import WriteStatus
 from recollect.errors import NotFound
@@ -25,7 +25,7 @@ WHOLE = {
     "key": "scheduler_retries",
     "scope": Scope.TEAM,
     "fact_type": FactType.PATTERN,
-    "type": Observation.DISCOVERY,
+    "type": ObservationType.DISCOVERY,
     "concepts": ("gotcha", "how-it-works"),
     "category": "reliability",
     "tags": ("scheduler", "retry"),
@@ -99,7 +99,7 @@ def test_an_update_replaces_what_was_given(app: App) -> None:
     given = WHOLE | {
         "content": "The scheduler never retries.",
         "fact_type": FactType.DECISION,
-        "type": Observation.CHANGE,
+        "type": ObservationType.CHANGE,
         "concepts": (),
         "category": "policy",
         "tags": ("never",),

@@ -20,7 +20,7 @@ import pytest
 
 from places import SCRIPTS
 from recollect.domain.search import QuerySignals, Signals
-from recollect.engines.fusion import Network, Part, columns
+from recollect.engines.matching import Network, Part, columns
 from recollect.errors import InvalidInput
 
 QUERY = QuerySignals(words=3, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)

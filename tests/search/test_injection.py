@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ranked_memories import NOW
-from recollect.domain.enums import FactType, Observation
+from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.search.injection import Candidate, chosen, question_of
 
@@ -119,7 +119,7 @@ def test_summaries_do_not_crowd_out_facts() -> None:
     """What sums up a session gives its place to any fact, however near it is; without one the best of them stays."""
     nearer = replace(NEAR, cosine=0.8)
     summaries = [
-        replace(one, row=replace(one.row, type=Observation.SESSION_SUMMARY))
+        replace(one, row=replace(one.row, type=ObservationType.SESSION_SUMMARY))
         for one in (candidate(2), candidate(3, nearer))
     ]
     assert chosen("why does it fail", [candidate(1), *summaries], QUERY, {(1, 3): 0.9}) == [1]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ranked_memories import NOW
-from recollect.domain.enums import FactType, Observation
+from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import RankingRow
-from recollect.search.versions import Asked, asks_past, in_order, newer_by_older, of_one_subject
+from recollect.search.rank import Asked, asks_past, in_order, newer_by_older, of_one_subject
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
 JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."
@@ -119,7 +119,7 @@ def test_turns_of_a_talk_replace_nothing() -> None:
     assert newer(row(1, 90, position=3), row(2, 5)) == {}
     assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="a")) == {}
     assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="b")) == {1: 2}
-    assert newer(row(1, 90), row(2, 5, type=Observation.SESSION_SUMMARY)) == {}
+    assert newer(row(1, 90), row(2, 5, type=ObservationType.SESSION_SUMMARY)) == {}
 
 
 def test_the_newer_one_comes_before_the_older() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect import Settings
-from recollect.domain.enums import Concept, Observation
+from recollect.domain.enums import Concept, ObservationType
 from recollect.domain.results import JournalEntry
 from recollect.domain.verbs import VERBS
 from recollect.search.rank import grade
@@ -18,7 +18,7 @@ from seed_doors import ALL_LEVELS, Door, Opening, ids
 
 pytestmark = pytest.mark.slow
 
-OBSERVED = tuple(Observation)[:6]
+OBSERVED = tuple(ObservationType)[:6]
 FIELDS: dict[str, Any] = {
     "content": "The scheduler retries three times before it gives up",
     "title": "Retries",

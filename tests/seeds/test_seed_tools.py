@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.domain.enums import Observation, Source
+from recollect.domain.enums import ObservationType, Source
 from recollect.errors import NotFound
 from seed_doors import Door, ids
 
@@ -255,7 +255,7 @@ def test_a_memory_knows_how_it_came(door: Door, source: str) -> None:
     assert door.refused("store_memory", content="x", source=source).startswith("Unknown parameter: `source`. Allowed: ")
 
 
-@pytest.mark.parametrize("kind", tuple(Observation)[6:])
+@pytest.mark.parametrize("kind", tuple(ObservationType)[6:])
 def test_types_of_the_lifecycle_are_read(door: Door, kind: str) -> None:
     """What the lifecycle writes is marked by a type that searches and lists filter by, like any other."""
     memory_id = str(door.perform("remember", content="The pier was built", type=kind).id)

@@ -28,7 +28,7 @@ NOT_YET = {
     "latency below 10 ms",
     "a session recap includes recent memories",
 }
-NAMES = {"concept": enums.Concept, "type": enums.Observation, "retention": enums.Retention, "order": enums.Order}
+NAMES = {"concept": enums.Concept, "type": enums.ObservationType, "retention": enums.Retention, "order": enums.Order}
 NAMES |= {"scope": enums.Scope, "fact_type": enums.FactType, "merge": enums.Merge, "entity_type": enums.EntityType}
 NAMES |= {"sensitivity": enums.Sensitivity, "source": enums.Source, "on_secret": enums.OnSecret, "layer": enums.Layer}
 NAMES |= {"on_found": enums.OnFound, "profile": enums.Profile, "choice": enums.Choice, "certainty": enums.Certainty}

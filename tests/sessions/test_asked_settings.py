@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.project_files import NAMES, asked_here
+from recollect.projects import NAMES, asked_here
 
 
 def test_a_project_may_change_all_but_what_fades() -> None:

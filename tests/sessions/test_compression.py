@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from ranked_memories import NOW, a_memory
-from recollect.domain.enums import Concept, FactType, Observation, Sensitivity
+from recollect.domain.enums import Concept, FactType, ObservationType, Sensitivity
 from recollect.domain.results import Memory
-from recollect.memory.condense import kept_fields
-from recollect.sessions.compression import clusters, summary, topic
+from recollect.memory.grounding import kept_fields
+from recollect.sessions.aging import clusters, summary, topic
 from recollect.text.terms import jaccard, topic_words
 
 LATER = NOW + timedelta(days=8)
@@ -62,7 +62,7 @@ def test_only_what_is_older_than_a_week_is_compressed(days: float, found: list[l
     [
         {"key": "cache"},
         {"ttl_days": 30.0},
-        {"type": Observation.COMPRESSED_SUMMARY},
+        {"type": ObservationType.COMPRESSED_SUMMARY},
         {"superseded_by": 9},
         {"merged_into": 9},
         {"deleted_at": NOW},

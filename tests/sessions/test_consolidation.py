@@ -13,10 +13,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ranked_memories import NOW
-from recollect.domain.enums import FactType, Observation, Sensitivity
+from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.results import JournalEntry
-from recollect.memory.restore import importance_before
-from recollect.sessions.consolidation import consolidated
+from recollect.memory.forget import importance_before
+from recollect.sessions.aging import consolidated
 from recollect.store.entries import AgingMemory, Mark
 
 quick = hypothesis_settings(deadline=None, database=None)
@@ -42,10 +42,10 @@ def after(memory: AgingMemory, *days: float) -> tuple[float, Mark | None]:
     [
         ({}, 0.02),
         ({"fact_type": FactType.DECISION}, 0.01),
-        ({"type": Observation.DECISION}, 0.01),
-        ({"type": Observation.DISCOVERY}, 0.01),
-        ({"type": Observation.DISCOVERY, "fact_type": FactType.DECISION}, 0.01),
-        ({"type": Observation.BUGFIX, "fact_type": FactType.PREFERENCE}, 0.02),
+        ({"type": ObservationType.DECISION}, 0.01),
+        ({"type": ObservationType.DISCOVERY}, 0.01),
+        ({"type": ObservationType.DISCOVERY, "fact_type": FactType.DECISION}, 0.01),
+        ({"type": ObservationType.BUGFIX, "fact_type": FactType.PREFERENCE}, 0.02),
     ],
 )
 def test_what_nobody_uses_fades(fields: dict[str, object], rate: float) -> None:
@@ -99,8 +99,8 @@ def test_importance_stays_in_its_bounds(importance: float, accesses: int, most: 
         (94, {"importance": 1.0, "fact_type": FactType.DECISION}, False),
         (100, {"last_accessed_at": NOW + timedelta(days=20)}, False),
         (100, {"replaced": True}, False),
-        (96, {"importance": 1.0, "type": Observation.DISCOVERY}, True),
-        (94, {"importance": 1.0, "type": Observation.DISCOVERY}, False),
+        (96, {"importance": 1.0, "type": ObservationType.DISCOVERY}, True),
+        (94, {"importance": 1.0, "type": ObservationType.DISCOVERY}, False),
     ],
 )
 def test_what_is_worth_nothing_goes(days: float, fields: dict[str, object], evicted: bool) -> None:

@@ -9,7 +9,7 @@ import pytest
 from callers import ADA
 from recollect import App
 from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, StartSession, SubmitPrompt
-from recollect.sessions import inject as module
+from recollect.sessions import pipeline
 from recollect.sessions.pipeline import STAGES, passed, prompt_submit, session_start
 from run_operations import OTHER, add, do
 
@@ -87,12 +87,12 @@ def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatc
     """What was captured since the last compaction is in front of the agent; what was captured before is not."""
     one = fill(app)
     seen: list[set[int]] = []
-    monkeypatch.setattr(module, "relevant", lambda app, prompt, caller, known: seen.append(set(known)) or [])
+    monkeypatch.setattr(pipeline, "relevant", lambda app, prompt, caller, known: seen.append(set(known)) or [])
     context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, ())
     context.update(kept=(one,))
-    module.inject(context)
+    pipeline.inject(context)
     context.update(forgotten=(one,))
-    module.inject(context)
+    pipeline.inject(context)
     assert seen == [{one}, set()]
 
 
@@ -146,7 +146,7 @@ def test_the_count_and_the_budget_are_kept(app: App) -> None:
     for each, session in ((settings, "s2"), (small, "s3")):
         context, _ = passed(app, SubmitPrompt(session_id=session, prompt=PROMPT), ADA, ())
         context.settings = each
-        injection = module.inject(context)
+        injection = pipeline.inject(context)
         assert injection is not None
         assert len(injection.memory_ids) <= 2
         assert count(injection.text) <= each.token_budget
@@ -167,10 +167,10 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     clock.pass_days(3)
     ids = [*(add(app, f"Retry rule {number} says wait {number * 7} seconds.") for number in range(8)), old]
     found = [do(app, "get_memory", id=str(one)) for one in ids]
-    monkeypatch.setattr(module, "relevant", lambda app, prompt, caller, known: found)
+    monkeypatch.setattr(pipeline, "relevant", lambda app, prompt, caller, known: found)
     assert ask(app).memory_ids == tuple(map(str, [*ids[:4], old]))
     context, _ = passed(app, SubmitPrompt(session_id="s2", prompt=PROMPT), ADA, ())
     context.settings = LifecycleSettings(modules_off="temporal")
-    injection = module.inject(context)
+    injection = pipeline.inject(context)
     assert injection is not None
     assert injection.memory_ids == tuple(map(str, ids[:5]))

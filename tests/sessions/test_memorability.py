@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.sessions.memorability import (
+from recollect.sessions.capture import (
     BIAS,
     GATE,
     KNOWN,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.sessions.project_settings import settings_in
+from recollect.sessions.boundaries import settings_in
 
 DEFAULTS = LifecycleSettings()
 

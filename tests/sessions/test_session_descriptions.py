@@ -9,7 +9,7 @@ import pytest
 
 from chat_server import ChatServer, Reply, chat_server
 from recollect import App, Memory
-from recollect.domain.enums import Observation as Kind
+from recollect.domain.enums import ObservationType as Kind
 from run_operations import do, ill, listed, shown
 
 RULE = "From now on nobody edits gen/ by hand, because `make api` overwrites it."

@@ -12,9 +12,8 @@ from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Obse
 from recollect.errors import InvalidInput, NotFound
 from recollect.sessions.boundaries import Window
 from recollect.sessions.capture import checkpoint, summary
-from recollect.sessions.observations.trail import Trail
-from recollect.sessions.session_log import correct_observation
-from recollect.sessions.session_state import SessionState
+from recollect.sessions.observations.occurrence import Trail
+from recollect.sessions.session_state import SessionState, correct_observation
 from run_operations import OTHER, add, do, listed, rows
 
 DRAFT = {"content": "The mast is oak.", "source": "hook", "session_id": "s1"}

@@ -136,7 +136,7 @@ def test_a_transcript_that_is_none_is_left_alone(
     file = transcript(tmp_path / "session.jsonl", ["We ship on Fridays."])
     given: dict[str, Any] = {}
     if kind == "too large":
-        monkeypatch.setattr("recollect.doors.transcripts._LARGEST", 10)
+        monkeypatch.setattr("recollect.transfer.transcripts._LARGEST", 10)
     elif kind == "another format":
         file.write_text('{"entities": [], "relations": []}', encoding="utf-8")
     elif kind == "not JSON":

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from callers import EVERY_LEVEL, own
-from recollect.domain.enums import Concept, FactType, Observation, Sensitivity, owned
+from recollect.domain.enums import Concept, FactType, ObservationType, Sensitivity, owned
 from recollect.domain.search import View
 from recollect.engines.late_interaction import similarity
 from recollect.store.sql import tables
@@ -55,7 +55,7 @@ ORDINARY = {
 ONLY: dict[str, Any] = {
     "fact_type": FactType.CASE,
     "category": "needle",
-    "type": Observation.CHECKPOINT,
+    "type": ObservationType.CHECKPOINT,
     "tags": ("NEEDLE",),
     "concepts": (Concept.TRADE_OFF,),
     "project": "needle",
@@ -218,7 +218,7 @@ def test_words_lose_nothing_either(crowd: Crowd) -> None:
 
 def test_filters_together_give_what_meets_all(crowd: Crowd) -> None:
     """Several common filters that few memories meet together give exactly those few."""
-    view = seeing(category="ops", type=Observation.BUGFIX, tags=("URGENT", "billing"), concepts=(Concept.GOTCHA,))
+    view = seeing(category="ops", type=ObservationType.BUGFIX, tags=("URGENT", "billing"), concepts=(Concept.GOTCHA,))
     few = [one.id for one in crowd.kept if one.passes(view)]
     assert 0 < len(few) < SIZE // 100
     assert crowd.indexed.nearest(TOWARDS, view, 100).keys() == set(few)
@@ -243,7 +243,7 @@ def test_a_filter_that_keeps_most_uses_the_index(crowd: Crowd, limit: int, monke
 
 @pytest.mark.parametrize(
     ("wish", "questions"),
-    [({"session_id": "needle"}, [15]), ({"category": "design", "type": Observation.BUGFIX}, [15, 60])],
+    [({"session_id": "needle"}, [15]), ({"category": "design", "type": ObservationType.BUGFIX}, [15, 60])],
     ids=["none passes", "some pass"],
 )
 def test_where_all_that_is_near_fails_the_rest_is_found(
@@ -274,7 +274,7 @@ filters = st.fixed_dictionaries(
     optional={
         "fact_type": st.sampled_from([FactType.GENERAL, FactType.FACT, FactType.CASE, FactType.SELF]),
         "category": st.sampled_from(["ops", "design", "needle", "Ops"]),
-        "type": st.sampled_from([Observation.BUGFIX, Observation.FEATURE, Observation.CHECKPOINT]),
+        "type": st.sampled_from([ObservationType.BUGFIX, ObservationType.FEATURE, ObservationType.CHECKPOINT]),
         "tags": st.lists(st.sampled_from(["urgent", "BILLING", "SPÄTER", "x%", "X%", "y_z", "yaz"]), max_size=3).map(
             tuple
         ),

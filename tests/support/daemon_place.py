@@ -22,9 +22,9 @@ from command_line import Ended, call, execute
 from recollect import Settings
 from recollect.client import launch
 from recollect.client.connection import DaemonConnection
+from recollect.client.daemon import NAME
 from recollect.client.daemon import Client as Wire
-from recollect.client.runtime import NAME
-from recollect.client.transport import at
+from recollect.client.server import at
 from stdio_client import SERVER, talking, until
 
 __all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 from starlette.testclient import TestClient
 
 from recollect import App, Settings
-from recollect.auth.administration import administer, initialize
-from recollect.auth.principal import authenticate
+from recollect.auth.administration import administer, authenticate, initialize
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import Listening as AsListening
-from recollect.doors.http.server import TeamProcess
-from recollect.doors.http.team import TeamAccess
+from recollect.doors.http.server import TeamAccess, TeamProcess
 
 
 class TeamServer:

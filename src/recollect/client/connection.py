@@ -16,8 +16,7 @@ from pydantic import TypeAdapter
 from recollect.app import App
 from recollect.client.daemon import Client, DaemonGone
 from recollect.client.launch import about_caller, ensure
-from recollect.client.server import ServerClient
-from recollect.client.transport import at, persistently
+from recollect.client.server import ServerClient, at, persistently
 from recollect.domain.fields import Request
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME

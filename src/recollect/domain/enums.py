@@ -77,7 +77,7 @@ POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in Fa
 }
 
 
-class Observation(StrEnum):
+class ObservationType(StrEnum):
     """Observation type of a memory; the last three are written by the lifecycle pipeline only."""
 
     BUGFIX = "bugfix"
@@ -91,7 +91,7 @@ class Observation(StrEnum):
     COMPRESSED_SUMMARY = "compressed_summary"
 
 
-OF_SESSION: Final = frozenset({Observation.SESSION_SUMMARY, Observation.CHECKPOINT})
+OF_SESSION: Final = frozenset({ObservationType.SESSION_SUMMARY, ObservationType.CHECKPOINT})
 """What only quotes the memories of its session: its words are no evidence of how rare a word is."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from recollect.domain.enums import FactType, Observation, Sensitivity
+from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.requests import MemoryFilters
 
 
@@ -28,7 +28,7 @@ class RankingRow:
     superseded_by: int | None = None
     content: str = ""
     words: str = ""
-    type: Observation | None = None
+    type: ObservationType | None = None
 
 
 FILTERS: Final = tuple(MemoryFilters.model_fields)

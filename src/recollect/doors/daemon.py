@@ -6,7 +6,7 @@ import os
 import sys
 
 from recollect.client.launch import report_failure
-from recollect.doors.cli import served
+from recollect.doors.cli.serve import run
 from recollect.doors.http.daemon import log_to_file, serve
 from recollect.errors import RecollectError, StoreUnusable
 from recollect.settings import Settings
@@ -17,7 +17,7 @@ def main() -> None:
     settings = Settings.model_validate_json(sys.argv[1])
     try:
         log_to_file(settings)
-        serve(settings, served.run)
+        serve(settings, run)
     except RecollectError as error:
         try:
             sys.stderr.write(report_failure(error) + "\n")

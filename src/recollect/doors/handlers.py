@@ -8,9 +8,8 @@ from typing import Any, Final
 from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
-from recollect.memory.aliases import memory_recall, memory_remember, memory_store
 from recollect.memory.facts import forget_fact, query_facts, store_fact
-from recollect.memory.forget import forget, memory_forget, purge_expired
+from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
 from recollect.memory.reads import (
     doctor,
     find_similar,
@@ -23,11 +22,9 @@ from recollect.memory.reads import (
     search_by_file,
     stats,
 )
-from recollect.memory.remember import remember
-from recollect.memory.rescan import rescan
-from recollect.memory.restore import restore_memory
+from recollect.memory.remember import memory_recall, memory_remember, memory_store, remember, update_memory
 from recollect.memory.summaries import summarize_old
-from recollect.memory.update import update_memory
+from recollect.memory.upkeep import rescan
 from recollect.search.recall import recall, recall_compact
 from recollect.sessions.extract import extract_memories
 from recollect.sessions.pipeline import (
@@ -39,7 +36,7 @@ from recollect.sessions.pipeline import (
     session_start,
     tool_post,
 )
-from recollect.sessions.session_log import correct_observation, list_sessions, show_session
+from recollect.sessions.session_state import correct_observation, list_sessions, show_session
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.recollect_jsonl import export_page
 

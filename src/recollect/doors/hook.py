@@ -17,7 +17,7 @@ import time
 from importlib import import_module
 
 from recollect import process
-from recollect.doors import hook_contracts, hook_spool, hook_texts
+from recollect.doors import hook_events, hook_spool
 from recollect.process import read_private
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ _LARGEST_ANSWER = 2**22  # bytes
 _PAUSE = 0.05
 _SERVER_PATIENCE = 20.0  # seconds that an event is tried for which nobody waits
 _START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
-_PATIENCE = {hook_contracts.START: 0.0, hook_contracts.TOOL: 0.3}
+_PATIENCE = {hook_events.START: 0.0, hook_events.TOOL: 0.3}
 """Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
 _RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
@@ -87,7 +87,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     remote = f"{process.PREFIX}URL" in told
     if not isinstance(said, dict) or not (remote or process.daemon_wanted(told)):
         return ""
-    heard = hook_contracts.understood(event, agent, said)
+    heard = hook_events.understood(event, agent, said)
     fields = _fields(heard) if heard else None
     if heard is None or fields is None:
         return ""
@@ -104,10 +104,10 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     return _reply(heard, _tell(process.store(given, told), body, given, deadline))
 
 
-def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
+def _reply(heard: hook_events.Heard, found: Mapping[str, Any]) -> str:
     """Return what the agent is told of an answer, empty where nothing is."""
     text = found.get("text")
-    reply = hook_contracts.injection(heard, text) if isinstance(text, str) else None
+    reply = hook_events.injection(heard, text) if isinstance(text, str) else None
     return json.dumps(reply) if reply else ""
 
 
@@ -125,30 +125,30 @@ def _asked(words: Sequence[str]) -> tuple[str, str]:
     return event, agent
 
 
-def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
+def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
     """Return the fields of our event, cut and cleaned; None for an event without its session or what it is about."""
     found = heard.fields
     if not isinstance(found["session_id"], str) or not found["session_id"].strip():
         return None
-    fields: dict[str, Any] = {"session_id": hook_texts.cut(found["session_id"], 200)}
+    fields: dict[str, Any] = {"session_id": hook_events.cut(found["session_id"], 200)}
     for name in ("source", "reason"):
         if isinstance(found.get(name), str):
-            fields[name] = hook_texts.cut(found[name], 60)
-    if heard.event == hook_contracts.CHECKPOINT and isinstance(found.get("transcript"), str):
-        fields["transcript"] = hook_texts.cut(found["transcript"], _LONGEST_PATH)
-    if heard.event == hook_contracts.PROMPT:
+            fields[name] = hook_events.cut(found[name], 60)
+    if heard.event == hook_events.CHECKPOINT and isinstance(found.get("transcript"), str):
+        fields["transcript"] = hook_events.cut(found["transcript"], _LONGEST_PATH)
+    if heard.event == hook_events.PROMPT:
         prompt = found["prompt"]
-        return fields | {"prompt": hook_texts.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
-    if heard.event == hook_contracts.TOOL:
+        return fields | {"prompt": hook_events.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
+    if heard.event == hook_events.TOOL:
         tool = found.get("tool")
         if not isinstance(tool, str) or not tool.strip() or _OWN_TOOL in tool:  # what was recalled is known already
             return None
-        fields["tool"] = hook_texts.cut(tool, 100)
-        fields["input"] = hook_texts.arguments(found.get("input"))
-        said = hook_texts.opened(found.get("output"))
-        wrote, failed = hook_texts.unwrapped(hook_texts.text_of(said))
-        fields["output"] = hook_texts.cut(wrote)
-        fields["failed"] = failed or found.get("failed") is True or hook_texts.says_failure(said)
+        fields["tool"] = hook_events.cut(tool, 100)
+        fields["input"] = hook_events.arguments(found.get("input"))
+        said = hook_events.opened(found.get("output"))
+        wrote, failed = hook_events.unwrapped(hook_events.text_of(said))
+        fields["output"] = hook_events.cut(wrote)
+        fields["failed"] = failed or found.get("failed") is True or hook_events.says_failure(said)
         return fields if fields["output"] or fields["input"] else None
     return fields
 
@@ -161,9 +161,9 @@ def _time(payload: Mapping[str, Any]) -> dict[str, str]:
 
 def _folder(payload: Mapping[str, Any]) -> str:
     """Return the session's folder, else that of this process."""
-    folder = process.named(_FIRST_FOLDER) or hook_contracts.folder_of(payload)
+    folder = process.named(_FIRST_FOLDER) or hook_events.folder_of(payload)
     if folder.startswith("/"):
-        return hook_texts.cut(folder, 2_000)
+        return hook_events.cut(folder, 2_000)
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib takes long to import
     except OSError:  # it is gone
@@ -235,7 +235,7 @@ def _ask_server(
 
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
-    waits = event == hook_contracts.PROMPT
+    waits = event == hook_events.PROMPT
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:
@@ -256,14 +256,14 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
     """Send an event with what its project asks for; nothing is sent of a session that is not captured."""
     from datetime import UTC, datetime
 
-    from recollect import project_files
+    from recollect import projects
     from recollect.client.server import client_here
 
     folder = fields["folder"]
-    settings = project_files.asked_here(folder, told)
-    wanted = "inject" if event == hook_contracts.PROMPT else "capture"
-    both_off = all(project_files.is_off(settings.get(name, True)) for name in ("inject", "capture"))
-    if both_off or (wanted == "capture" and project_files.is_off(settings.get("capture", True))):
+    settings = projects.asked_here(folder, told)
+    wanted = "inject" if event == hook_events.PROMPT else "capture"
+    both_off = all(projects.is_off(settings.get(name, True)) for name in ("inject", "capture"))
+    if both_off or (wanted == "capture" and projects.is_off(settings.get("capture", True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
     return dict(client_here(given, folder).post(f"/v1/hooks/{event}", {"fields": said, "settings": settings}))

@@ -20,12 +20,57 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from recollect.client import runtime
+from recollect.client import daemon
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
-from recollect.client.server import client_here
-from recollect.client.transport import KEY, Link, Lost, at, persistently
-from recollect.doors import mcp_record
-from recollect.errors import DaemonUnreachable, RecollectError, relayed
+from recollect.client.server import KEY, Link, Lost, at, client_here, persistently
+from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError, relayed
+
+FILE: Final = Path(__file__).with_name("mcp_openings.json")
+OPENINGS: Final = ("initialize", "server/discover")
+META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+NEEDED: Final = (META_VERSION, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
+
+
+class Record:
+    """What is offered in these toolsets, by the version of the protocol."""
+
+    def __init__(self, sets: Sequence[str]) -> None:
+        self._sets = sets
+        self._known: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+
+    def result(self, method: str, version: str) -> dict[str, Any] | None:
+        """Return the result of a method in a version; None where it is not written down."""
+        found: dict[str, Any] | None = self._known["versions"].get(version, {}).get(method)
+        if found is None or method != "tools/list":
+            return found
+        names = dict.fromkeys(name for one in self._sets for name in self._known["toolsets"][one])
+        return found | {"tools": [self._known["tools"][name] for name in names]}
+
+    def version_of(self, message: dict[str, Any]) -> str:
+        """Return the protocol version of a message that opens a session, or carries its own; empty where unsaid."""
+        params = message.get("params") or {}
+        if message.get("method") == "initialize":
+            about, asked, known = params.get("clientInfo"), params.get("protocolVersion"), self._known["handshake"]
+            if not (isinstance(asked, str) and isinstance(about, dict) and "capabilities" in params):
+                return ""
+            return (asked if asked in known else str(known[-1])) if {"name", "version"} <= about.keys() else ""
+        meta = params.get("_meta")
+        version = meta.get(META_VERSION) if isinstance(meta, dict) and all(name in meta for name in NEEDED) else ""
+        return version if isinstance(version, str) else ""
+
+
+SETS: Final = ("memory", "store", "dual", "more")
+DEFAULT: Final = ("memory",)
+
+
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return these toolsets, each once, or the default without any; raise `InvalidInput` for an unknown one."""
+    wanted = tuple(dict.fromkeys(names)) or DEFAULT
+    if unknown := next((name for name in wanted if name not in SETS), None):
+        known = ", ".join(f"`{name}`" for name in SETS)
+        raise InvalidInput("toolset", f"Unknown toolset: `{unknown}`. Allowed: {known}")
+    return wanted
+
 
 Message = dict[str, Any]
 """A message of JSON-RPC."""
@@ -131,7 +176,7 @@ class DaemonLink:
         code = self._programs.run("recollect.client.launch", self._given, said)
         if "error" in ended:
             raise relayed(ended["error"], ended["message"])
-        found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
+        found = daemon.read(self._home) if self._home is not None and "ready" in ended else None
         if found is None:
             raise DaemonGone(f"The memory daemon could not be prepared (exit status {code}).")
         return Client(found)
@@ -193,7 +238,7 @@ class Pipe:
         self._link = link
         self._programs = programs
         self._home = home
-        self._record = mcp_record.Record(sets)
+        self._record = Record(sets)
         self._out = out
         self._writing = threading.Lock()
         self._calls: dict[str, _Call] = {}
@@ -252,13 +297,13 @@ class Pipe:
 
     def _written(self, message: Message) -> Any:
         """Return the result that was written down for this message, None where nothing was."""
-        if message["method"] not in (*mcp_record.OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
+        if message["method"] not in (*OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
             return None
         return self._record.result(message["method"], self._version(message))
 
     def _version(self, message: Message) -> str:
         """Return the protocol version of a message, its own or that of its session; empty where it is unsaid."""
-        asked = message if message["method"] in mcp_record.OPENINGS or _is_modern(message) else self._opening
+        asked = message if message["method"] in OPENINGS or _is_modern(message) else self._opening
         return self._record.version_of(asked or {})
 
     def _begin(self, work: Callable[[], None]) -> None:
@@ -364,7 +409,7 @@ def _about(message: Message, version: str) -> dict[str, str]:
 
 def _is_modern(message: Message) -> bool:
     """Return whether a request says its protocol version itself."""
-    return mcp_record.META_VERSION in message.get("params", {}).get("_meta", {})
+    return META_VERSION in message.get("params", {}).get("_meta", {})
 
 
 def _failure(message: Message, error: Exception) -> Message:

@@ -12,21 +12,20 @@ from functools import cached_property
 from typing import Any, Final
 
 from recollect.app import App
-from recollect.domain.enums import Observation
+from recollect.domain.enums import ObservationType
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller, Update
 from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform
-from recollect.doors.mcp_record import SETS
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.schema import Schema, input_schema
-from recollect.doors.serializers import agent_json
+from recollect.doors.pipe import SETS
+from recollect.doors.serializers import Schema, agent_json, input_schema
 from recollect.errors import InvalidInput
 from recollect.search.budget import printed
 
-_OBSERVED: Final = tuple(Observation)[:6]
+_OBSERVED: Final = tuple(ObservationType)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""
 
 

@@ -17,12 +17,10 @@ from threading import Lock
 from typing import Any, Final
 
 from recollect.gate import heuristics
-from recollect.gate.decoding import encoded_texts, rejoined, unescaped, without_look_alikes
-from recollect.gate.keyword_context import labelled
-from recollect.gate.sentences import sentences
-from recollect.gate.structure import calls, clients, columns
+from recollect.gate.heuristics import opaque, tokens
+from recollect.gate.keyword_context import labelled, sentences
+from recollect.gate.structure import calls, clients, columns, encoded_texts, rejoined, unescaped, without_look_alikes
 from recollect.gate.tables import check_time, labels, lower, table
-from recollect.gate.tokens import opaque, tokens
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})

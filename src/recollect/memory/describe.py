@@ -14,16 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from recollect.app import App
-from recollect.domain.enums import Observation, Sensitivity, Source
+from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
 from recollect.domain.requests import Caller, Draft, StoreFact
 from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
-from recollect.engines.describe import Description, Triple
+from recollect.engines.chat import Description, Triple
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
-from recollect.memory.condense import IN_SHORT, day, retitled, with_overview
-from recollect.memory.grounding import MOST_ENTITIES, checked
+from recollect.memory.grounding import IN_SHORT, MOST_ENTITIES, checked, day, retitled, with_overview
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,
@@ -35,10 +34,10 @@ from recollect.memory.prepare_write import (
 from recollect.memory.reconcile import expired
 from recollect.store.entries import FactEntry
 from recollect.text import layers
-from recollect.text.normalization import fold
+from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
-    from recollect.engines.describe import ChatDescribe
+    from recollect.engines.chat import ChatDescribe
     from recollect.store.sql.writing import Writing
 
 T = TypeVar("T")
@@ -248,7 +247,9 @@ def _unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | Non
 
 
 def _is_summary(one: Memory) -> bool:
-    return one.type in (Observation.COMPRESSED_SUMMARY, Observation.SESSION_SUMMARY) and one.superseded_by is None
+    return (
+        one.type in (ObservationType.COMPRESSED_SUMMARY, ObservationType.SESSION_SUMMARY) and one.superseded_by is None
+    )
 
 
 def _by_rule(old: Memory) -> list[str]:

@@ -12,13 +12,12 @@ from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Order, Sensit
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
-from recollect.engines.reconcile import Judgement
+from recollect.engines.chat import Judgement
 from recollect.errors import RecollectError
 from recollect.gate import clear
 from recollect.memory import reconcile
-from recollect.memory.likeness import merged
 from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
-from recollect.memory.reconcile import expired
+from recollect.memory.reconcile import expired, merged
 from recollect.prompt.neutral import neutral
 from recollect.search.parse import parse
 from recollect.store.text.index import Term

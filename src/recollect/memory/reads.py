@@ -30,9 +30,8 @@ from recollect.prompt.fence import fenced, governed_memory
 from recollect.search import rank
 from recollect.search.budget import estimate
 from recollect.search.candidates import reading, wait_for_model
-from recollect.search.elsewhere import note_of_counts, project_with, widened, with_project
 from recollect.search.ranking import ranking_of
-from recollect.search.recall import count_use
+from recollect.search.recall import count_use, note_of_counts, project_with, widened, with_project
 from recollect.search.visibility import levels_of, load_page, parse_id, unfiltered, view_of
 
 if TYPE_CHECKING:

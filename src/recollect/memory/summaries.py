@@ -11,14 +11,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, Observation, OnSecret, Order, Scope, Source
+from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret, Order, Scope, Source
 from recollect.domain.requests import Caller, Draft, Summarize
 from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
 from recollect.errors import SecretFound
 from recollect.gate import clear
-from recollect.memory.condense import IN_SHORT, MOST, condensed, kept_fields, may_condense
 from recollect.memory.describe import sum_up_later
+from recollect.memory.grounding import IN_SHORT, MOST, condensed, kept_fields, may_condense
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 _MOST_ENTITIES: Final = 100
-_SUMMING: Final = OF_SESSION | {Observation.COMPRESSED_SUMMARY}
+_SUMMING: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
 
 
 def write_summary(
@@ -52,7 +52,7 @@ def write_summary(
         content=content,
         title=title,
         scope=scope,
-        type=Observation.COMPRESSED_SUMMARY,
+        type=ObservationType.COMPRESSED_SUMMARY,
         category=category,
         source=Source.COMPRESSION,
         **kept_fields(members),

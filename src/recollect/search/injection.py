@@ -22,8 +22,8 @@ from recollect.search import rank
 from recollect.search.candidates import reading
 from recollect.search.features import gather
 from recollect.search.ranking import newer_versions
-from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
+from recollect.text.writing_systems import fold
 
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""

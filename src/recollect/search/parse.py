@@ -1,19 +1,25 @@
-"""A query taken apart, once, before anything is searched: its words, its names, and what kind of thing it asks for."""
+"""What a query asks: its words, its identifiers and the time that it names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.text import writing_systems
-from recollect.text.normalization import fold
-from recollect.text.speaker_names import name_words
+from recollect.text.entities import name_words
 from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
+from recollect.text.writing_systems import fold
+
+if TYPE_CHECKING:
+    from dateparser.date import DateDataParser
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")
-_YEAR = re.compile(r"(?:19|20)\d\d(?:-\d\d){0,2}|\d+(?:st|nd|rd|th)", re.IGNORECASE)
+_DATE_LIKE = re.compile(r"(?:19|20)\d\d(?:-\d\d){0,2}|\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _PAIR = re.compile(r"(?=\b(\w+ \w+)\b)")
 _MOST_WORDS = 400  # of scripts without spaces
 _MOST_PAIRS = 64
@@ -61,7 +67,7 @@ def parse(query: str) -> ParsedQuery:
         pairs=_phrases(_PAIR.findall(folded), _MOST_PAIRS),
         name_words=name_words(query),
         identifiers=_phrases(
-            [fold(one) for one in _COMPOUND.findall(query) if _IDENTIFIER.search(one) and not _YEAR.fullmatch(one)]
+            [fold(one) for one in _COMPOUND.findall(query) if _IDENTIFIER.search(one) and not _DATE_LIKE.fullmatch(one)]
         ),
     )
 
@@ -77,3 +83,143 @@ def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...
     """Return the distinct phrases, the first `most` of them."""
     found = list(dict.fromkeys(texts))[:most]
     return tuple(Phrase(text, tuple(_words(text) or writing_systems.emoji(text))) for text in found)
+
+
+_MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
+_DAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_COUNT: Final = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_YEAR: Final = r"(?:19|20)\d\d"
+_DAY: Final = r"[0-3]?\d(?:st|nd|rd|th)?(?!\w)"
+_IN_MONTH: Final = rf"(?:{_DAY} (?:of )?)?(?:{_MONTHS})\b(?: {_DAY})?(?:,? (?:of )?{_YEAR}\b)?"
+_FORMS: Final = (
+    rf"{_YEAR}-\d\d-\d\d\b|{_YEAR}-\d\d\b(?!-)",
+    r"\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b",
+    rf"(?:{_COUNT}) (?:day|week|month|year)s? ago\b",
+    rf"(?:last|this) (?:week|month|year|{_DAYS})\b",
+    r"(?:the day before )?yesterday\b|today\b",
+    rf"(?<=\bon )(?:{_DAYS})\b|(?<=\bsince )(?:{_DAYS})\b",
+    _IN_MONTH,
+    rf"(?<=\bin ){_YEAR}\b|(?<=\bof ){_YEAR}\b|(?<=\bfrom ){_YEAR}\b|(?<=\bduring ){_YEAR}\b",
+)
+_NAMED = re.compile(rf"\b(?:{'|'.join(_FORMS)})", re.IGNORECASE)
+_WITH_YEAR = re.compile(rf"\b{_YEAR}\b")
+_MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
+_VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
+_BEFORE_MONTH = re.compile(r"\b(?:in|of|since|until|by|last|this|during)\s+$", re.IGNORECASE)
+_LEAP: Final = 2000  # has every day that a year can have
+_LATER: Final = 14  # days in which something is still told about
+_SOON: Final = 3  # days after a day on which it is as likely to be told about
+_EARLIER: Final = 2  # days before a day: other time zones, and what was planned
+_COUNTED: Final = re.compile(
+    rf"\b(?:{_COUNT}|few|couple|fortnight)\b.{{0,80}} ago$|^in (?:{_COUNT})\b|^(?:{_COUNT}) [a-z]+$"
+)
+_FIGURES: Final = re.compile(r"[\d.,:\s-]+|.*\d/\d.*")  # 5/7/2026 is another day on the other side of an ocean
+_PLAIN_FIGURES: Final = re.compile(rf"{_YEAR}(?:-\d\d?)?|\d\d?\.\d\d?\.{_YEAR}")
+
+
+class Period(NamedTuple):
+    """Days in a row: the first one, how many, and whether those of any year are meant."""
+
+    first: datetime
+    days: int
+    yearly: bool = False
+
+
+def named_period(query: str, now: datetime) -> Period | None:
+    """Return the first period that a query names, None without one; "last week" is relative to `now`."""
+    year = _WITH_YEAR.search(query)
+    for one in _NAMED.finditer(query):
+        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query[: one.start()]):
+            continue
+        text = one[0].lower()
+        lacking = bool(_MONTH.search(text)) and not _WITH_YEAR.search(text)
+        text = f"{text} {year[0] if year else _LEAP}" if lacking else text
+        if period := _read(text, now.replace(tzinfo=None), yearly=lacking and year is None):
+            return period
+    return None
+
+
+def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = False) -> datetime | None:
+    """Return the moment (UTC) that an English expression means by the clock of `now`, None where it means none.
+
+    Of a day, a week, a month or a year it is the beginning, or with `end` the last microsecond. `ahead` takes a Monday
+    for the next one, and what is counted from now, such as "in 3 days", to the minute.
+    """
+    words = " ".join(text.lower().split())
+    if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
+        return None
+    naive = now.replace(tzinfo=None)
+    found = _typed_reader(naive, ahead=ahead).get_date_data(words)
+    if found.date_obj is None:
+        return None
+    counted = bool(_COUNTED.search(words))
+    if found.period in ("time", "part_of_day") or (counted and ahead):
+        moment = found.date_obj
+    else:
+        period = _period(found.date_obj, "day" if counted else found.period)
+        moment = period.first + (timedelta(days=period.days, microseconds=-1) if end else timedelta())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(UTC)
+
+
+def fit(period: Period | None, moment: datetime) -> float:
+    """Return how well (0–1) a moment fits a period: 1 within it, less where it may have been told about."""
+    if period is None:
+        return 0.0
+    at, years = moment.replace(tzinfo=None), {period.first.year}
+    if period.yearly:
+        years = {at.year - 1, at.year, at.year + 1}
+    return max(_fit((at - _in_year(period.first, year)).days, period.days) for year in years)
+
+
+def _fit(days: int, length: int) -> float:
+    if length == 1:
+        return 1.0 if 0 <= days <= _SOON else 0.6 if -_EARLIER <= days <= _LATER else 0.0
+    return 1.0 if 0 <= days < length else 0.5 if length <= days < length + _LATER else 0.0
+
+
+def _in_year(day: datetime, year: int) -> datetime:
+    """Return the same day of another year, the first of March for a 29 February that it lacks."""
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        return day.replace(year=year, month=3, day=1)
+
+
+def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
+    """Return the period of one expression; None where there is no such day."""
+    found = _reader(now.date()).get_date_data(text)
+    if found.date_obj is None:
+        return None
+    return _period(found.date_obj, found.period, yearly=yearly)
+
+
+def _period(moment: datetime, unit: str | None, *, yearly: bool = False) -> Period:
+    """Return the day, week, month or year in which a moment lies."""
+    day = datetime.combine(moment.date(), time())
+    if unit == "week":
+        return Period(day - timedelta(days=day.weekday()), 7)
+    if unit == "month":
+        first = day.replace(day=1)
+        return Period(first, ((first + timedelta(days=31)).replace(day=1) - first).days, yearly)
+    if unit == "year":
+        first = day.replace(month=1, day=1)
+        return Period(first, (first.replace(year=first.year + 1) - first).days)
+    return Period(day, 1, yearly)
+
+
+@lru_cache(maxsize=2)
+def _reader(today: date) -> DateDataParser:
+    from dateparser.date import DateDataParser
+
+    base = datetime.combine(today, time(hour=12))
+    return DateDataParser(
+        languages=["en"], settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "DATE_ORDER": "DMY"}
+    )
+
+
+def _typed_reader(now: datetime, *, ahead: bool) -> DateDataParser:
+    from dateparser.date import DateDataParser
+
+    side = "future" if ahead else "past"
+    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": side, "DATE_ORDER": "DMY", "RETURN_TIME_AS_PERIOD": True}
+    return DateDataParser(languages=["en"], settings=settings)

@@ -14,7 +14,7 @@ from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import View
 from recollect.errors import RecollectError
-from recollect.search import periods, rank, versions
+from recollect.search import parse, rank
 from recollect.search.candidates import FIRST
 from recollect.search.features import Candidates, gather, least_score
 
@@ -80,10 +80,10 @@ def newer_versions(
 ) -> dict[int, int]:
     """Return for each memory of `ids` that has a newer version among them the newest of those."""
     cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
-    near = set(versions.of_one_subject(cosines, app.embedder.card.subject))
+    near = set(rank.of_one_subject(cosines, app.embedder.card.subject))
     rows = {one.id: one for one in candidates.ranking_rows}
-    asked = versions.Asked.of(question, candidates.found.terms.weights)
-    return versions.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
+    asked = rank.Asked.of(question, candidates.found.terms.weights)
+    return rank.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
@@ -91,19 +91,19 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
 
     Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
     """
-    period = periods.named_period(query.query, view.now)
-    fits = {one.id: periods.fit(period, versions.dated(one)) for one in candidates.ranking_rows} if period else {}
+    period = parse.named_period(query.query, view.now)
+    fits = {one.id: parse.fit(period, rank.dated(one)) for one in candidates.ranking_rows} if period else {}
     answers = _least_match(app, candidates, matches)
     scored = partial(_scored, app, query, view, candidates, fits, answers)
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
     answering = [one for one in order[:FIRST] if matches[one] >= answers]
     newer = newer_versions(app, query.query, candidates, matches, answering)
-    order = versions.in_order(order, newer, past=versions.asks_past(query.query), fits=fits)
+    order = rank.in_order(order, newer, past=rank.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
         summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
-        order, newer = versions.in_order(order, summaries), newer | summaries
+        order, newer = rank.in_order(order, summaries), newer | summaries
     known = {one.id: one._replace(older_than=newer.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):

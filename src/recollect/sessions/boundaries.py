@@ -23,11 +23,19 @@ from recollect.gate import clear, masked
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.occurrence import shown_input, used
 from recollect.sessions.observations.statements import Statement, said, statements
-from recollect.text.normalization import fold
 from recollect.text.terms import jaccard, spellings, stem, topic_words
+from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
     from recollect.sessions.session_state import Context
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from recollect.domain.lifecycle import LifecycleSettings
+from recollect.projects import NAMES, NO_MORE, table_in
 
 OUTPUTS: Final = 5
 """Texts in the sliding window."""
@@ -174,3 +182,27 @@ def _keep(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary)
             context.perform("store_fact", **fact.model_dump(exclude_unset=True))
         except RecollectError:
             return  # the boundary is in the session's state all the same
+
+
+log = logging.getLogger(__name__)
+
+
+def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
+    """Return the settings of the project around a folder over the `defaults`; the nearest file that has any counts."""
+    table = table_in(folder)
+    return narrowed(defaults, table, folder) if table else defaults
+
+
+def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str) -> LifecycleSettings:
+    """Return the defaults with those values that are allowed, of what the settings of a `project` ask for."""
+    settings = defaults
+    for name, value in asked.items():
+        if name not in NAMES:
+            continue
+        text = ",".join(map(str, value)) if isinstance(value, list) else value
+        try:
+            settings = LifecycleSettings.model_validate(settings.model_dump() | {name: text})
+        except ValidationError as error:
+            log.warning("the setting %s of the project %s is not used: %s", name, project, error.errors()[0]["msg"])
+    least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in NO_MORE}
+    return settings.model_copy(update=least | {"modules_off": ",".join(sorted(settings.off | defaults.off))})

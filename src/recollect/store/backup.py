@@ -39,8 +39,8 @@ from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
+from recollect.store.sql.dialect import count
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
-from recollect.store.sql.statements import count
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from recollect.domain.enums import FactType, Observation, Sensitivity
+from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.results import Entity
 from recollect.domain.transfer import MemoryRecord
@@ -89,7 +89,7 @@ class AgingMemory:
 
     id: int
     fact_type: FactType
-    type: Observation | None
+    type: ObservationType | None
     sensitivity: Sensitivity
     importance: float
     updated_at: datetime

@@ -21,12 +21,12 @@ from recollect.store import journal
 from recollect.store.entries import Chunk
 from recollect.store.sql import tables
 from recollect.store.sql.accounts import never_granted, unknown_roles
-from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
+from recollect.store.sql.mapping import held_memories
 from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
-from recollect.store.text.vocabulary import word_uses
+from recollect.store.text.spelling import word_uses
 from recollect.store.vectors.exact import as_vector
 from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex, chunk_id
 from recollect.store.vectors.vector_search import VectorSearch

@@ -21,8 +21,8 @@ from sqlalchemy import Connection, Row, Select, Text, func, select, text, type_c
 
 from recollect.domain.requests import Caller
 from recollect.gate import clear
+from recollect.store.sql.dialect import insert_all, select_in
 from recollect.store.sql.mapping import LISTS
-from recollect.store.sql.statements import insert_all, select_in
 from recollect.store.sql.tables import EnumText, fact, journal, label, memory
 
 Subject: TypeAlias = tuple[str, int]

@@ -10,11 +10,10 @@ from recollect.app import App
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
-from recollect.memory.embed import chunks_of
-from recollect.memory.prepare_write import PreparedDraft, entry_for
+from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
 from recollect.memory.reconcile import expired
 from recollect.store.entries import Chunk, ImportedMemory
-from recollect.transfer.import_checks import CheckedMemory, Report
+from recollect.transfer.import_paths import CheckedMemory, Report
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
@@ -39,11 +38,10 @@ from recollect.domain.transfer import (
 )
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.memory.embed import chunks_of_each
-from recollect.memory.prepare_write import evict_surplus
+from recollect.memory.prepare_write import chunks_of_each, evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry
-from recollect.transfer.import_checks import Checks
+from recollect.transfer.import_paths import Checks
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing

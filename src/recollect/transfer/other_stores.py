@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from recollect.domain.enums import Concept, FactType, Observation
+from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.domain.fields import MAX_CONTENT, MAX_NAME, singular
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
@@ -52,7 +52,7 @@ def of_service(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry of mcp-memory-service."""
     kind, tags = entry.get("memory_type"), labels(entry.get("tags"))
     word = kind.strip().lower() if isinstance(kind, str) else ""
-    known = {"fact_type": word} if word in set(FactType) else {"type": word} if word in set(Observation) else {}
+    known = {"fact_type": word} if word in set(FactType) else {"type": word} if word in set(ObservationType) else {}
     if isinstance(kind, str) and not known:
         tags = labels([*tags, kind])
     if isinstance(source := _metadata(entry).get("source", entry.get("source")), str):
@@ -274,11 +274,11 @@ def _observation(row: dict[str, Any]) -> dict[str, Any]:
     title, subtitle = _text(row, "title"), _text(row, "subtitle")
     named, concepts = _text(row, "type").lower(), _listed(row.get("concepts"))
     known = [one for one in concepts if one in set(Concept)]
-    other = [one for one in (named, *concepts) if one not in set(Observation) | set(Concept)]
+    other = [one for one in (named, *concepts) if one not in set(ObservationType) | set(Concept)]
     return {
         "content": ("\n".join(filter(None, body)) or "\n".join(filter(None, (title, subtitle))))[:MAX_CONTENT],
         "key": _key(row, "observation"),
-        "type": named if named in set(Observation) else None,
+        "type": named if named in set(ObservationType) else None,
         "title": layers.shortened(" ".join(masked(title).split()), MAX_NAME),
         "subtitle": layers.shortened(" ".join(masked(subtitle).split()), MAX_NAME),
         "concepts": known,
@@ -293,7 +293,7 @@ def _summary(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "content": "\n".join(said)[:MAX_CONTENT],
         "key": _key(row, "summary"),
-        "type": str(Observation.SESSION_SUMMARY),
+        "type": str(ObservationType.SESSION_SUMMARY),
         "files_modified": _listed(row.get("files_edited")),
     }
 

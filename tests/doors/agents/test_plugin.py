@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from places import ROOT
-from recollect.doors import hook_contracts
-from recollect.doors.agents import passage
+from recollect.doors import hook_events
+from recollect.doors.agents import installation
 from recollect.doors.agents.agents import agents
 from recollect.doors.agents.hooks import found_hooks, with_hooks
 
@@ -111,7 +111,7 @@ def test_its_hooks_are_those_that_install_writes() -> None:
     """Events, time and commands are the table's, by the program's bare name, as a plugin has no other."""
     found = read("hooks", "hooks.json")
     jsonschema.validate(found, HOOKS)
-    assert set(found["hooks"]) <= EVENTS & set(hook_contracts.CONTRACTS["claude-code"].rules)
+    assert set(found["hooks"]) <= EVENTS & set(hook_events.CONTRACTS["claude-code"].rules)
     assert CLAUDE.hooks is not None
     commands = {event: f"recollect hook {event} --agent claude-code" for event in CLAUDE.hooks.events}
     assert found["hooks"] == json.loads(with_hooks("", CLAUDE.hooks, commands))["hooks"]
@@ -132,7 +132,7 @@ def test_its_skill_says_what_the_passage_says() -> None:
     assert set(about) == {"name", "description"}
     assert about["name"] == skill.name
     assert len(about["description"]) <= 1_024
-    assert found[2].strip() == passage.TEXT.replace("## Memory", "# Memory")
+    assert found[2].strip() == installation.TEXT.replace("## Memory", "# Memory")
 
 
 @pytest.mark.parametrize("event", CLAUDE.hooks.events if CLAUDE.hooks else ())

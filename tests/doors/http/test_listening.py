@@ -18,8 +18,7 @@ import pytest
 import recollect
 from recollect import App, Settings
 from recollect.doors.http import server as main
-from recollect.doors.http.server import Listening
-from recollect.doors.http.team import TeamAccess
+from recollect.doors.http.server import Listening, TeamAccess
 from recollect.errors import StoreUnusable
 from team_server import TeamServer, listening
 

@@ -15,7 +15,7 @@ from every_operation import REQUESTS
 from recollect import App, Settings
 from recollect.doors.http import server
 from recollect.doors.http.application import Application
-from recollect.doors.http.team import TeamAccess
+from recollect.doors.http.server import TeamAccess
 from team_server import Talk, TeamServer
 
 MARK = "quokka"

@@ -10,8 +10,7 @@ import pytest
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.noise import digest, noise
 from recollect.sessions.observations.observe import observe
-from recollect.sessions.observations.occurrence import prompted, used
-from recollect.sessions.observations.trail import Trail
+from recollect.sessions.observations.occurrence import Trail, prompted, used
 
 PASSING = "........................................ [100%]\n40 passed in 3.10s"
 BINARY = "\n".join(base64.b64encode(bytes(range(n, n + 57))).decode() for n in range(6))

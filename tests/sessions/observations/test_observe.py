@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.domain.enums import Concept, FactType, Observation
-from recollect.sessions.memorability import memorability
+from recollect.domain.enums import Concept, FactType, ObservationType
+from recollect.sessions.capture import memorability
+from recollect.sessions.observations.features import LONGEST
 from recollect.sessions.observations.observe import Candidate, observe
-from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, used
-from recollect.sessions.observations.trail import Trail
-from recollect.sessions.observations.wording import LONGEST
+from recollect.sessions.observations.occurrence import Occurrence, Origin, Trail, prompted, used
 
 FOLDER = "/home/ada/shop"
 EDIT = used(
@@ -87,7 +86,7 @@ def test_a_rule_keeps_the_person_s_words() -> None:
     )
     assert one.wording.title == "Never edit gen/ by hand, `make api` overwrites it"
     assert "that's all" not in one.wording.content
-    assert (one.kind, one.fact_type) == (Observation.DECISION, FactType.DECISION)
+    assert (one.kind, one.fact_type) == (ObservationType.DECISION, FactType.DECISION)
     assert Concept.PATTERN in one.concepts
 
 
@@ -108,7 +107,7 @@ def test_a_verified_change_tells_what_was_changed_and_measured() -> None:
     assert one.wording.title.startswith("Measure selectinload: ")
     assert one.files_modified == ("api/items.py",)
     assert one.tags == ("bench",)
-    assert one.kind is Observation.BUGFIX
+    assert one.kind is ObservationType.BUGFIX
 
 
 def test_a_fix_names_the_failure_before_it() -> None:
@@ -151,7 +150,7 @@ def test_an_edited_document_is_kept_by_what_is_new() -> None:
     one = candidate(used("Edit", given, "updated"))
     assert one.wording.content.startswith("README.md now says:\n`make test` starts its own database")
     assert "Contributing" not in one.wording.content
-    assert one.kind is Observation.CHANGE
+    assert one.kind is ObservationType.CHANGE
 
 
 def test_people_are_trusted_more_than_tools_and_tools_more_than_the_web() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.sessions.observations.replacement import is_about, replaced
+from recollect.sessions.observations.statements import is_about, replaced
 
 OLD = "docker-compose.yml says: only for tests: docker compose --profile test up -d db-test (port 5433)"
 

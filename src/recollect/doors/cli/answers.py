@@ -16,8 +16,7 @@ from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tok
 from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
-from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
-from recollect.doors.cli.terminal import stdout
+from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
 
 _LAYERS: Final = ("title", "abstract", "overview")
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}

@@ -14,10 +14,10 @@ from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory, Rescanned
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import changes, exit_codes, serve, sessions, setup, store, team, terminal, transfer
+from recollect.doors.cli import changes, exit_codes, render, serve, setup, store, team, transfer
 from recollect.doors.cli.answers import print_answer, print_memory
 from recollect.doors.cli.changes import every
-from recollect.doors.cli.opening import opened, perform
+from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
@@ -165,7 +165,7 @@ def options(
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     given["url"] = "" if in_process else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
-    if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):
+    if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(render.words()):
         _check_store(ctx.obj)
 
 
@@ -265,7 +265,7 @@ def rescan(
         raise typer.Exit(SecretFound.exit_code)
 
 
-for _part in (changes, sessions, transfer, setup, store, serve, team):
+for _part in (changes, transfer, setup, store, serve, team):
     cli.add_typer(_part.cli)
 
 

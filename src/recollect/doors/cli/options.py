@@ -20,10 +20,10 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
 from recollect.domain.transfer import ImportBatch
-from recollect.doors.cli import terminal
-from recollect.doors.schema import default_of
+from recollect.doors.cli import render
+from recollect.doors.serializers import default_of
 from recollect.errors import InvalidInput
-from recollect.search.periods import named_moment
+from recollect.search.parse import named_moment
 from recollect.settings import Settings
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
@@ -43,10 +43,10 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
     """
     words = [typed] if isinstance(typed, str) else typed
     if words:
-        return terminal.typed().rstrip("\r\n") if list(words) == ["-"] else " ".join(words)
+        return render.typed().rstrip("\r\n") if list(words) == ["-"] else " ".join(words)
     if not required:
         return None
-    piped = terminal.piped()
+    piped = render.piped()
     if piped is None:
         raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
     return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it

@@ -5,18 +5,149 @@ Control characters in stored text never reach the terminal; visible signs replac
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from recollect.doors.cli.terminal import CurrentConsole, client_pages
+from recollect.doors.cli.thin import piped_input, read_input
 from recollect.prompt.neutral import neutral
+
+
+class Captured(io.StringIO):
+    """What a command writes for a client, which says whether it is a terminal and what it can encode."""
+
+    def __init__(self, encoding: str, tty: bool) -> None:
+        super().__init__()
+        self._of, self._tty = encoding, tty
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Return the encoding of the client's stream."""
+        return self._of
+
+    def isatty(self) -> bool:
+        """Say whether the client's stream is a terminal."""
+        return self._tty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientTerminal:
+    """A client's command line, its input and its streams; `size` is columns and lines, where it has a terminal."""
+
+    words: Sequence[str]
+    stdin: str | None
+    stdin_read: bool
+    encoding: str
+    tty: tuple[bool, bool]
+    size: tuple[int, int] | None
+    variables: dict[str, str]
+    paged: list[bool] = field(default_factory=list)
+    streams: tuple[Captured, Captured] = field(init=False)
+    consoles: tuple[Console, Console] = field(init=False)
+
+    def __post_init__(self) -> None:
+        streams = [Captured(self.encoding, one) for one in self.tty]
+        object.__setattr__(self, "streams", tuple(streams))
+        object.__setattr__(self, "consoles", tuple(self._console(one) for one in streams))
+
+    def _console(self, stream: Captured) -> Console:
+        known = self.variables.get("COLUMNS", "").isdigit()
+        width, height = (None, None) if known or self.size is None else self.size
+        return Console(file=stream, width=width, height=height, _environ=self.variables, legacy_windows=False)
+
+
+_client: ContextVar[ClientTerminal | None] = ContextVar("client", default=None)
+
+
+@contextmanager
+def of_client(terminal: ClientTerminal) -> Iterator[None]:
+    """Let what runs here read from and write to a client's terminal."""
+    token = _client.set(terminal)
+    try:
+        yield
+    finally:
+        _client.reset(token)
+
+
+def client_pages() -> bool:
+    """Return whether a client reads the answer; if so let it show the answer in its pager, should it be long."""
+    client = _client.get()
+    if client is not None:
+        client.paged.append(True)
+    return client is not None
+
+
+def words() -> Sequence[str]:
+    """Return the words of the command line, without the program's name."""
+    client = _client.get()
+    return sys.argv[1:] if client is None else client.words
+
+
+def stdout() -> TextIO:
+    """Return the stream for answers."""
+    client = _client.get()
+    return sys.stdout if client is None else client.streams[0]
+
+
+class InputWanted(Exception):
+    """A client has to read its standard input, as its argument says, and to ask again."""
+
+
+def typed() -> str:
+    """Return all of standard input."""
+    client = _client.get()
+    return read_input() if client is None else _of_client(client, "read") or ""
+
+
+def piped() -> str | None:
+    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
+    client = _client.get()
+    return piped_input() if client is None else _of_client(client, "piped")
+
+
+def leave_to_client() -> None:
+    """Let a client run the command itself, since it has to ask somebody at its terminal."""
+    if _client.get() is not None:
+        raise InputWanted("itself")
+
+
+def _of_client(client: ClientTerminal, how: str) -> str | None:
+    if not client.stdin_read:
+        raise InputWanted(how)
+    return client.stdin
+
+
+class CurrentConsole:
+    """The console of whichever terminal the running command has; it offers all that `rich.console.Console` does."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        self.stderr = stderr
+        self._own = Console(stderr=stderr)
+
+    @property
+    def console(self) -> Console:
+        """Return the console itself, for what needs one of that type."""
+        client = _client.get()
+        return self._own if client is None else client.consoles[int(self.stderr)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.console, name)
+
+    def __enter__(self) -> Console:
+        return self.console.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self.console.__exit__(*raised)
+
 
 Report = Callable[[int, int], None]
 """Takes how much of a long work is done, and how much there is."""

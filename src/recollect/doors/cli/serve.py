@@ -1,7 +1,9 @@
-"""The commands for programs: `serve`, the daemon in the foreground or the server of a team, and `mcp`."""
+"""The commands that serve, and the commands that the daemon runs for its clients."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -9,13 +11,15 @@ from urllib.parse import urlencode
 import typer
 
 import recollect
+from recollect import environment
 from recollect.app import App
-from recollect.client import launch, runtime
+from recollect.client import daemon, launch
 from recollect.doors import pipe
 from recollect.doors.cli import render
+from recollect.doors.cli.exit_codes import served_by
 from recollect.doors.cli.options import of_store
 from recollect.doors.cli.render import err
-from recollect.doors.mcp_record import check_names
+from recollect.doors.pipe import check_names
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings, hidden
 from recollect.store import folder as data_folder
@@ -63,14 +67,14 @@ def serve(
         return
     if tls_cert or tls_key or behind_proxy or insecure:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
-    from recollect.doors.cli import served
+    from recollect.doors.cli import serve
     from recollect.doors.http import daemon
 
     daemon.log_to_file(ctx.obj)
     for attempt in range(_ATTEMPTS):
         _take_over(ctx.obj)
         try:
-            daemon.serve(ctx.obj, served.run, port, lambda: _say_ready(ctx.obj), foreground=True)
+            daemon.serve(ctx.obj, serve.run, port, lambda: _say_ready(ctx.obj), foreground=True)
             return
         except StoreOwned:  # a client may have started another daemon meanwhile
             if attempt == _ATTEMPTS - 1:
@@ -150,10 +154,56 @@ def _take_over(settings: Settings) -> None:
 
 def _say_ready(settings: Settings) -> None:
     _say(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
-    published = runtime.read(settings.folder)
+    published = daemon.read(settings.folder)
     if published is not None and (url := url_for_mcp(settings, published.port)):
         _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
 
 
 def _say(text: str) -> None:
     err.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+_ZONE: Final = "TZ"
+
+Perform = Callable[..., Any]
+"""Runs an operation by name with the fields of its request."""
+
+
+def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[str, Any]:
+    """Run the command line of a client, and return what it prints and its exit code.
+
+    Or return what is `wanted` first: that the client asks again with its standard input, or runs the command itself.
+    `serving` returns what runs operations under the settings that the client's words and variables make.
+    """
+    about = body["terminal"]
+    if about["variables"].get(_ZONE, "") != environment.named(_ZONE):  # dates in words are those of its clock
+        return {"wanted": "itself"}
+    client = render.ClientTerminal(
+        words=[str(word) for word in body["words"]],
+        stdin=body["stdin"],
+        stdin_read=bool(body["stdin_read"]),
+        encoding=str(about["encoding"]),
+        tty=(bool(about["tty"][0]), bool(about["tty"][1])),
+        size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
+        variables=dict(about["variables"]),
+    )
+    told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
+    from recollect.doors.cli.exit_codes import run_words
+
+    with render.of_client(client), environment.surrounded(told), served_by(serving):
+        try:
+            code = run_words(_command_line(), client.words)
+        except render.InputWanted as wanted:
+            return {"wanted": str(wanted)}
+    out, err = (one.getvalue() for one in client.streams)
+    return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
+
+
+@cache
+def _command_line() -> Any:
+    """Return the whole command line, which takes a fifth of a second to import; most daemons need it."""
+    from typer.main import get_command
+
+    from recollect.doors.cli.main import cli
+
+    return get_command(cli)

@@ -20,11 +20,11 @@ from recollect import __version__
 from recollect.client import launch
 from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
-from recollect.client.transport import persistently
+from recollect.client.server import persistently
 from recollect.domain.results import Check
 from recollect.doors.agents import registrations
 from recollect.doors.cli import answers, exit_codes, render
-from recollect.doors.cli.opening import opened
+from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp

@@ -16,7 +16,7 @@ from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imp
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
-from recollect.doors.cli.opening import administering, opened
+from recollect.doors.cli.exit_codes import administering, opened
 from recollect.doors.cli.options import Given, Json, from_fields
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, NotFound, RecollectError

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
-from recollect.client.transport import Lost, persistently
+from recollect.client.server import Lost, persistently
 from recollect.errors import RecollectError
 
 

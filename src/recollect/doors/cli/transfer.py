@@ -27,17 +27,16 @@ from recollect.domain.transfer import (
     ImportFormat,
 )
 from recollect.doors.cli import render
-from recollect.doors.cli.exit_codes import show
-from recollect.doors.cli.opening import opened
+from recollect.doors.cli.exit_codes import opened, show
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
-from recollect.doors.transcripts import requests_of
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundPaths, find_files, name_of
 from recollect.transfer.recollect_jsonl import pages, save
+from recollect.transfer.transcripts import requests_of
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20

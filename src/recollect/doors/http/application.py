@@ -25,11 +25,10 @@ from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
-from recollect.doors.http.access import Access, Asked, Asking
-from recollect.doors.http.entrance import Entrance, operation
+from recollect.doors.http.entrance import Access, Asked, Asking, Entrance, operation
 from recollect.doors.http.events import OPERATIONS, parts_of
-from recollect.doors.http.mcp_http import McpOverHttp, Run
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
+from recollect.doors.mcp import CallTool, McpOverHttp
 from recollect.doors.serializers import wire_bytes
 from recollect.errors import InvalidInput, RecollectError
 
@@ -111,13 +110,13 @@ class Application:
         event_id, late = str(asked.body.get("id", "")), bool(asked.body.get("late"))
         return self.access.events.take(name, event, self.access.app.clock().isoformat(), event_id, late=late)
 
-    def _run_of(self, request: Request) -> Run:
+    def _run_of(self, request: Request) -> CallTool:
         """Return what runs tool calls for who sent this request."""
         asking, key = request.state.asker.asking(request.query_params, _TOOLSETS), key_of(request)
         return lambda name, arguments: self._call(asking, name, arguments, key)
 
     def _call(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
-        """Run one call of a tool, and note how it ends."""
+        """CallTool one call of a tool, and note how it ends."""
         status = RecollectError.status
         operation.set(name)
         try:

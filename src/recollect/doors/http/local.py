@@ -25,21 +25,21 @@ from typing_extensions import override
 
 from recollect import environment
 from recollect.app import App
-from recollect.client.runtime import Runtime
+from recollect.client.daemon import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller
 from recollect.doors import hook_spool
 from recollect.doors.handlers import perform
-from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
+from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
-from recollect.doors.transcripts import extract_from
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
-from recollect.memory.reindex import reindex
-from recollect.sessions.project_settings import settings_in
+from recollect.memory.upkeep import reindex
+from recollect.sessions.boundaries import settings_in
 from recollect.settings import Settings
+from recollect.transfer.transcripts import extract_from
 
 MOST: Final = 2**26  # bytes of one request
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})

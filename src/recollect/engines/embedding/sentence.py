@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
+from recollect.engines.embedding.onnx import Tokenized, Tokens, plain
 from recollect.engines.embedding.weights import (
     WEIGHTS,
     check_hub_id,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS
+from recollect.text.writing_systems import fold
 
 _LONGEST: Final = 600  # characters of a line that are read
 _MOST: Final = 400  # lines of an output that are judged, from both ends

@@ -7,15 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from recollect.domain.enums import Concept, FactType, Observation
+from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.prompt.orders import CERTAIN, orders
-from recollect.sessions.observations.features import Feature, features
+from recollect.sessions.observations.features import Feature, Wording, features, relative, worded
 from recollect.sessions.observations.lines import Line, read
 from recollect.sessions.observations.noise import noise
-from recollect.sessions.observations.occurrence import Occurrence, Origin
+from recollect.sessions.observations.occurrence import Occurrence, Origin, Trail, followed, works
 from recollect.sessions.observations.statements import SIGNS, Statement, statements
-from recollect.sessions.observations.trail import Trail, followed, works
-from recollect.sessions.observations.wording import Wording, relative, worded
 
 _TRIPLE: Final = re.compile(
     r"^(?:the |our |their )?(?P<subject>[\w][\w ./@-]{1,40}?) (?P<predicate>(?:is|are|lives?|runs?|uses?|needs?|"
@@ -34,7 +32,7 @@ class Candidate:
 
     wording: Wording
     features: Mapping[Feature, float]
-    kind: Observation
+    kind: ObservationType
     concepts: tuple[Concept, ...]
     fact_type: FactType
     trust: float
@@ -155,34 +153,36 @@ _REFACTORS: Final = re.compile(r"\b(?:refactor\w*|renam\w*|extract\w*|clean ?up|
 _ADDS: Final = re.compile(r"\b(?:add\w*|implement\w*|new|introduc\w*|support\w*)\b", re.IGNORECASE)
 
 
-def kind_of(one: Occurrence, found: Mapping[Feature, float], task: str = "") -> Observation:
+def kind_of(one: Occurrence, found: Mapping[Feature, float], task: str = "") -> ObservationType:
     """Return what kind of observation an occurrence is, given what it was for."""
     if one.origin is Origin.PROMPT:
         if found.get(Feature.REPLACEMENT, 0) > found.get(Feature.RULE, 0):
-            return Observation.CHANGE
+            return ObservationType.CHANGE
         states = any(
             found.get(feature) for feature in (Feature.RULE, Feature.DECISION, Feature.LIMIT, Feature.PREFERENCE)
         )
-        return Observation.DECISION if states else Observation.DISCOVERY
+        return ObservationType.DECISION if states else ObservationType.DISCOVERY
     if one.origin is Origin.EDIT:
-        return Observation.FEATURE if not one.removed and not found.get(Feature.NOTES) else Observation.CHANGE
+        return ObservationType.FEATURE if not one.removed and not found.get(Feature.NOTES) else ObservationType.CHANGE
     failed, fixed = found.get(Feature.ERROR, 0), found.get(Feature.AFTER_EDIT, 0)
     if not fixed or (failed >= 1 and not found.get(Feature.BOTH)) or one.description.rstrip().endswith("?"):
-        return Observation.DISCOVERY
+        return ObservationType.DISCOVERY
     if _FIXES.search(one.description) or SIGNS["complaint"].search(task):
-        return Observation.BUGFIX
+        return ObservationType.BUGFIX
     if _REFACTORS.search(f"{one.description} {task}"):
-        return Observation.REFACTOR
-    return Observation.FEATURE if _ADDS.search(f"{one.description} {task}") else Observation.DISCOVERY
+        return ObservationType.REFACTOR
+    return ObservationType.FEATURE if _ADDS.search(f"{one.description} {task}") else ObservationType.DISCOVERY
 
 
-def concepts_of(one: Occurrence, kind: Observation, found: Mapping[Feature, float]) -> tuple[Concept, ...]:
+def concepts_of(one: Occurrence, kind: ObservationType, found: Mapping[Feature, float]) -> tuple[Concept, ...]:
     """Return what an occurrence is about."""
     has = found.get
     about = {
-        Concept.PROBLEM_SOLUTION: kind is Observation.BUGFIX or bool(has(Feature.BOTH)),
+        Concept.PROBLEM_SOLUTION: kind is ObservationType.BUGFIX or bool(has(Feature.BOTH)),
         Concept.GOTCHA: bool(has(Feature.ERROR) or (has(Feature.STATUS) and not has(Feature.MEASURED))),
-        Concept.WHAT_CHANGED: kind is Observation.CHANGE or bool(has(Feature.REPLACEMENT)) or one.origin is Origin.EDIT,
+        Concept.WHAT_CHANGED: kind is ObservationType.CHANGE
+        or bool(has(Feature.REPLACEMENT))
+        or one.origin is Origin.EDIT,
         Concept.WHY_IT_EXISTS: bool(has(Feature.REASON) or has(Feature.REMARK)),
         Concept.PATTERN: one.origin is Origin.PROMPT and bool(has(Feature.RULE)),
         Concept.TRADE_OFF: bool(has(Feature.COMPARED, 0) >= 1 and has(Feature.MEASURED, 0) >= 0.5),

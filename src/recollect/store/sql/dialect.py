@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, Table, func, insert, select
 from sqlalchemy import Dialect as Language
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -125,3 +125,46 @@ def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(unindexed)
 def _itself(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(element.clauses, **options)
+
+
+T = TypeVar("T")
+
+_BATCH = 500
+KNOWN = "known"
+"""The option of a connection that reads one state: what was found in it so far, by key."""
+
+
+def in_batches(values: Iterable[T]) -> Iterator[list[T]]:
+    """Cut `values` into lists short enough for one statement."""
+    wanted = list(values)
+    return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
+
+
+def select_in(
+    connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]
+) -> Iterator[Row[Any]]:
+    """Yield the rows of `query` in which `column` is one of `values`."""
+    for batch in in_batches(values):
+        yield from connection.execute(query.where(column.in_(batch)))
+
+
+def insert_all(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+    """Insert rows, however many; none at all is no error."""
+    for batch in in_batches(rows):
+        connection.execute(insert(table), batch)
+
+
+def count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
+    """Count the rows of `table` that meet every condition."""
+    return connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one()
+
+
+def once(connection: Connection, key: Hashable, ask: Callable[[], T]) -> T:
+    """Return what `ask` finds. Where the connection reads one state it is asked once; a writer asks each time."""
+    known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)
+    if known is None:
+        return ask()
+    if key not in known:
+        known[key] = ask()
+    found: T = known[key]
+    return found

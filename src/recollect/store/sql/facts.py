@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, insert, or_, select, update
 
-from recollect.domain.enums import Observation, Sensitivity, owned, strictest
+from recollect.domain.enums import ObservationType, Sensitivity, owned, strictest
 from recollect.domain.fields import fold_part
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Fact
@@ -21,8 +21,7 @@ from recollect.store import journal
 from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Dialect
-from recollect.store.sql.statements import count
+from recollect.store.sql.dialect import Dialect, count
 from recollect.store.sql.tables import QUARANTINED, fact, level_of, memory, namespace
 from recollect.store.sql.visibility import alive, condensed, inside, namespace_ids, of_levels
 
@@ -233,7 +232,7 @@ class FactWriting(Transaction):
     def _pass_facts(self, memory_id: int, to: int) -> None:
         """Let the facts of a memory belong to the summary that replaced it; another memory does not say them."""
         summary = select(level_of(memory)).where(
-            memory.c.id == to, memory.c.type == str(Observation.COMPRESSED_SUMMARY)
+            memory.c.id == to, memory.c.type == str(ObservationType.COMPRESSED_SUMMARY)
         )
         level = self._connection.execute(summary).scalar()
         ids = select(fact.c.id, level_of(fact)).where(fact.c.memory_id == memory_id)

@@ -27,19 +27,18 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import Observation, Sensitivity, owned
+from recollect.domain.enums import ObservationType, Sensitivity, owned
 from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
-from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
-from recollect.store.sql.consolidation import SqlConsolidation
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Dialect, Listed, any_of
+from recollect.store.sql.dialect import Dialect, Listed, any_of, count, in_batches, insert_all, select_in
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
-from recollect.store.sql.statements import count, in_batches, insert_all, select_in
+from recollect.store.sql.mapping import held_memories, mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql.sessions import SqlConsolidation
 from recollect.store.sql.tables import UtcDateTime, memory
 from recollect.store.sql.visibility import (
     HERE,
@@ -371,7 +370,7 @@ class Records(SqlListQueries, SqlFacts, SqlConsolidation):
 
         A summary goes on naming what its members name.
         """
-        other = func.coalesce(memory.c.type, "") != str(Observation.COMPRESSED_SUMMARY)
+        other = func.coalesce(memory.c.type, "") != str(ObservationType.COMPRESSED_SUMMARY)
         with self._database.reading() as connection:
             ids = connection.execute(select(memory.c.id).where(other).order_by(memory.c.id)).scalars().all()
         for batch in in_batches(ids):

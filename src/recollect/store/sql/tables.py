@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-from recollect.domain.enums import FactType, Observation, Sensitivity, Source, sensitivity_of
+from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source, sensitivity_of
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -104,7 +104,7 @@ def _index_where_set(column: str) -> Index:
 
 _LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
 _FACT_TYPE: Any = EnumText(FactType)
-_OBSERVATION: Any = EnumText(Observation)
+_OBSERVATION: Any = EnumText(ObservationType)
 _SOURCE: Any = EnumText(Source)
 _LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
 _JSON: Any = JSON().with_variant(JSONB(), "postgresql")
@@ -155,7 +155,7 @@ class MemoryRow(_Row, table=True):
     overview: str = Field(sa_type=Text)
     keywords: str = Field(sa_type=Text)
     fact_type: FactType = Field(sa_type=_FACT_TYPE)
-    type: Observation | None = Field(default=None, sa_type=_OBSERVATION)
+    type: ObservationType | None = Field(default=None, sa_type=_OBSERVATION)
     category: str | None = Field(default=None, sa_type=Text)
     importance: float
     confidence: float

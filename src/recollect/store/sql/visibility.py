@@ -28,10 +28,9 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import OF_SESSION, EntityType, Observation, owner_of, sensitivity_of
+from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, owner_of, sensitivity_of
 from recollect.domain.search import View
-from recollect.store.sql.dialect import Listed, any_of, folded, unindexed
-from recollect.store.sql.statements import once
+from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
 from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, journal, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id")
@@ -99,7 +98,7 @@ def alive(now: Any) -> ColumnElement[bool]:
 def condensed() -> ColumnElement[bool]:
     """Select what only a summary has replaced."""
     summary = exists().where(_summary.c.id == memory.c.superseded_by)
-    return summary.where(_summary.c.type == str(Observation.COMPRESSED_SUMMARY)).correlate(memory)
+    return summary.where(_summary.c.type == str(ObservationType.COMPRESSED_SUMMARY)).correlate(memory)
 
 
 def of_levels(column: ColumnElement[str], levels: Iterable[str], *, quarantined: bool = False) -> ColumnElement[bool]:

@@ -15,14 +15,13 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
-from recollect.engines.reconcile import Judgement
+from recollect.engines.chat import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
-from recollect.store.sql import child_tables, mapping
-from recollect.store.sql.consolidation import ConsolidationWriting
+from recollect.store.sql import mapping
+from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
-from recollect.store.sql.sessions import forget_texts
-from recollect.store.sql.statements import count, in_batches, insert_all
+from recollect.store.sql.sessions import ConsolidationWriting, forget_texts
 from recollect.store.sql.tables import (
     QUARANTINED,
     held,
@@ -113,9 +112,9 @@ class Writing(FactWriting, ConsolidationWriting):
         if not self._connection.execute(update(memory).where(self._is(old.id)).values(**values)).rowcount:
             raise NotFound(f"Memory {old.id} not found.")
         if "speaker" in entry.given and entry.cleared.value.speaker != old.speaker:
-            child_tables.add_speakers(self._connection, self._namespace_id, [entry])
-            child_tables.prune_speaker(self._connection, self._namespace_id, old.speaker)
-        child_tables.replace_labels(self._connection, old.id, entry)
+            mapping.add_speakers(self._connection, self._namespace_id, [entry])
+            mapping.prune_speaker(self._connection, self._namespace_id, old.speaker)
+        mapping.replace_labels(self._connection, old.id, entry)
         hidden = old.deleted_at is not None or old.merged_into is not None
         level = values.get("sensitivity", self._stored(old.sensitivity))
         self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
@@ -123,7 +122,7 @@ class Writing(FactWriting, ConsolidationWriting):
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
-            child_tables.replace_chunks(self._connection, old.id, chunks or ())
+            mapping.replace_chunks(self._connection, old.id, chunks or ())
         self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
 
     def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
@@ -194,7 +193,7 @@ class Writing(FactWriting, ConsolidationWriting):
         self._count(row.level, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
         self._replace(replaced, row.superseded_by)
-        child_tables.prune_speaker(self._connection, self._namespace_id, row.speaker)
+        mapping.prune_speaker(self._connection, self._namespace_id, row.speaker)
         self._journal(action, (memory_id, row.level, {}))
 
     def page(self, after: int, limit: int) -> list[Memory]:
@@ -332,14 +331,14 @@ class Writing(FactWriting, ConsolidationWriting):
         levels = {one: self._stored(entry.cleared.value.sensitivity) for one, entry, _ in new}
         for level, count_of_level in Counter(levels.values()).items():
             self._count(level, count_of_level)
-        child_tables.add_speakers(connection, number, (entry for _, entry, _ in new))
-        insert_all(connection, label, (row for one, entry, _ in new for row in child_tables.labels_of(one, entry)))
+        mapping.add_speakers(connection, number, (entry for _, entry, _ in new))
+        insert_all(connection, label, (row for one, entry, _ in new for row in mapping.labels_of(one, entry)))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {one: (levels[one], frozenset() if state.hidden else entry.words) for one, entry, state in new}
-        child_tables.write_words(connection, number, words)
+        mapping.write_words(connection, number, words)
         found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
-        insert_all(connection, vector, (row for one in found for row in child_tables.chunk_rows(one, found[one] or ())))
+        insert_all(connection, vector, (row for one in found for row in mapping.chunk_rows(one, found[one] or ())))
         queued = ({"memory_id": one, "embedded": found[one] is not None} for one in found)
         insert_all(connection, outbox, (row | {"namespace_id": number, "chunks": 0} for row in queued))
         self.changed = self.changed or bool(found)
@@ -397,15 +396,15 @@ class Writing(FactWriting, ConsolidationWriting):
         return levels if at != memory_id else ()
 
     def _count(self, level: str, change: int) -> None:
-        child_tables.count_memories(self._connection, self._namespace_id, level, change)
+        mapping.count_memories(self._connection, self._namespace_id, level, change)
 
     def _write_words(self, memory_id: int, level: str, words: frozenset[str]) -> None:
-        child_tables.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
+        mapping.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
         """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
         if embedded:
-            child_tables.mark_embedded(self._connection, memory_id)
+            mapping.mark_embedded(self._connection, memory_id)
         held = count(self._connection, vector, vector.c.memory_id == memory_id)
         values = {"memory_id": memory_id, "namespace_id": self._namespace_id, "chunks": held, "embedded": embedded}
         self._connection.execute(insert(outbox).values(**values))

@@ -18,10 +18,9 @@ from recollect.domain.search import View
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text import spelling
-from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
-from recollect.store.text.index import Term
-from recollect.store.text.postgres_schema import EVERYTHING, FILLED
-from recollect.store.text.vocabulary import SqlVocabulary
+from recollect.store.text.index import LONGEST, Holders, Term, best_visible, bm25, numbers
+from recollect.store.text.schemas import EVERYTHING, FILLED
+from recollect.store.text.spelling import SqlVocabulary
 
 _MOST: Final = 300
 _LAST: Final = "\U0010ffff"
