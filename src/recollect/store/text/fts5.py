@@ -16,10 +16,19 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column,
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
-from recollect.store.text import spelling
-from recollect.store.text.index import LONGEST, Holders, Term, best_visible, bm25, counted, numbers, stemmed
+from recollect.store.text.index import Term
 from recollect.store.text.schemas import DELETED_TEXT, INDEXES, LENGTHS
-from recollect.store.text.spelling import SqlVocabulary
+from recollect.store.text.words import (
+    LONGEST,
+    Holders,
+    SqlVocabulary,
+    best_visible,
+    bm25,
+    counted,
+    numbers,
+    similar,
+    stemmed,
+)
 
 _TRIGRAM = table("memory_trigram", column("rowid"))
 _LIMIT: BindParameter[int] = bindparam("limit")
@@ -113,7 +122,7 @@ class SqliteText(SqlVocabulary):
         with self._database.reading() as connection:
             numbers = list(namespace_ids(connection, view.namespaces).values())
             stored = _StoredWords(connection, numbers, [str(level) for level in view.sensitivities])
-            return spelling.similar(stored, word, limit) if numbers and stored.levels else []
+            return similar(stored, word, limit) if numbers and stored.levels else []
 
     def purge_deleted(self) -> None:
         """Rewrite the index until no trace of deleted text is left in it, in short steps so that writers get by.

@@ -17,10 +17,9 @@ from sqlalchemy import table as named_table
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
-from recollect.store.text import spelling
-from recollect.store.text.index import LONGEST, Holders, Term, best_visible, bm25, numbers
+from recollect.store.text.index import Term
 from recollect.store.text.schemas import EVERYTHING, FILLED
-from recollect.store.text.spelling import SqlVocabulary
+from recollect.store.text.words import LONGEST, Holders, SqlVocabulary, best_visible, bm25, numbers, similar
 
 _MOST: Final = 300
 _LAST: Final = "\U0010ffff"
@@ -98,7 +97,7 @@ class PostgresText(SqlVocabulary):
         with self._database.reading() as connection:
             ids = list(namespace_ids(connection, view.namespaces).values())
             stored = _StoredWords(connection, ids, [str(level) for level in view.sensitivities])
-            return spelling.similar(stored, word, limit) if ids and stored.levels else []
+            return similar(stored, word, limit) if ids and stored.levels else []
 
     def purge_deleted(self) -> None:
         """Do nothing: what is deleted is in no index, and its rows go when PostgreSQL vacuums."""
