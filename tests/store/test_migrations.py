@@ -11,13 +11,25 @@ from pathlib import Path
 
 import pytest
 from alembic import command
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from recollect import Settings
 from recollect.errors import StoreUnusable
+from recollect.store.sql import tables
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, OLDER, configuration, migrate, revision, schema_faults, upgrade
+from recollect.store.sql.migrations import (
+    HEAD,
+    OLDER,
+    add_columns,
+    configuration,
+    migrate,
+    revision,
+    schema_faults,
+    upgrade,
+)
 from stores import open_app
 
 OPENING = """
@@ -121,6 +133,18 @@ def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
         assert not empty.file or schema_faults(connection) == []
     assert revision(empty) == HEAD
+
+
+def test_a_revision_adds_a_column_where_it_is_missing(empty: Database) -> None:
+    """A column that a revision adds is as the tables declare it, and may be there, as in a new PostgreSQL database."""
+    migrate(empty)
+    with empty.exclusive() as connection:
+        connection.execute(text("ALTER TABLE memory DROP COLUMN discovery_tokens"))
+        with Operations.context(MigrationContext.configure(connection)):
+            for _ in range(2):
+                add_columns(tables.memory, "discovery_tokens")
+        assert "discovery_tokens" in {column["name"] for column in inspect(connection).get_columns("memory")}
+        assert empty.file is None or schema_faults(connection) == []
 
 
 def test_private_memories_get_their_author_as_owner(empty: Database) -> None:

@@ -6,6 +6,7 @@ The tables of a new local store are made as they are declared, which spares its 
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from functools import cache
 from io import StringIO
@@ -21,12 +22,13 @@ from recollect.store.sql.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
+_COMMA = re.compile(r",(?![^()]*\))")  # between two parts of a table, not inside the brackets of one
 _SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 HEAD = "5"
 """The newest revision; a test holds it to what Alembic finds in `versions`."""
 
-OLDER = ("1", "2", "3", "4")
+OLDER = tuple(str(number) for number in range(1, int(HEAD)))
 """The revisions from which a database is brought to the newest one."""
 
 
@@ -89,6 +91,19 @@ def _make(database: Database) -> None:
         connection.execute(_VERSION.insert().values(version_num=HEAD))
 
 
+def add_columns(table: Table, *names: str) -> None:
+    """Add columns, for a revision, as the table declares them: each must allow NULL.
+
+    The revision that makes a table makes it as it is declared today, so a column may be there already.
+    """
+    from alembic import op
+
+    there = {column["name"] for column in inspect(op.get_bind()).get_columns(table.name)}
+    for name in names:
+        if name not in there:
+            op.add_column(table.name, Column(name, table.c[name].type))
+
+
 def revision(database: Database) -> str | None:
     """Return the schema revision of `database`, or None for an empty one."""
     with database.reading() as connection:
@@ -120,13 +135,29 @@ def _migrated() -> dict[tuple[str, str], str]:
 
 
 def _schema(connection: Connection) -> dict[tuple[str, str], str]:
-    """Return the statement that makes each part of the schema but SQLite's own tables, by its kind and name."""
+    """Return what makes each part of the schema but SQLite's own tables, by its kind and name.
+
+    What a table has is sorted: SQLite puts a column that was added behind all others.
+    """
     rows = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master")
     return {
-        (str(row.type), str(row.name)): " ".join(f"{row.tbl_name} {row.sql}".split())
+        (
+            str(row.type),
+            str(row.name),
+        ): f"{row.tbl_name} {_in_order(row.sql) if row.type == 'table' else _flat(row.sql)}"
         for row in rows
         if not (row.type == "table" and row.name in _SQLITES_OWN)
     }
+
+
+def _in_order(made: str) -> str:
+    head, _, rest = made.partition("(")
+    parts, _, options = rest.rpartition(")")
+    return _flat(f"{head}({', '.join(sorted(map(_flat, _COMMA.split(parts))))}){options}")
+
+
+def _flat(statement: str | None) -> str:
+    return " ".join(str(statement).split())
 
 
 def configuration(database: Database) -> Config:
