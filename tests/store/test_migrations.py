@@ -124,7 +124,7 @@ def test_a_new_store_is_what_the_revisions_make() -> None:
 def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
     """Its rows stay as they are, and the tables are those of a new store."""
     command.upgrade(configuration(empty), "1")
-    assert (revision(empty), OLDER) == ("1", ("1", "2", "3", "4"))
+    assert revision(empty) == OLDER[0] == "1"
     with empty.writing() as connection:
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
     migrate(empty)
