@@ -22,7 +22,7 @@ from recollect.store.sql.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_COMMA = re.compile(r",(?![^()]*\))")  # between two parts of a table, not inside the brackets of one
+_PART = re.compile(r"(?:[^,()]|\([^()]*\))+")  # of a table: a column or a constraint, with what it has in brackets
 _SQLITES_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 HEAD = "5"
@@ -153,7 +153,7 @@ def _schema(connection: Connection) -> dict[tuple[str, str], str]:
 def _in_order(made: str) -> str:
     head, _, rest = made.partition("(")
     parts, _, options = rest.rpartition(")")
-    return _flat(f"{head}({', '.join(sorted(map(_flat, _COMMA.split(parts))))}){options}")
+    return _flat(f"{head}({', '.join(sorted(map(_flat, _PART.findall(parts))))}){options}")
 
 
 def _flat(statement: str | None) -> str:
