@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -35,6 +36,21 @@ index.close()
 """
 
 
+REUSING = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
+"""Variables that let glibc hand out large blocks of memory again."""
+SAID_BEFORE = """
+import sys
+from pathlib import Path
+from recollect.store.vectors.chroma import ChromaIndex
+index = ChromaIndex(Path(sys.argv[1]), "test")
+index.put("user:ada", ["1.0"], [[1.0] * 384])
+said = [b"quokka" * (40_000 + number) for number in range(100)]
+del said
+index.put("user:bob", ["1.0"], [[1.0] * 384])
+index.close()
+"""
+
+
 def agree(parts: Any, *namespaces: str) -> bool:
     """Say whether Chroma holds exactly the vectors of SQL, number by number (cosine collections keep them as given)."""
     return all(
@@ -54,6 +70,14 @@ def test_the_outbox_empties_into_the_index(parts: Any) -> None:
         assert agree(parts, HERE, THERE)
         assert parts.checks() == {}
         parts.vectors.sync()
+
+
+def test_the_index_holds_nothing_that_lay_in_memory(tmp_path: Path) -> None:
+    """A graph's file is a whole block of memory: where that was used before, what stood in it does not go along."""
+    subprocess.run([sys.executable, "-c", SAID_BEFORE, str(tmp_path)], check=True, env=os.environ | REUSING)
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sum(map(len, files)) > 300_000
+    assert not any(b"quokka" in held for held in files)
 
 
 def test_random_changes_end_in_agreement(parts: Any) -> None:

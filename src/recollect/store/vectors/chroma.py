@@ -5,13 +5,14 @@ It lies in a folder that one process uses, or on a server among the collections 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import logging
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -335,12 +336,28 @@ def _persistent(folder: Path) -> ClientAPI:
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
 
+    _zero_large_blocks()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         return chromadb.PersistentClient(str(folder), settings=_our_settings())
     except BaseException:  # whatever it was, chromadb would hand out the half-started system for this folder again
         SharedSystemClient._identifier_to_system.pop(str(folder), None)
         raise
+
+
+_M_MMAP_THRESHOLD = -3  # of glibc's mallopt
+_LARGE = 64 * 1024
+
+
+@cache
+def _zero_large_blocks() -> None:
+    """Let this process take each large block of memory fresh from the system, which zeroes it; where glibc is used.
+
+    A graph's file holds its whole block of memory, the part without vectors too. In a block that was used before, that
+    would be pieces of texts.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def _compact(folder: Path) -> None:
