@@ -1,4 +1,7 @@
-"""What surrounds whoever is served: this process, or a client whose command the daemon runs."""
+"""What surrounds whoever is served: this process, or a client whose command the daemon runs.
+
+The address of a team's server, as `RECOLLECT_URL` says it. It imports next to nothing, as each hook waits for it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """Projects: which one a folder belongs to. That is its repository, by whatever name its folder goes.
 
 Nothing of git is run: its files are read.
+
+What the files of a project say of its sessions: `[tool.recollect]` in its pyproject.toml, or its recollect.toml.
+
+Only read here: what of it counts, `sessions/boundaries.py` decides. It imports little, as hooks wait for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
 """Administration: users, teams, projects and tokens, each change by somebody who may make it, and in the journal.
 
 Every request passes the gate: a name or a label is stored like any other text.
+
+From a bearer token to a principal, looked up at every request, so that what is revoked opens nothing any more.
+
+The principal: who holds a token, and of what teams and projects. Every caller of a deployment is made here.
+
+Bearer tokens: how they are made, what is kept of them, and what they look like.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The daemon of a data folder: where it listens, and a client that speaks to it."""
+"""The daemon of a data folder: where it listens, and a client that speaks to it.
+
+The thin client: one HTTP request over the daemon's socket with nothing but the standard library.
+
+The runtime file: the address of a store's daemon and its token, readable by its owner only.
+"""
 
 from __future__ import annotations
 

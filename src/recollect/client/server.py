@@ -1,4 +1,9 @@
-"""Requests to a server over a socket or TCP, and when they are sent again."""
+"""Requests to a server over a socket or TCP, and when they are sent again.
+
+Requests to the server of a team, by a token, with nothing but the standard library: every command waits for it.
+
+One HTTP request to a process of ours with nothing but the standard library, and the one rule for asking again.
+"""
 
 from __future__ import annotations
 

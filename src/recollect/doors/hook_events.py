@@ -1,4 +1,13 @@
-"""What each agent sends for an event of its session, and the texts in it."""
+"""What each agent sends for an event of its session, and the texts in it.
+
+What each coding agent's hooks say, as one table: its events, the fields of ours they fill, and how it is answered.
+
+By the agents' published references: Claude Code (code.claude.com/docs/en/hooks), Codex (its JSON schemas, and
+developers.openai.com/codex/hooks), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference).
+Imports nothing, as each hook waits for it.
+
+Makes the text of what a tool answered, in whichever form an agent hands it on, and cuts what is too long.
+"""
 
 from __future__ import annotations
 

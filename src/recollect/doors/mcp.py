@@ -1,4 +1,15 @@
-"""The MCP server of the SDK, and its place in the HTTP application."""
+"""The MCP server of the SDK, and its place in the HTTP application.
+
+MCP over streamable HTTP: the same tools for clients that speak HTTP themselves.
+
+The address says for which toolsets: `/mcp?toolset=store` offers another than the default one. In the daemon it also
+says who asks: `/mcp?user=ada&project=engine`. Names stand there and not in headers, which carry ASCII only.
+
+The MCP server: its tools, and how it serves stdio in this process, where no daemon is wanted.
+
+There it answers `initialize` and `tools/list` at once, and opens the store meanwhile. Standard output belongs to the
+protocol: the transport points file descriptor 1 at standard error before anything heavy is imported.
+"""
 
 from __future__ import annotations
 

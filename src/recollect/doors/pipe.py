@@ -3,6 +3,12 @@
 How a session begins is answered from what was written down; every other message goes to the daemon's MCP server, each
 in a thread of its own. A daemon that was killed is started again and asked again: each message carries an id, so that
 none takes effect twice. Standard output belongs to the protocol.
+
+How sessions of MCP begin, as the SDK would answer: written down, so that no agent waits for the SDK to be imported.
+
+`scripts/mcp_openings.py` writes it; a test holds it to what the SDK says.
+
+The names of the toolsets, apart from the tools: what checks a command line needs nothing else.
 """
 
 from __future__ import annotations

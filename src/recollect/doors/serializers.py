@@ -1,4 +1,9 @@
-"""The JSON of requests and answers: their schemas, and answers as each door gives them."""
+"""The JSON of requests and answers: their schemas, and answers as each door gives them.
+
+From a checked request to the small flat JSON schema that models read: its types, enums and bounds.
+
+How answers look from outside: JSON objects for readers, JSON that rebuilds the answer for the daemon's clients.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""What a language model is asked: the connection, the questions about one memory, and which of two statements holds."""
+"""What a language model is asked: the connection, the questions about one memory, and which of two statements holds.
+
+The language model over pydantic-ai: any server that speaks OpenAI's chat completions, or Anthropic's.
+
+Nothing is imported or asked before the first question. A model that did not answer is left alone for a minute.
+
+The writer of layers and summaries that asks a language model; what it says is checked by `memory/grounding.py`.
+
+The judge of duplicates that asks a language model: whether a new text is new, adds to an old one, or ends it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Loading models: at the first need or in the background, and from a folder that is checked first."""
+"""Loading models: at the first need or in the background, and from a folder that is checked first.
+
+Loading of models: once, at the first need or in the background, by whichever thread comes first.
+
+Of an embedding model also who uses it next: somebody waits for a query, and nobody for the rest of a long document.
+
+Opens model folders with sentence-transformers: the one room that imports it, which takes seconds.
+
+Weights of every other kind than safetensors can carry code and are left alone.
+"""
 
 from __future__ import annotations
 

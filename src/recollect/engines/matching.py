@@ -2,6 +2,16 @@
 
 A cross-encoder of sentence-transformers reads query and passage together, at a price in seconds.
 Nothing heavy is imported before the model is loaded, which happens in the background or at the first need.
+
+The learned fusion: a small network over what the searchers found, with coefficients from `fusion.json`.
+
+`scripts/fit` writes that file. A network has three parts. The first scores a memory by its own words and meaning, the
+second adds what its conversation says, and is exactly 0 where there is none, and the third shifts the log-odds of all
+memories of one query alike, by how good its best evidence is: it tells whether anything answers the query at all.
+Inputs are standardised and clipped. More words or more meaning never lower a score. The sum is the log-odds that a
+memory answers the query, calibrated on questions that the network was not fitted on.
+
+Reranks with a cross-encoder of sentence-transformers: query and passage are read together, at a price in seconds.
 """
 
 from __future__ import annotations

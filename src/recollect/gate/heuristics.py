@@ -1,6 +1,10 @@
 """Tells a value that looks like a real secret from a placeholder, a reference, a piece of code or a plain word.
 
 Pure decisions over one string. Nothing here searches a text or keeps what it was shown.
+
+Finds tokens with a known format, by the rows of `tokens.toml`, and long values that the text before them gives away.
+
+Values that only a label gives away are found in `keyword_context.py`.
 """
 
 from __future__ import annotations

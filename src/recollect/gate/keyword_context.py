@@ -2,6 +2,10 @@
 
 A value is searched on either side of the label, so that a harmless one hides nothing behind it. How a value must look
 depends on how clearly the words between say that it is one.
+
+Finds what sentences say without a word for a password beside it: logins, PINs, the words of a wallet.
+
+"creds for staging: deploy / x", "log in as root with x", "the door PIN is 1234", "my seed phrase: …".
 """
 
 from __future__ import annotations

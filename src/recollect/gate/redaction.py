@@ -1,6 +1,14 @@
 """Replaces each secret by `[redacted: kind]`, in every field of a request where its value stands.
 
 It repeats until a scan finds nothing, so that what it returns always passes the gate.
+
+Finds secrets that fields tell together: a title "Database password" whose content is the password.
+
+Only short contents are read so; longer ones carry their own labels. Tokens cut in two between fields are joined.
+
+Reads or rewrites every string of a request, whatever the nesting.
+
+A value that is neither text nor a known harmless type is refused, so that nothing passes the gate unread.
 """
 
 from __future__ import annotations

@@ -2,6 +2,16 @@
 
 Zero-width characters, full-width letters, escapes, base64 and hexadecimal hide nothing. Findings are character offsets
 into the text as it was given.
+
+Asks detect-secrets' own plugins, called directly: no settings, no filters, no pragma comments, no network.
+
+The library is imported once, on the first scan; nothing else in Recollect imports it. `tokens.toml` names the plugins.
+Entropy, keywords, public addresses and basic auth raise alarms on ordinary notes; OpenAI's and npm's patterns are
+quadratic: the gate has stricter or linear ones of its own for all of them.
+
+Finds private keys of several lines: PEM, OpenSSH, PGP, SSH2 and PuTTY, with or without their last line.
+
+A finding covers the whole block, so that redaction leaves nothing of the body.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Finds secrets by where they stand: in a column of a table, in a place of a call, behind an option of a client."""
+"""Finds secrets by where they stand: in a column of a table, in a place of a call, behind an option of a client.
+
+Undoes what hides a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
+
+Only what decodes to plain text is scanned; an image or a digest does not.
+"""
 
 from __future__ import annotations
 

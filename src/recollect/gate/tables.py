@@ -1,4 +1,7 @@
-"""Reads the gate's tables, each a TOML file beside this module: tokens, labels, clients, words and patterns."""
+"""Reads the gate's tables, each a TOML file beside this module: tokens, labels, clients, words and patterns.
+
+Finds the words that announce a secret, of `labels.toml`, and what of the text around them is theirs.
+"""
 
 from __future__ import annotations
 

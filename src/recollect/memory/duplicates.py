@@ -1,4 +1,7 @@
-"""What a draft resembles in exactly its namespace and level of sensitivity: what it joins, what the answer names."""
+"""What a draft resembles in exactly its namespace and level of sensitivity: what it joins, what the answer names.
+
+Merges: of which statements a merged memory consists, and the memory without one of them.
+"""
 
 from __future__ import annotations
 

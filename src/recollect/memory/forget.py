@@ -1,4 +1,9 @@
-"""Taking memories away, and restoring them."""
+"""Taking memories away, and restoring them.
+
+Forget a memory by its id, for good or until it is restored, and purge what has expired.
+
+Restore: bring back a memory that was hidden, and undo a merge.
+"""
 
 from __future__ import annotations
 

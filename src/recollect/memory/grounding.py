@@ -2,6 +2,12 @@
 
 A rule cannot tell whether a sentence is true. It can tell that every name, identifier, path and number of it stands in
 the source, that most of its words do, and that it denies nothing where the source denies nothing.
+
+Condensing without a model: many memories as one list of what each says first, oldest first.
+
+Here stands what every summary of memories keeps, whoever chose them.
+
+Whether what a language model says of a text stands in the text, and gives no orders: a check by rules, not by trust.
 """
 
 from __future__ import annotations

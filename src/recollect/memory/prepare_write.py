@@ -1,4 +1,7 @@
-"""What verbs that write share: the gate, the headings, words, entities and vectors of a draft, and eviction."""
+"""What verbs that write share: the gate, the headings, words, entities and vectors of a draft, and eviction.
+
+Embedding what was written: at once when the model is warm, else as soon as it is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Reading memories without ranking: lists, likeness, history, figures and a prompt's share."""
+"""Reading memories without ranking: lists, likeness, history, figures and a prompt's share.
+
+Reports: the history of a memory, what the caller's namespaces hold, and the health of the store.
+
+Reads: one memory by its id, and one page of memories in an order, by file, by concept and in time.
+
+Memories as Markdown for a prompt, fenced as data and within a budget of tokens.
+
+Find the memories most similar to a text or to a memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""How alike two texts are, and which of two statements holds."""
+"""How alike two texts are, and which of two statements holds.
+
+Duplicates: whether two texts say the same, and one text in place of two that repeat each other.
+
+Two texts say the same when they have the same words in the same order, once variants of spelling are set aside. So
+every number, date, name, unit and negation agrees, and who does what to whom. In doubt they are two memories.
+
+Whether a draft is a new memory, a new version of one, or the same thing said again. Nothing is ever destroyed.
+"""
 
 from __future__ import annotations
 

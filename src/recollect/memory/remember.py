@@ -1,4 +1,11 @@
-"""Storing a memory, changing one, and the names that seeds have for it."""
+"""Storing a memory, changing one, and the names that seeds have for it.
+
+Verbs under other names, with other fields and scales: each turns its request into that of a verb and calls it.
+
+Remember: a draft passes the gate and becomes a memory, a new version of one, a part of one, or a confirmation.
+
+Update one memory by its id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Summaries of old memories: one for each category, and what it keeps and forgets."""
+"""Summaries of old memories: one for each category, and what it keeps and forgets.
+
+Summaries of memories: what every one keeps, how it takes the place of its members, and forgets one of them.
+
+Summarize: old memories are condensed into one for each category.
+"""
 
 from __future__ import annotations
 

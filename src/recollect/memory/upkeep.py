@@ -1,4 +1,14 @@
-"""Looking after what is stored: looking for secrets, and building the indexes anew."""
+"""Looking after what is stored: looking for secrets, and building the indexes anew.
+
+Reindex: bring every index up to date, and move a store to another embedding model while recall goes on.
+
+The new vectors are built beside the old ones and change places with them in one transaction; before it the store is
+wholly of the old model, after it wholly of the new one.
+
+Rescan: today's secret detectors over what is stored, hidden memories included. Never returns a secret's value.
+
+What sessions keep of outputs that were not stored is looked at too.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The dual response: which index lines and which details an answer of so many tokens holds.
 
 What is counted is what a door prints. Nothing is loaded, and nothing is ranked anew.
+
+Passages: how close together a query's words stand in a text, and which stretch of a long memory answers it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Search: asks every index for the memories that may answer a query, and the store for their neighbours."""
+"""Search: asks every index for the memories that may answer a query, and the store for their neighbours.
+
+Other spellings for words of a query that nobody stored: misspelt, cut short, written together or apart.
+
+Another spelling never weighs as much as a word that is stored. Numbers and short words have none.
+"""
 
 from __future__ import annotations
 

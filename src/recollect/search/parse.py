@@ -1,4 +1,12 @@
-"""What a query asks: its words, its identifiers and the time that it names."""
+"""What a query asks: its words, its identifiers and the time that it names.
+
+A query taken apart, once, before anything is searched: its words, its names, and what kind of thing it asks for.
+
+Periods: the days that a query names, as a date or relative to now, and how well a moment fits them.
+
+The expressions are found by pattern in English and in figures; dateparser reads them. What somebody types as a date is
+read as a whole, without patterns.
+"""
 
 from __future__ import annotations
 

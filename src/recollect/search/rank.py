@@ -1,4 +1,15 @@
-"""How hits are ordered: match, recency, importance and trust, and which version of a statement counts."""
+"""How hits are ordered: match, recency, importance and trust, and which version of a statement counts.
+
+Ranking: the calibrated match is one part of a named profile of weights; and the small sums it is made from.
+
+Currency: which memories are versions of one statement, and that the newest of them comes first; none is hidden.
+
+A newer memory is a version of an older one where it says again at least half of what that says, answers the question
+about as well, and names whatever the question names of the older one. So of staging and production neither replaces the
+other, however old it is. A newer one that names less is a version where it says that something changed and repeats what
+the question does not name, a name or two words: "We switched from Yarn to pnpm." So it is, with two names, where it
+says little again but is near by its vector.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Ranking: candidates become hits, each with its score explained part by part."""
+"""Ranking: candidates become hits, each with its score explained part by part.
+
+Reranking: the optional second look at the best matches. Whatever prevents it becomes a note, never an error.
+
+A reranker's scores are compared with each other, hardly trusted: what 0.2 means differs between models, and outside
+of what a model was trained on all of its scores are low.
+"""
 
 from __future__ import annotations
 

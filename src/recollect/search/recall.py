@@ -1,4 +1,9 @@
-"""Recall: search, fuse, rank what the caller may see, explain every score, and keep to a budget of tokens."""
+"""Recall: search, fuse, rank what the caller may see, explain every score, and keep to a budget of tokens.
+
+The other projects of somebody's own store: looked at on request, and named where nothing is found in this one.
+
+In a store that several share, and for whoever may not read every scope, there are none.
+"""
 
 from __future__ import annotations
 

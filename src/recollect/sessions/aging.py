@@ -1,4 +1,16 @@
-"""What time does to memories: many old ones become one summary, and importance fades or grows."""
+"""What time does to memories: many old ones become one summary, and importance fades or grows.
+
+Compression at the end of a session: old memories about the same rank below one summary of them.
+
+It concerns what consolidation concerns. Nothing is destroyed: members stay findable below their summary, `restore`
+makes each current again, and what somebody took out of a summary once is never put into another.
+
+Consolidation at the end of a session: what is used gains importance, what is unused fades and goes at last.
+
+It concerns the public memories of the project that the pipeline itself made; with the setting `consolidate = all` also
+what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back. Time counts in
+days on which sessions ended, so that neither a pause of months nor a wrong clock takes anything.
+"""
 
 from __future__ import annotations
 

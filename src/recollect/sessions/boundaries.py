@@ -4,6 +4,11 @@ A text is compared with the topic words of the last five together. Outputs of to
 that an output opens a topic only where there are five before it and hardly any of its words stood in the topic so
 far. A prompt is the natural place: what it asks, how it begins, and how long it was quiet before it are weighed too.
 The state is a value that its owner writes as JSON and reads back, so that a session goes on after a restart.
+
+The settings of a project for its sessions, as its files, or a client in its stead, ask for them.
+
+A project's files come from whoever wrote the repository. So they may change these settings alone, turn on nothing that
+is off, and spend and fade no more than without them. A value that is not allowed changes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""The capture stages: what of a session becomes a memory, what does not, and why; checkpoints and the summary."""
+"""The capture stages: what of a session becomes a memory, what does not, and why; checkpoints and the summary.
+
+Memorability: whether an occurrence is worth a memory, and why.
+
+The score is a logistic one: each feature adds its weight to the log-odds, and the sum is a number of 0–1. Features are
+of three parts (how much is said, how much it matters, what it is); the fourth is how distinct it is from what is
+stored. `memorability.toml` has the weights, which `scripts/fit-capture` fits so that the gate is at 0.30. Nothing here
+reads a store or embeds: the caller brings how near the nearest stored memories are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The events of a session as operations: each goes through the stages, and what they know of it is kept."""
+"""The events of a session as operations: each goes through the stages, and what they know of it is kept.
+
+Inject: puts what is remembered of a prompt's subject before the prompt, fenced as data; mostly there is nothing.
+
+What an agent was shown since its session began, or last lost its earlier messages, is not shown again, nor what was
+kept of this session since then.
+"""
 
 from __future__ import annotations
 

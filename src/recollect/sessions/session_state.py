@@ -1,4 +1,7 @@
-"""What the stages know of a session from one event to the next; it is kept as JSON in the session's row."""
+"""What the stages know of a session from one event to the next; it is kept as JSON in the session's row.
+
+What a person sees of sessions, and how a wrong decision is put right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The data folder: its private files, and the lock that one owner holds."""
+"""The data folder: its private files, and the lock that one owner holds.
+
+How the store treats files: what the system refuses becomes one sentence, what is written lasts.
+
+Who owns a local store: one process at a time, by a file lock that the system drops when the process dies.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Every row of a store copied: to another database, and out of a damaged one."""
+"""Every row of a store copied: to another database, and out of a damaged one.
+
+Moves a store from one database to another, row by row: from a data folder to a server, or back.
+
+Every row is copied as it stands, ids, journal and quarantined levels included. What triggers make of the rows is made
+by the target's own. A move that was interrupted goes on where it stopped, and ends with a comparison of all rows.
+
+Mend a damaged database file: a new one is made by the migrations, and every row that somebody wrote is copied.
+
+Indexes, triggers and the text index are made anew on the way. What is derived (words, vectors, the outbox) is left
+empty where it cannot be read, and `reindex` fills it. Rows that nothing else holds must all be readable, or nothing is
+done.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ product's name), hashtags, mentions of people, identifiers (in backticks, camelC
 calls(), --flags, hashes). Then by capital letters: a person needs evidence (a title, a known given name, a verb of
 people beside it), a place is one that is known, an organisation has a suffix such as Ltd or University, a short word
 in capitals such as OTA is a concept, and any other name is a thing. A script without capital letters has only shapes.
+
+Names of speakers, in queries and in transcripts: a name drowns the topic when it is embedded.
 """
 
 from __future__ import annotations

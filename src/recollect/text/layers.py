@@ -1,4 +1,9 @@
-"""Layers of a text (L0 abstract, L1 overview) and its chunks for the embedding model."""
+"""Layers of a text (L0 abstract, L1 overview) and its chunks for the embedding model.
+
+Cut long content into stretches that the embedding model sees whole.
+
+The layers of a memory that nobody wrote: a title, a one-line abstract and an overview, taken from its content.
+"""
 
 from __future__ import annotations
 

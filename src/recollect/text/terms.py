@@ -1,4 +1,7 @@
-"""Words: what a text is made of for searching, and which of a query's words carry meaning."""
+"""Words: what a text is made of for searching, and which of a query's words carry meaning.
+
+Whether a query is written in English, told by small words that another language has and English has not.
+"""
 
 from __future__ import annotations
 

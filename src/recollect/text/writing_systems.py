@@ -3,6 +3,11 @@
 Where words stand without spaces between them (or particles stick to them, as in Korean), a stretch is taken apart
 into units, single characters with their marks, and pairs of neighbours, as Lucene's CJK analysis does. An emoji is
 the words of its Unicode name.
+
+Normalization: the one form in which words of memories and queries are compared, and where the text index differs.
+
+The index (FTS5) knows Unicode 6.1: it folds case, drops the accents of Latin letters, takes a combining mark for a
+gap and a symbol that is younger than itself for a letter. `fold` goes further; `same_in_index` says where both agree.
 """
 
 from __future__ import annotations

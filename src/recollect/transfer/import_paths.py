@@ -1,6 +1,8 @@
 """Finds the files to be imported: those named, and in folders those of a known format; what is passed over is counted.
 
 Links inside a folder are not followed, so nothing outside of it is read. Of hidden folders only instructions are read.
+
+What a file holds becomes something to write, or a problem: every string passes the gate before anything else.
 """
 
 from __future__ import annotations

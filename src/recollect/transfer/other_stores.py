@@ -1,4 +1,9 @@
-"""Stores of other memory servers, in JSON files and in SQLite databases."""
+"""Stores of other memory servers, in JSON files and in SQLite databases.
+
+Memories of other programs in JSON: mcp-memory-service, mem0, the memory server of MCP, layered lines.
+
+Memories of other programs that keep them in SQLite: claude-mem and MemPalace. A file is only read.
+"""
 
 from __future__ import annotations
 

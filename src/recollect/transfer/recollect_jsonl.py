@@ -1,4 +1,10 @@
-"""Our own export: a header, then the memories, the facts and the journal, one JSON object a line."""
+"""Our own export: a header, then the memories, the facts and the journal, one JSON object a line.
+
+Export: everything of the caller's namespaces as JSON lines that can be imported again, or as Markdown for people.
+
+The journal's lines come along for information: an import passes them over. `backup` is what copies a whole store.
+Levels of sensitivity above public leave only when they are let in by name; expired memories never do.
+"""
 
 from __future__ import annotations
 

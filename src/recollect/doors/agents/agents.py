@@ -1,4 +1,9 @@
-"""The agents that can be connected: their files, and the entry that each gets."""
+"""The agents that can be connected: their files, and the entry that each gets.
+
+The table of agents (`agents.toml`): where each reads its MCP servers and its instructions, and who is here.
+
+The entry of an MCP configuration that starts Recollect, and how an entry that is there already is kept.
+"""
 
 from __future__ import annotations
 

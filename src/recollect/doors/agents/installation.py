@@ -2,6 +2,8 @@
 
 A plan reads everything and refuses what is damaged before anything is written. What is taken out again is exactly what
 was put in: where the backup shows a file as it was, that comes back byte for byte.
+
+The passage on memory in an agent's instruction file, between two marker comments.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Comments and trailing commas become spaces in a copy of the same length. The standard library reads that copy and tells
 where each value begins and ends.
+
+Reads and writes files of other programs: whole or not at all, with their mode, and never through a stray link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The commands that take memories away or change them: `forget`, `edit` and `tags`."""
+"""The commands that take memories away or change them: `forget`, `edit` and `tags`.
+
+The commands on sessions of coding agents: which there were, what became of their events, and putting that right.
+"""
 
 from __future__ import annotations
 

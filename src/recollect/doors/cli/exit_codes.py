@@ -1,4 +1,9 @@
-"""How a command runs and ends: what runs its verbs, its answer or one message about an error, and its exit code."""
+"""How a command runs and ends: what runs its verbs, its answer or one message about an error, and its exit code.
+
+How a command ends: its JSON answer, or one message about an error, and the exit code of either.
+
+What runs the verbs of a command: the daemon of this machine, the server of a team, or the store opened here.
+"""
 
 from __future__ import annotations
 

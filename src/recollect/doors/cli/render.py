@@ -1,6 +1,8 @@
 """What people see in a terminal: tables and panels, nothing that a program would parse.
 
 Control characters in stored text never reach the terminal; visible signs replace them.
+
+Where a command reads and writes: the terminal of this process, or that of a client whose command the daemon runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The commands that serve, and the commands that the daemon runs for its clients."""
+"""The commands that serve, and the commands that the daemon runs for its clients.
+
+The commands for programs: `serve`, the daemon in the foreground or the server of a team, and `mcp`.
+
+Commands that the daemon runs for a client which imports nothing: it has the libraries, and prints for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What a request passes before its route: its size, its rate and who asks."""
+"""What a request passes before its route: its size, its rate and who asks.
+
+Who asks over HTTP, and what may be asked: all in which the local daemon and the server of a team differ.
+
+What every request passes: its id, who sends it, how much and for how long; whatever breaks becomes a sentence.
+"""
 
 from __future__ import annotations
 

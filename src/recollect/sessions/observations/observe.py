@@ -1,4 +1,7 @@
-"""Observe: what becomes of an occurrence: noise with a reason, or a candidate for a memory in words."""
+"""Observe: what becomes of an occurrence: noise with a reason, or a candidate for a memory in words.
+
+Kinds: what a kept occurrence is, what it is about, how much it matters and how far its source is trusted.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """Occurrences: what happened in a session, in one form whatever agent reports it.
 
 Agents name their tools differently; an occurrence knows only where its text comes from.
+
+The trail: what a session did just before, as far as it tells what an output means.
+
+The trail is a value that its owner writes as JSON and reads back, as the window of topics is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,13 @@
 """Statements: what of a prompt states a rule, a decision, a fact or a reason, apart from what it asks for.
 
 A person writes short and loosely: a prompt is cut into sentences and clauses, and each is read by itself.
+
+Explanations: what the comments of a file, or the sentences of a document, say about why it is as it is.
+
+Replacement: what a person says is gone, and whether a memory says to use just that.
+
+It is sure only where the words of replacement name something, and the older memory has every one of those names, in its
+subject or behind a word of use. What names the thing beside its own subject stays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Users, teams, projects and tokens in SQL. Each change is journalled in the transaction that makes it."""
+"""Users, teams, projects and tokens in SQL. Each change is journalled in the transaction that makes it.
+
+The budget of a language model's tokens, in one row of the database, so that restarts and other processes count.
+"""
 
 from __future__ import annotations
 

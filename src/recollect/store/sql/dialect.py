@@ -1,4 +1,7 @@
-"""What each kind of database does in its own way; what most need not do at all is done here, by doing nothing."""
+"""What each kind of database does in its own way; what most need not do at all is done here, by doing nothing.
+
+Statements that many rooms need: over more values than one statement takes, counts, and answers that are kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Facts: reading those that hold at a time, and writing new ones in place of the old."""
+"""Facts: reading those that hold at a time, and writing new ones in place of the old.
+
+One open write transaction on one namespace: its ids, its lines in the journal, and how it writes facts.
+
+Facts in SQL: triples with the time in which they held. A fact is seen only where its memory may be seen.
+"""
 
 from __future__ import annotations
 

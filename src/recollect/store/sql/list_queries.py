@@ -1,4 +1,9 @@
-"""Whole shelves of memories: pages in an order, counts by kind, and how long what is used may stay."""
+"""Whole shelves of memories: pages in an order, counts by kind, and how long what is used may stay.
+
+What leaves the store in an export: memories with their history, facts and journal lines, a page at a time.
+
+Only levels of sensitivity that are asked for leave; a level nobody knows never does.
+"""
 
 from __future__ import annotations
 

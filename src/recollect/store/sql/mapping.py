@@ -2,6 +2,10 @@
 
 So a new field of a memory is a field of `Draft` and of `Memory` and, unless it holds several values, a column in
 `tables.py`; nothing here names it.
+
+What hangs on a memory's row: labels and entities, words, names of speakers, vectors, and its place in the outbox.
+
+Everything happens inside the caller's write transaction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The sessions of coding agents in SQL: each is seen by its user alone, in its project."""
+"""The sessions of coding agents in SQL: each is seen by its user alone, in its project.
+
+What consolidation reads and writes: importance, use and marks of memories, many at once.
+"""
 
 from __future__ import annotations
 

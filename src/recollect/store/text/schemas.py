@@ -1,4 +1,16 @@
-"""The tables, triggers and functions of the full-text index: of SQLite, and of PostgreSQL."""
+"""The tables, triggers and functions of the full-text index: of SQLite, and of PostgreSQL.
+
+The text index of SQLite: FTS5 tables over `memory` and `word`, kept up to date by triggers.
+
+The view is what FTS5 reads when it rebuilds. What was softly deleted or merged into another memory is not in the index.
+How long each text is stands beside its namespace and level, so that bm25 counts only what a caller may see.
+
+The text index of PostgreSQL: the words of each memory, kept beside its row and counted by namespace, by triggers.
+
+Each memory has a generated `tsvector` of its words as SQLite's FTS5 would cut and stem them. `posting` holds a row for
+each word of each memory that is shown, in the order in which a search asks: a GIN index of the vectors knows no
+namespaces, so that its cost would follow what all tenants store. `text_size` counts the texts and their characters.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,14 @@
 
 Every spelling one letter away is looked up, two letters by the spellings of the first half or by the second, parts of
 words by what they hold.
+
+bm25 over what a caller may see: the counts come from the database, the formula is FTS5's, whatever the database.
+
+Which stored words a misspelt or shortened word may stand for, and how likely.
+
+The vocabulary of what is stored, which every database keeps in the same tables: counts of words, and their rebuild.
+
+A text index adds what each database searches in its own way.
 """
 
 from __future__ import annotations
