@@ -1,142 +1,238 @@
 """Fit the weights of memorability on labelled sessions and write them to `src/recollect/sessions/memorability.toml`.
 
-Each argument is a folder with `events.jsonl`, or `FOLDER:s1,s3` for some of its sessions. A line is an event of a
-session in time order: `session`, `seq`, `at`, `event` (`prompt:submit` or `tool:post`; others are skipped), `prompt`
-or `tool`, `input` and `output`, and `label` (`keep`, `drop`, or `maybe`, which is left out). The weights in use were
-fitted on `tests/sessions` (the page there says on which of them) and on the sessions of an invented project that is no
-part of this repository.
+Each argument is a folder with `events.jsonl`, or `FOLDER:s1,s3` for some of its sessions; the fields of a line are in
+tests/sessions/build/README.md. Sentences of people, labelled one by one, come from scripts/data/sessions/sentences.tsv.
 
-The model is a logistic regression with a ridge penalty. A feature that speaks for a memory cannot be given a negative
-weight, nor one that speaks against it a positive one; what an occurrence is may have either. The bias is moved so that
-the threshold chosen by ten-fold cross-validation, in the middle of those that are as good, becomes the gate.
+What people say and what tools tell are two logistic regressions with a ridge penalty. The weights of the structural
+features are fitted alone, and those of the meaning (the embedding) on what these leave open, so that the structure can
+judge by itself while the model is not there. Of a prompt the best sentence counts: of one to keep the sentence that the
+fit so far likes best is taken for the statement, of others all sentences are none. Each bias is moved so that the
+threshold chosen with one folder left out, in the middle of those that are as good, becomes the gate.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Feature
+from recollect import Settings
+from recollect.engines.embedder import Embedder
+from recollect.engines.embedding import open_embedder
+from recollect.sessions.lessons import Trail, asked
+from recollect.sessions.memorability import GATE, meaning_of
+from recollect.sessions.observations.features import Feature, of_sentence
 from recollect.sessions.observations.noise import digest
-from recollect.sessions.observations.observe import observe
-from recollect.sessions.observations.occurrence import Occurrence, Trail, prompted, used
+from recollect.sessions.observations.observe import Part, observe
+from recollect.sessions.observations.occurrence import Occurrence, prompted, used
+from session_sets import Event, load
 
-GATE = 0.30
-SET = {Feature.ANSWER: -0.5}
-"""Weights set by hand, as no labelled session has such events: an answer is kept where it has several signs."""
-FEATURES = list(Feature)
-TARGET = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
+FEATURES: Final = list(Feature)
+TARGET: Final = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
+SENTENCES: Final = Path(__file__).parent / "data/sessions/sentences.tsv"
+STRUCTURE_RIDGE, MEANING_RIDGE = 0.5, {"person": 0.5, "tool": 10.0}
+SURE: Final = 0.90
+"""The precision that what the structure alone keeps is to have."""
+_ROUNDS: Final = 3
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def events(source: str) -> Iterator[dict[str, Any]]:
-    """Yield the events of the chosen sessions of a folder."""
-    folder, _, chosen = source.partition(":")
-    with (Path(folder) / "events.jsonl").open(encoding="utf-8") as lines:
-        for event in map(json.loads, lines):
-            if not chosen or event["session"] in chosen.split(","):
-                yield event
+@dataclass(frozen=True)
+class Row:
+    """An event with what it is judged by: for each of its texts the features and the meaning."""
+
+    folder: str
+    event: Event
+    noise: str
+    structure: Array
+    meaning: Array
+
+    @property
+    def kept(self) -> bool:
+        """Say whether it is to be kept."""
+        return self.event.label == "keep"
 
 
-def occurrence(event: dict[str, Any]) -> Occurrence | None:
+def occurrence(event: Event) -> Occurrence | None:
     """Return an event as an occurrence, None for the begin and the end of a session."""
-    if event["event"] == "prompt:submit":
-        return prompted(event["prompt"])
-    if event["event"] == "tool:post":
-        return used(event["tool"], event.get("input") or {}, event.get("output") or "")
-    return None
+    if event.event == "prompt:submit":
+        return prompted(event.prompt)
+    return used(event.tool, event.input, event.output, failed=event.failed) if event.event == "tool:post" else None
 
 
-def played(source: str) -> Iterator[tuple[dict[str, Any], str, dict[Feature, float]]]:
-    """Yield each event with why it is noise (empty for a candidate) and its features."""
-    for _, session in groupby(events(source), key=lambda event: event["session"]):
+def played(source: str, embedder: Embedder) -> Iterator[Row]:
+    """Yield the events of the chosen sessions of a folder as capture sees them."""
+    folder, _, chosen = source.partition(":")
+    for name, session in groupby(load(Path(folder)).events, key=lambda event: event.session):
         trail, seen = Trail(), set[str]()
-        for event in session:
-            if (one := occurrence(event)) is not None:
-                found = observe(one, trail, seen)
-                trail = found.trail
-                seen.add(digest(one.text))
-                yield event, found.noise, dict(found.candidate.features) if found.candidate else {}
+        for event in session if not chosen or name in chosen.split(",") else ():
+            if (one := occurrence(event)) is None:
+                continue
+            found = observe(one, trail, seen)
+            parts = found.candidate.parts if found.candidate else ()
+            trail = asked(found.trail, [part.text for part in parts]) if event.prompt else found.trail
+            seen.add(digest(one.text))
+            yield Row(source, event, found.noise, *judged_by(parts, embedder))
 
 
-def fitted(rows: Array, keep: Array, ridge: float) -> Array:
-    """Return the weights and, last, the bias, by an accelerated projected gradient."""
+def judged_by(parts: Sequence[Part], embedder: Embedder) -> tuple[Array, Array]:
+    """Return a row of features and one of meaning for each text."""
+    structure = np.array([[part.features.get(one, 0.0) for one in FEATURES] for part in parts])
+    read = embedder.read([part.text for part in parts]) if parts else []
+    return structure, np.array([meaning_of(one) for one in read], dtype=np.float64)
+
+
+def sentences(embedder: Embedder) -> tuple[Array, Array, Array]:
+    """Return the structure, the meaning and the labels of the sentences that were labelled one by one."""
+    rows = [line.split("\t") for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
+    structure, meaning = judged_by([Part(text, of_sentence(text)) for _, _, text in rows], embedder)
+    return structure, meaning, np.array([float(sign == "+") for sign, _, _ in rows])
+
+
+def fitted(rows: Array, keep: Array, ridge: float, offset: Array | None = None) -> Array:
+    """Return the weights and, last, the bias, by Newton's method; `offset` is what each row has already (log-odds)."""
     design = np.hstack([rows, np.ones((len(rows), 1))])
-    free = [one in TYPE_FEATURES for one in FEATURES]
-    low = np.array(
-        [-9 if is_free or one in AGAINST else 0 for one, is_free in zip(FEATURES, free, strict=True)] + [-9.0]
-    )
-    high = np.array([0 if one in AGAINST else 9 for one in FEATURES] + [9.0])
-    penalty = np.array([ridge] * len(FEATURES) + [ridge / 10])
-    step = 1 / (np.linalg.norm(design, 2) ** 2 / 4 + ridge)
-    now, ahead, pace = np.zeros(len(low)), np.zeros(len(low)), 1.0
-    for _ in range(5_000):
-        slope = design.T @ (1 / (1 + np.exp(-design @ ahead)) - keep) + penalty * ahead
-        after = np.clip(ahead - step * slope, low, high)
-        next_pace = (1 + (1 + 4 * pace * pace) ** 0.5) / 2
-        now, ahead, pace = after, after + (pace - 1) / next_pace * (after - now), next_pace
-    return now
+    given = np.zeros(len(rows)) if offset is None else offset
+    penalty = np.append(np.full(rows.shape[1], ridge), 0.01)
+    weights = np.zeros(design.shape[1])
+    for _ in range(30):
+        chance = chances(design @ weights + given)
+        slope = design.T @ (chance - keep) + penalty * weights
+        curve = (design * (chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
+        step = np.linalg.solve(curve, slope)
+        weights -= step
+        if np.abs(step).max() < 1e-5:
+            break
+    return weights
 
 
-def chances(weights: Array, rows: Array) -> Array:
-    """Return how likely each row is to be kept, 0–1."""
-    return np.asarray(1 / (1 + np.exp(-(rows @ weights[:-1] + weights[-1]))))
+def chances(odds: Array) -> Array:
+    """Return log-odds as chances, 0–1."""
+    return np.asarray(1 / (1 + np.exp(-odds)))
 
 
-def cross_validated(rows: Array, keep: Array, ridge: float, folds: int = 10) -> Array:
-    """Return the chance of each row by weights fitted without its fold."""
-    fold = np.random.RandomState(7).permutation(len(rows)) % folds
-    found = np.zeros(len(rows))
-    for one in range(folds):
-        found[fold == one] = chances(fitted(rows[fold != one], keep[fold != one], ridge), rows[fold == one])
+@dataclass(frozen=True)
+class Fit:
+    """The weights of what people say, or of what tools tell."""
+
+    structure: Array
+    meaning: Array
+
+    def alone(self, row: Row) -> float:
+        """Return the log-odds of an event's best text by its structure."""
+        return float((row.structure @ self.structure[:-1]).max() + self.structure[-1])
+
+    def whole(self, row: Row) -> float:
+        """Return the log-odds of an event's best text by structure and meaning."""
+        odds = row.structure @ self.structure[:-1] + row.meaning @ self.meaning[:-1]
+        return float(odds.max() + self.structure[-1] + self.meaning[-1])
+
+
+def fit(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> Fit:
+    """Fit the weights on labelled events and on `more` texts."""
+    found: Fit | None = None
+    for _ in range(_ROUNDS if who == "person" else 1):
+        structure, meaning, keep = ([*one] for one in more) if more else ([], [], [])
+        for row in rows:
+            best = (
+                int(np.argmax(row.structure @ found.structure[:-1] + row.meaning @ found.meaning[:-1])) if found else 0
+            )
+            for place in [best] if row.kept else range(len(row.structure)):
+                structure.append(row.structure[place])
+                meaning.append(row.meaning[place])
+                keep.append(float(row.kept))
+        labels, shape = np.array(keep), np.array(structure)
+        alone = fitted(shape, labels, STRUCTURE_RIDGE)
+        offset = shape @ alone[:-1] + alone[-1]
+        found = Fit(alone, fitted(np.array(meaning), labels, MEANING_RIDGE[who], offset))
+    assert found is not None
     return found
 
 
-def quality(kept: Array, keep: Array, all_keeps: int) -> tuple[float, float]:
+def left_out(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> tuple[Array, Array, Array]:
+    """Return the chance of each event with and without its meaning, by a fit without its folder, and the labels."""
+    whole, alone, keep = [], [], []
+    for folder in dict.fromkeys(row.folder for row in rows):
+        found = fit(who, [row for row in rows if row.folder != folder], more)
+        for row in rows:
+            if row.folder == folder:
+                whole.append(found.whole(row))
+                alone.append(found.alone(row))
+                keep.append(float(row.kept))
+    return chances(np.array(whole)), chances(np.array(alone)), np.array(keep)
+
+
+def quality(kept: Array, keep: Array) -> tuple[float, float]:
     """Return precision and recall."""
     right = float((kept & (keep == 1)).sum())
-    return right / max(float(kept.sum()), 1.0), right / all_keeps
+    return right / max(float(kept.sum()), 1.0), right / max(float(keep.sum()), 1.0)
+
+
+def threshold(held_out: Array, keep: Array, who: str) -> float:
+    """Return the threshold in the middle of those that are about as good as the best."""
+    found = {}
+    for each in np.arange(0.2, 0.8, 0.02):
+        precision, recall = quality(held_out >= each, keep)
+        print(f"{who}: threshold {each:.2f}: precision {precision:.2f}, recall {recall:.2f}")
+        found[float(each)] = 2 * precision * recall / max(precision + recall, 1e-9)
+    return float(np.median([each for each, both in found.items() if both >= max(found.values()) - 0.01]))
+
+
+def sure(held_out: Array, keep: Array) -> float:
+    """Return the least threshold from which the structure alone is right often enough."""
+    steps = [float(one) for one in np.arange(0.3, 0.99, 0.01)]
+    return next((one for one in steps if quality(held_out >= one, keep)[0] >= SURE), 0.99)
+
+
+def log_odds(chance: float) -> float:
+    """Return a chance (0–1) as log-odds."""
+    return float(np.log(chance / (1 - chance)))
+
+
+def table(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> list[str]:
+    """Fit what people say or what tools tell, and return its lines of the file."""
+    whole, alone, keep = left_out(who, rows, more)
+    gate, certain = threshold(whole, keep, who), sure(alone, keep)
+    found = fit(who, rows, more)
+    bias = found.structure[-1] + found.meaning[-1] - log_odds(gate) + log_odds(GATE)
+    print(f"{who}: chosen threshold {gate:.2f}, moved to {GATE}; by structure alone {certain:.2f}; {len(rows)} events")
+    print(f"{who}: precision and recall with a folder left out {quality(whole >= gate, keep)}")
+    return [
+        "",
+        f"[{who}]",
+        f"bias = {bias:.3f}",
+        f"alone = {-found.meaning[-1] + log_odds(gate) - log_odds(certain):.3f}",
+        f"meaning = [{', '.join(f'{one:.2f}' for one in found.meaning[:-1])}]",
+        "",
+        f"[{who}.weights]",
+        *(f'"{one}" = {w + 0.0:.3f}' for one, w in zip(FEATURES, found.structure, strict=False) if abs(w) >= 0.0005),
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", help="FOLDER or FOLDER:SESSION,SESSION")
-    parser.add_argument("--ridge", type=float, default=1.0)
     parser.add_argument("--check", action="store_true", help="print the figures and write nothing")
     given = parser.parse_args()
-    everything = [row for folder in given.folders for row in played(folder)]
-    rows = [row for row in everything if not row[1] and row[0]["label"] != "maybe"]
-    keeps = sum(row[0]["label"] == "keep" for row in everything)
-    for event, reason, _ in everything:
-        if reason and event["label"] == "keep":
-            print(f"taken for noise: {event['session']} {event['seq']} ({reason}): {event['what']}")
-    matrix = np.array([[row[2].get(one, 0.0) for one in FEATURES] for row in rows])
-    keep = np.array([float(row[0]["label"] == "keep") for row in rows])
-    held_out = cross_validated(matrix, keep, given.ridge)
-    found = {}
-    for each in np.arange(0.3, 0.7, 0.02):
-        precision, recall = quality(held_out >= each, keep, keeps)
-        print(f"threshold {each:.2f}: precision {precision:.2f}, recall {recall:.2f}")
-        found[float(each)] = 1.5 * precision * recall / max(0.5 * precision + recall, 1e-9)  # precision counts for more
-    threshold = float(np.median([each for each, both in found.items() if both >= max(found.values()) - 0.02]))
-    weights = fitted(matrix, keep, given.ridge)
-    bias = weights[-1] - np.log(threshold / (1 - threshold)) + np.log(GATE / (1 - GATE))
+    settings = Settings()
+    embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
+    embedder.warm()
+    rows = [row for folder in given.folders for row in played(folder, embedder)]
+    for row in rows:
+        if row.noise and row.kept:
+            print(f"taken for noise: {row.event.session} {row.event.seq} ({row.noise}): {row.event.what}")
+    judged = [row for row in rows if not row.noise and row.event.label != "maybe"]
     lines = [
-        "# Fitted by scripts/fit-capture; log-odds that each feature adds where it is 1.",
-        f"bias = {bias:.3f}",
-        "",
+        "# Fitted by scripts/fit-capture; log-odds that each feature adds where it is 1, and each dimension of the"
     ]
-    lines += [
-        "[weights]",
-        *(f'"{one}" = {SET.get(one, weight) + 0.0:.3f}' for one, weight in zip(FEATURES, weights, strict=False)),
-    ]
-    print(f"chosen threshold {threshold:.2f}, moved to {GATE}; {len(rows)} candidates of {len(everything)} events")
+    lines += ["# meaning; `alone` is added where only the structure is known.", f'model = "{embedder.card.id}"']
+    lines += table("person", [row for row in judged if row.event.prompt], sentences(embedder))
+    lines += table("tool", [row for row in judged if not row.event.prompt], None)
     if not given.check:
         TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

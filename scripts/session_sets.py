@@ -25,6 +25,7 @@ Place = tuple[str, int]
 EVENTS: Final = ("session:start", "prompt:submit", "tool:post", "session:checkpoint", "session:end")
 LABELS: Final = ("keep", "maybe", "drop")
 PLANTED: Final = "prompt_injection"
+_ANSWERED: Final = "assistant:stop"
 _PLACEHOLDER: Final = re.compile(r"\{\{SECRET:(\w+)\}\}")
 _LATER: Final = timedelta(hours=1)
 
@@ -131,6 +132,8 @@ def _checked(file: Path, number: int, read: Callable[[], Any]) -> Any:
 
 def _event(row: dict[str, Any], topic: int, shift: timedelta) -> Event:
     event, label = row["event"], row["label"]
+    if event == _ANSWERED:  # what an assistant says at the end of a turn
+        event, row = "tool:post", row | {"tool": "Assistant", "output": row["message"]}
     if event not in EVENTS or label not in LABELS:
         raise ValueError(f"unknown event or label: {event}, {label}")
     if label == "keep" and not row.get("what"):

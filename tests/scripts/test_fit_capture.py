@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from places import ROOT
-from recollect.sessions.observations.features import AGAINST, TYPE_FEATURES, Feature
 
 SCRIPT = ROOT / "scripts" / "fit_capture.py"
 BUILD = ROOT / "tests" / "sessions" / "build"
@@ -25,29 +24,27 @@ def script(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_a_check_prints_figures_and_writes_nothing() -> None:
-    """Precision and recall of held-out folds are printed, with what was taken for noise, and the table stays."""
+    """Precision and recall of left-out folders are printed, with what was taken for noise, and the table stays."""
     before = TABLE.read_bytes()
     ran = subprocess.run(
-        [sys.executable, str(SCRIPT), f"{BUILD}:s1", "--check"],
+        [sys.executable, str(SCRIPT), f"{BUILD}:s1", f"{BUILD}:s2", "--check"],
         capture_output=True,
         text=True,
         check=True,
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
     )
-    assert "threshold 0.50: precision" in ran.stdout
+    assert "person: threshold 0.50: precision" in ran.stdout
     assert "taken for noise: s1 36 (it is what memory itself returned)" in ran.stdout
     assert "moved to 0.3" in ran.stdout
     assert TABLE.read_bytes() == before
 
 
-def test_what_speaks_for_a_memory_is_never_held_against_it(script: object) -> None:
-    """Random labels give no feature a weight of the wrong sign, and labels that follow one give it the most."""
+def test_the_structure_is_fitted_first_and_the_meaning_on_what_it_leaves(script: object) -> None:
+    """Labels that follow one column give it the most weight, and what an offset explains already gets none."""
     chance = np.random.RandomState(3)
-    features = script.FEATURES  # type: ignore[attr-defined]
-    rows = chance.rand(200, len(features))
-    weights = script.fitted(rows, (chance.rand(200) > 0.5).astype(float), 1.0)  # type: ignore[attr-defined]
-    for one, weight in zip(features, weights, strict=False):
-        assert one in TYPE_FEATURES or (weight <= 0 if one in AGAINST else weight >= 0)
-    told = features.index(Feature.RULE)
-    weights = script.fitted(rows, (rows[:, told] > 0.5).astype(float), 1.0)  # type: ignore[attr-defined]
-    assert int(np.argmax(weights[:-1])) == told
+    rows = chance.rand(200, 5)
+    keep = (rows[:, 2] > 0.5).astype(float)
+    weights = script.fitted(rows, keep, 1.0)  # type: ignore[attr-defined]
+    assert int(np.argmax(weights[:-1])) == 2
+    rest = script.fitted(rows, keep, 1.0, offset=8.0 * (keep - 0.5))  # type: ignore[attr-defined]
+    assert abs(rest[2]) < weights[2] / 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +14,10 @@ from recollect import App, Memory
 from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.lifecycle import CorrectObservation, LifecycleSettings, ShownObservation, SubmitPrompt, UseTool
+from recollect.sessions import capture, memorability, session_state
 from recollect.sessions.pipeline import passed
 from recollect.sessions.session_state import SessionState, correct_observation, state_of
-from run_operations import add, do, ill, listed, recalled, shown
+from run_operations import add, do, ill, listed, shown
 
 RULE = "From now on nobody edits gen/ by hand, because `make api` overwrites it."
 OTHER_RULE = (
@@ -73,7 +75,7 @@ def test_a_rule_of_a_prompt_is_kept(app: App) -> None:
     assert kept.observed_at.isoformat() == "2026-03-01T10:00:00+00:00"
     (seen,) = observations(app)
     assert (seen.decision, seen.memory_id) == ("kept", str(kept.id))
-    assert "a rule +" in seen.reason
+    assert "its meaning +" in seen.reason
 
 
 def test_what_a_tool_tells_is_kept_with_what_it_was_for(app: App) -> None:
@@ -122,6 +124,29 @@ def test_what_is_below_the_gate_can_be_kept_by_hand(app: App) -> None:
     assert "broken anchor" in memories(app)[0].content
 
 
+def test_without_the_model_less_is_kept_and_the_rest_waits(
+    open_store: Callable[..., App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only the meaning can tell waits with the session, and is kept as of then once the model is there."""
+    app = open_store()
+    monkeypatch.setattr(memorability, "meanings", lambda *_: None)
+    monkeypatch.setattr(session_state, "meanings", lambda *_: None)
+    monkeypatch.setattr(capture, "awaited", lambda _: True)
+    prompt(app, f"Look at the log. {RULE}", at="2026-03-01T10:00:00Z")
+    ran(app, *FAILED, at="2026-03-01T10:01:00Z")
+    assert {(one.decision, one.reason) for one in observations(app)} == {
+        ("dropped", "it waits for the embedding model")
+    }
+    monkeypatch.undo()
+    do(app, "session_start", session_id="s2", source="startup")
+    kept = memories(app)
+    assert kept[0].content == RULE
+    assert kept[0].observed_at is not None
+    assert kept[0].observed_at.isoformat() == "2026-03-01T10:00:00+00:00"
+    assert "its meaning +" in observations(app)[0].reason
+    assert not state(app).waits
+
+
 def test_a_secret_is_masked_wherever_it_goes(app: App) -> None:
     """The lesson is stored without the secret, and the session's own tables do not hold it either."""
     secret = "AKIA" + "Q7RT2MZX4WPLN9KD"[:16]
@@ -148,27 +173,16 @@ def test_the_same_again_is_no_second_memory(app: App) -> None:
     assert [one.id for one in after] == [one.id for one in before]
 
 
-def test_what_a_person_says_is_gone_is_no_longer_current(app: App, clock: Clock) -> None:
-    """The captured memory about it is replaced; what a person stored by hand, and what is about something else, "
-    "stays."""
-    explained = (
-        "# Only for tests. Not started by `up`: run docker compose --profile test up -d db-test\ndb-test:\n  image: a"
-    )
-    do(app, "tool_post", session_id="s1", tool="Read", input={"file_path": "compose.yml"}, output=explained)
-    prompt(app, OTHER_RULE)
-    by_hand = add(app, "The compose service db-test listens on port 5433.")
-    old = next(one for one in memories(app) if one.source is Source.HOOK and "db-test" in one.content)
+def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock: Clock) -> None:
+    """Nothing that was captured is hidden for a sentence; recall and injection put the newer one in its place."""
+    old = add(app, "Start db-test, the test database on 5433, with docker compose --profile test up.", source="hook")
     clock.pass_days(2)
-    prompt(
-        app,
-        "I moved the test database to testcontainers, it's on main. so forget the compose db-test thing",
-        session="s2",
-    )
-    current = recalled(app, "test database")
-    assert old.id not in current
-    assert by_hand in current
-    assert shown(app, old.id).superseded_by is not None
-    assert "replaces memory" in observations(app, "s2")[0].reason
+    said = "The test database comes from testcontainers now; the compose service db-test on 5433 is gone for good."
+    prompt(app, said, session="s2")
+    assert shown(app, old).superseded_by is None
+    shown_first = do(app, "answer_prompt", session_id="s3", prompt="how do I start db-test, the test database on 5433?")
+    assert "testcontainers" in shown_first.text
+    assert "--profile" not in shown_first.text
 
 
 def test_the_end_of_a_session_sums_it_up(app: App) -> None:
@@ -183,7 +197,7 @@ def test_the_end_of_a_session_sums_it_up(app: App) -> None:
         do(app, "session_end", session_id="s1")
     (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
     for part in (
-        "Decided:\n- Amounts are integer cents",
+        "Decided:\n- Decision: amounts are integer cents",
         "Learnt:\n- Why does it fail?",
         "Left open:\n- Write the down step",
     ):
@@ -222,7 +236,7 @@ def test_a_checkpoint_is_replaced_by_the_next_and_becomes_the_summary(app: App) 
     (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
     assert [summary.id] == seen[1]
     assert summary.content.startswith("Summary of the session of ")
-    assert "\n- Amounts are integer cents" in summary.content
+    assert "\n- Decision: amounts are integer cents" in summary.content
     assert "(forgotten since)" not in {one.summary for one in observations(app)}
     (first, *_) = memories(app)
     do(app, "forget", id=str(first.id))
@@ -301,5 +315,5 @@ def test_the_trail_keeps_no_part_of_a_token_that_it_cuts(app: App) -> None:
     token = "ghp" + "_" + "aB3dE5gH7jK9mN1pQ3sT" + "5vW7yZ9bC1eF3hJ5"
     edit = {"file_path": "/r/a.py", "old_string": "", "new_string": "c " * 70 + token + " x = 1"}
     do(app, "tool_post", session_id="s1", tool="Edit", input=edit)
-    assert state(app).trail.edited
+    assert state(app).trail.edits
     assert token[:12] not in state(app).model_dump_json()

@@ -12,7 +12,7 @@ from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Obse
 from recollect.errors import InvalidInput, NotFound
 from recollect.sessions.boundaries import Window
 from recollect.sessions.capture import checkpoint, summary
-from recollect.sessions.observations.occurrence import Trail
+from recollect.sessions.lessons import Trail
 from recollect.sessions.session_state import SessionState, correct_observation
 from run_operations import OTHER, add, do, listed, rows
 

@@ -43,7 +43,7 @@ CASES: list[Case] = [
             "tool_response": {"filePath": "/srv/engine/src/pool.py", "originalFile": "", "structuredPatch": []},
         },
         "",
-        ("src/pool.py was changed:", "drops idle links after 300 s"),
+        ("src/pool.py: ", "drops idle links after 300 s"),
     ),
     (
         "claude-code",
@@ -60,7 +60,7 @@ CASES: list[Case] = [
             "tool_response": {"new_source": f"{ADDED}\npool = connect(5)", "cell_id": "c1", "language": "python"},
         },
         "",
-        ("load.ipynb was changed:", "drops idle links after 300 s"),
+        ("load.ipynb: ", "drops idle links after 300 s"),
     ),
     (
         "claude-code",
@@ -82,7 +82,7 @@ CASES: list[Case] = [
         "PostToolUseFailure",
         {"tool_name": "Bash", "tool_input": RUN, "error": f"Exit code 1\n{FAILED}", "is_interrupt": False},
         "",
-        (FAILED, "`python print_label.py` gave:"),
+        (FAILED.removeprefix("E   "),),
     ),
     ("claude-code", "Stop", {"stop_hook_active": False, "last_assistant_message": CLAIM}, "", (CLAIM,)),
     (
@@ -95,7 +95,7 @@ CASES: list[Case] = [
             "M src/pool.py\nA docs/pool.md\n",
         },
         "",
-        ("src/pool.py was changed:", "drops idle links after 300 s"),
+        ("src/pool.py: ", "drops idle links after 300 s"),
     ),
     (
         "codex",
@@ -106,14 +106,14 @@ CASES: list[Case] = [
             "tool_response": "Success.",
         },
         "",
-        ("src/pool.py was changed:", "drops idle links after 300 s"),
+        ("src/pool.py: ", "drops idle links after 300 s"),
     ),
     (
         "codex",
         "PostToolUse",
         {"tool_name": "Bash", "tool_input": RUN, "tool_response": f"{FAILED}\n1 failed, 3 passed in 0.4s\n"},
         "",
-        (FAILED,),
+        (FAILED.removeprefix("E   "),),
     ),
     (
         "codex",
@@ -141,7 +141,7 @@ CASES: list[Case] = [
             },
         },
         "",
-        (FAILED,),
+        (FAILED.removeprefix("E   "),),
     ),
     (
         "gemini-cli",
@@ -165,7 +165,7 @@ CASES: list[Case] = [
             "tool_response": {"llmContent": "Successfully modified file: /srv/engine/src/pool.py (1 replacements)."},
         },
         "",
-        ("src/pool.py was changed:", "drops idle links after 300 s"),
+        ("src/pool.py: ", "drops idle links after 300 s"),
     ),
     (
         "gemini-cli",

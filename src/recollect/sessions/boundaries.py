@@ -25,9 +25,11 @@ from recollect.domain.lifecycle import SubmitPrompt, UseTool
 from recollect.domain.requests import StoreFact
 from recollect.errors import RecollectError
 from recollect.gate import clear, masked
+from recollect.sessions.memorability import memorability
 from recollect.sessions.observations.lines import read
+from recollect.sessions.observations.observe import parts_of
 from recollect.sessions.observations.occurrence import shown_input, used
-from recollect.sessions.observations.statements import Statement, said, statements
+from recollect.sessions.observations.statements import said
 from recollect.text.terms import jaccard, spellings, stem, topic_words
 from recollect.text.writing_systems import fold
 
@@ -51,8 +53,11 @@ THRESHOLD: Final = 0.25
 KNOWN: Final = 0.05
 """Share of an output's words that stood in the topic before, from which it is of that topic."""
 
-OPENS: Final = 1.3
+OPENS: Final = 5.6
 """Evidence from which a prompt opens a topic."""
+
+_EVIDENCE: Final = (4.2, 0.3, 5.0, -3.7)
+"""What a pause, new words, a long prompt and a statement count, fitted to labelled sessions."""
 
 _FEWEST: Final = 3  # topic words of a text that says what it is about
 _KEYWORDS: Final = 8
@@ -60,12 +65,6 @@ _MOST: Final = 60  # topic words of one text that are kept
 _MOST_OF_TOPIC: Final = 600
 _QUIET: Final = 300.0  # seconds without an event after which a prompt may well be about something else
 _WORD: Final = re.compile(r"\w+")
-_OPENING: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|good|great|merged|done|right|so|and|lovely|thanks|cool)\W+)*(?:next|now|different|another|"
-    r"new topic|last (?:topic|thing|one)|one more|quick|other thing|separate\w*|unrelated|switching|let'?s (?:settle|"
-    r"move|switch|look)|\w+\.(?=\s)|(?:\w+ ){0,2}\w+:(?=\s))",
-    re.IGNORECASE,
-)
 
 
 class Window(BaseModel):
@@ -90,18 +89,20 @@ class Boundary(BaseModel):
     keywords: tuple[str, ...]
 
 
-def observed(window: Window, text: str, at: datetime, prompt: bool = False) -> tuple[Window, Boundary | None]:
+def observed(
+    window: Window, text: str, at: datetime, prompt: bool = False, states: float = 0.0
+) -> tuple[Window, Boundary | None]:
     """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
 
     The window of a new topic holds that text alone. A text of fewer than three topic words says nothing of the topic
-    and only moves the time.
+    and only moves the time. `states` is how far a prompt states something instead of asking for it, 0–1.
     """
     counts = _counts(text)
     words = frozenset(word for word, _ in counts.most_common(_MOST))
     if len(words) < _FEWEST:
         return window.model_copy(update={"last_at": at}), None
     differs = bool(window.outputs) and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD
-    if differs and (_opens(window, words, text, at) if prompt else _departs(window, words)):
+    if differs and (opening(window, words, at, states) >= OPENS if prompt else _departs(window, words)):
         return Window(outputs=(words,), topic=words, last_at=at), Boundary(at=at, keywords=_keywords(text, counts))
     topic = window.topic | words if len(window.topic) < _MOST_OF_TOPIC else window.topic
     return Window(outputs=(*window.outputs, words)[-OUTPUTS:], topic=topic, last_at=at), None
@@ -112,22 +113,13 @@ def _departs(window: Window, words: frozenset[str]) -> bool:
     return len(window.outputs) == OUTPUTS and len(words & window.topic) / len(words) < KNOWN
 
 
-def _opens(window: Window, words: frozenset[str], prompt: str, at: datetime) -> bool:
-    """Say whether a prompt opens another topic: it follows a pause, says so, asks for work, or is of new words.
-
-    What only states something goes on with the topic, and so does small talk.
-    """
-    stated = statements(prompt)
-    signs = frozenset(sign for one in stated for sign in one.signs)
+def opening(window: Window, words: frozenset[str], at: datetime, states: float) -> float:
+    """Return the evidence that a prompt opens a topic: it follows a pause, is of new words, says much, and asks."""
     quiet = (at - window.last_at).total_seconds() / _QUIET if window.last_at else 0.0
-    evidence = min(quiet, 1.5) + 1.0 * bool(_OPENING.match(prompt)) + 0.7 * _asks(stated)
-    evidence += 0.5 * (len(words & window.topic) / len(words) < 0.35)
-    evidence -= 0.5 * any(one.states for one in stated)
-    return evidence - 1.0 * ("chatter" in signs and len(words) < 8) >= OPENS
-
-
-def _asks(stated: list[Statement]) -> bool:
-    return bool(stated) and not stated[0].states and not stated[0].signs.isdisjoint({"task", "question", "complaint"})
+    fresh = 1.0 - len(words & window.topic) / len(words)
+    return sum(
+        w * x for w, x in zip(_EVIDENCE, (min(quiet, 2.0), fresh, min(len(words) / 15, 1.0), states), strict=True)
+    )
 
 
 def _counts(text: str) -> Counter[str]:
@@ -150,7 +142,10 @@ _BOUNDARIES: Final = 200  # of one session that are kept
 
 def segment_prompt(context: Context[SubmitPrompt]) -> None:
     """Look whether a prompt opens another topic."""
-    _segment(context, said(context.event.prompt), prompt=True)
+    parts = parts_of(said(context.event.prompt))
+    known = context.meanings([one.text for one in parts])
+    scores = [memorability(one.features, known[place] if known else None).score for place, one in enumerate(parts)]
+    _segment(context, said(context.event.prompt), prompt=True, states=max(scores, default=0.0))
 
 
 def segment_output(context: Context[UseTool]) -> None:
@@ -160,10 +155,12 @@ def segment_output(context: Context[UseTool]) -> None:
     _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
 
 
-def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
+def _segment(
+    context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool, states: float = 0.0
+) -> None:
     if not context.has("memory.boundaries"):
         return
-    window, boundary = observed(context.state.window, masked(text[:_READ]), context.at, prompt)
+    window, boundary = observed(context.state.window, masked(text[:_READ]), context.at, prompt, states)
     context.update(window=window)
     if boundary is not None:
         _keep(context, boundary)

@@ -1,26 +1,18 @@
 """The capture stages: what of a session becomes a memory, what does not, and why; checkpoints and the summary.
 
-Memorability: whether an occurrence is worth a memory, and why.
-
-The score is a logistic one: each feature adds its weight to the log-odds, and the sum is a number of 0–1. Features are
-of three parts (how much is said, how much it matters, what it is); the fourth is how distinct it is from what is
-stored. `memorability.toml` has the weights, which `scripts/fit-capture` fits so that the gate is at 0.30. Nothing here
-reads a store or embeds: the caller brings how near the nearest stored memories are.
+Each text is judged by its structure and by what it means. While the embedding model is not loaded only what the
+structure is sure of is kept; the rest waits with the session, and is judged when the model is there.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
-from math import exp
-from pathlib import Path
-from types import MappingProxyType
+from functools import partial
 from typing import Any, Final
 
-from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Source
+from recollect.domain.enums import OF_SESSION, OnSecret, Source
 from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.fields import Request
 from recollect.domain.lifecycle import (
@@ -28,6 +20,7 @@ from recollect.domain.lifecycle import (
     Decision,
     EndSession,
     Observation,
+    Session,
     StartSession,
     SubmitPrompt,
     UseTool,
@@ -40,100 +33,22 @@ from recollect.memory.describe import sum_up_session_later
 from recollect.memory.grounding import cited
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
-from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature
+from recollect.sessions.lessons import Trail, Wording, asked, stated
+from recollect.sessions.memorability import Memorability, awaited, distinctiveness, memorability, with_meaning
 from recollect.sessions.observations.noise import digest
-from recollect.sessions.observations.observe import Candidate, importance_of, observe
-from recollect.sessions.observations.occurrence import Occurrence, Origin, Trail, prompted, shown_input, used
-from recollect.sessions.observations.statements import is_about, replaced
-from recollect.sessions.session_state import Context
+from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of
+from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
+from recollect.sessions.session_state import Context, state_of
 from recollect.text.layers import shortened
-
-GATE: Final = 0.30
-"""Score from which an occurrence is kept."""
-
-
-class Part(StrEnum):
-    """What a score is made of."""
-
-    SUBSTANCE = "substance"
-    SALIENCE = "salience"
-    DISTINCTIVENESS = "distinctiveness"
-    TYPE = "type weight"
-
-
-_FITTED: Final = tomllib.loads(Path(__file__).with_name("memorability.toml").read_text(encoding="utf-8"))
-BIAS: Final = float(_FITTED["bias"])
-"""Log-odds of an occurrence without any feature."""
-
-WEIGHTS: Final[Mapping[Feature, float]] = MappingProxyType({one: float(_FITTED["weights"][one]) for one in Feature})
-"""What each feature adds to the log-odds where it is 1."""
-
-KNOWN: Final = -4.0
-"""What is added to the log-odds of an occurrence that is stored already."""
-
-_FAR, _SAME = 0.90, 0.98  # cosines up to which a memory is fully distinct, and from which it is not at all
-_NAMED: Final = 5  # features that an explanation names
-
-
-@dataclass(frozen=True, slots=True)
-class Memorability:
-    """What each feature adds to the log-odds of an occurrence, and how distinct it is (0–1)."""
-
-    added: Mapping[Feature, float]
-    distinct: float
-
-    @property
-    def parts(self) -> Mapping[Part, float]:
-        """Return what each part adds to the log-odds."""
-        sums = dict.fromkeys(Part, 0.0)
-        for feature, value in self.added.items():
-            sums[part_of(feature)] += value
-        sums[Part.DISTINCTIVENESS] = KNOWN * (1 - self.distinct)
-        return MappingProxyType(sums)
-
-    @property
-    def score(self) -> float:
-        """Return how memorable the occurrence is, 0–1."""
-        return 1 / (1 + exp(-(BIAS + sum(self.parts.values()))))
-
-    def passes(self, gate: float = GATE) -> bool:
-        """Return whether the score reaches the gate."""
-        return self.score >= gate
-
-    def explained(self) -> str:
-        """Return the score, the features that weigh most and the sum of each part, in one line."""
-        heaviest = sorted(self.added.items(), key=lambda one: -abs(one[1]))[:_NAMED]
-        named = [f"{feature} {value:+.1f}" for feature, value in heaviest if abs(value) >= 0.05]
-        if self.distinct < 1:
-            named.append(f"near a stored memory {KNOWN * (1 - self.distinct):+.1f}")
-        parts = ", ".join(f"{part} {value:+.1f}" for part, value in self.parts.items())
-        return f"{self.score:.2f}: {', '.join(named) or 'nothing speaks for it'} ({parts})"
-
-
-def memorability(features: Mapping[Feature, float], cosines: Iterable[float] = ()) -> Memorability:
-    """Score an occurrence, given its features (0–1) and its cosines (−1 to 1) to the nearest stored memories."""
-    added = {feature: WEIGHTS[feature] * value for feature, value in features.items()}
-    return Memorability(MappingProxyType(added), distinctiveness(cosines))
-
-
-def distinctiveness(cosines: Iterable[float]) -> float:
-    """Return how new a text is (0–1): 1 up to a cosine of 0.90 to the nearest memory, and 0 from 0.98 on."""
-    nearest = max(cosines, default=-1.0)
-    return min(max((_SAME - nearest) / (_SAME - _FAR), 0.0), 1.0)
-
-
-def part_of(feature: Feature) -> Part:
-    """Return the part of the score that a feature belongs to."""
-    if feature in SUBSTANCE:
-        return Part.SUBSTANCE
-    return Part.TYPE if feature in TYPE_FEATURES else Part.SALIENCE
-
 
 _SEEN: Final = 300  # digests of outputs that are remembered
 _KEPT: Final = 1_000
 _NEAR: Final = 20
 _NEARLY_SAME: Final = 0.98
-_RELATED: Final = 0.3
+_LOOKED_BACK: Final = 5  # sessions
+_WAITS: Final = "it waits for the embedding model"
+_NO_STORE: Final = "there is no store"
+_PROMPT: Final = SubmitPrompt.event
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
@@ -149,9 +64,14 @@ _HEADINGS: Final = {
 
 
 def begin(context: Context[StartSession]) -> None:
-    """Forget what a session did before, where it begins anew."""
+    """Forget what a session did before, where it begins anew; judge what earlier sessions left waiting."""
     if context.event.source in ("startup", "clear"):
         context.update(trail=Trail())
+    if context.settings.capture and context.has("memory.store") and not awaited(context.app.embedder):
+        for session in context.app.sessions.listed(context.caller, _LOOKED_BACK, 0)[0]:
+            if state_of(session.state).waits:
+                _judge_waiting(context, session)
+                context.app.sessions.mask(session, lambda state: state | {"waits": False})
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
@@ -175,6 +95,7 @@ def summarize(context: Context[EndSession]) -> None:
     """Sum up what a session learnt, decided and left open, where it kept two memories or more."""
     if not context.settings.capture or not context.has("memory.store"):
         return
+    _catch_up(context)
     kept = _memories(context)
     if len(kept) >= 2 and (
         found := _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail))
@@ -187,92 +108,138 @@ def summarize(context: Context[EndSession]) -> None:
 def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
+    _catch_up(context)
     one, state = masked_occurrence(one), context.state
-    opens = bool(state.boundaries) and state.boundaries[-1].at == context.at
-    found = observe(one, state.trail, frozenset(state.seen), context.event.folder, opens=opens)
+    found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
     if found.candidate is None:
         again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
         return
-    _judge(context, found.candidate, one, tool)
+    judged = _judged(context, found.candidate.parts)
+    candidate = found.candidate
+    if one.origin is Origin.PROMPT:
+        candidate = replace(candidate, wording=judged.wording)
+        context.update(trail=_masked_trail(asked(context.state.trail, judged.rest)))
+    note = _observation(context, Decision.DROPPED, judged.reason, tool, judged.title or _summary(one))
+    draft = _draft(context, candidate, one, judged.score)
+    _settle(context, draft, judged, note.model_copy(update={"score": judged.value}))
 
 
-def _judge(context: Context[Any], candidate: Candidate, one: Occurrence, tool: str) -> None:
-    """Store a candidate that passes the gate of memorability, refresh what says nearly the same, or drop it."""
-    stores, scores = context.has("memory.store"), context.has("memory.memorability")
-    alone = memorability(candidate.features) if scores else None
-    draft = _draft(context, candidate, one, alone)
-    near = _near(context, draft) if stores else []
-    score = memorability(candidate.features, [each.cosine for each in near]) if scores else None
-    threshold = context.settings.memorability_threshold
-    explained = score.explained() if score else "everything is kept"
-    value = round(score.score, 3) if score else None
-    if not stores or (alone is not None and not alone.passes(threshold)):
-        reason = explained if stores else "there is no store"
-        context.note(_dropped(context, draft, reason, value, tool, one))
-        return
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What was made of the texts of an occurrence: the best score, the sentences that state something, and the rest."""
+
+    score: Memorability | None
+    kept: bool
+    waits: bool
+    wording: Wording
+    rest: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float | None:
+        """Return the score (0–1) where there is one."""
+        return round(self.score.score, 3) if self.score else None
+
+    @property
+    def reason(self) -> str:
+        """Return why it is kept or not, in one line."""
+        return _WAITS if self.waits else self.score.explained() if self.score else "everything is kept"
+
+    @property
+    def title(self) -> str:
+        """Return the title that it would have."""
+        return self.wording.title
+
+
+def _judged(context: Context[Any], parts: Sequence[Part]) -> _Judged:
+    """Judge the texts of an occurrence; without the model that tells what they mean some may wait for it."""
+    texts = [part.text for part in parts]
+    if not context.has("memory.memorability"):
+        return _Judged(None, True, False, stated(texts, texts[0]))
+    known = context.meanings(texts)
+    scores = [memorability(part.features, known[place] if known else None) for place, part in enumerate(parts)]
+    gate = context.settings.memorability_threshold
+    best = max(range(len(parts)), key=lambda place: scores[place].score)
+    said = [text for text, score in zip(texts, scores, strict=True) if score.passes(gate)]
+    waits = not said and known is None and awaited(context.app.embedder)
+    wording = stated(texts if waits else said or texts, texts[best])
+    return _Judged(scores[best], bool(said), waits, wording, tuple(text for text in texts if text not in said))
+
+
+def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:
+    """Store what passes the gate, refresh what says nearly the same, or note that it is dropped; return the memory."""
+    unkept = note.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True)})
+    if not judged.kept or not context.has("memory.store"):
+        context.update(waits=context.state.waits or judged.waits)
+        context.note(unkept if context.has("memory.store") else unkept.model_copy(update={"reason": _NO_STORE}))
+        return None
+    near = _near(context, draft)
     same = next(
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and each.memory.source is Source.HOOK), None
     )
-    if same is None and score is not None and not score.passes(threshold):
-        said_by = near[0].memory.id
-        note = _dropped(context, draft, f"memory {said_by} says nearly this; {explained}", value, tool, one)
-        context.note(note.model_copy(update={"memory_id": said_by}))  # so that both are forgotten together
-        return
-    _store(
-        context,
-        draft,
-        candidate,
-        same,
-        near,
-        Observation(
-            at=context.at, event=context.event.event, tool=tool, decision=Decision.KEPT, reason=explained, score=value
-        ),
-    )
+    score = replace(judged.score, distinct=distinctiveness(each.cosine for each in near)) if judged.score else None
+    if same is None and score is not None and not score.passes(context.settings.memorability_threshold):
+        said_by = near[0].memory.id  # named, so that both are forgotten together
+        reason = f"memory {said_by} says nearly this; {score.explained()}"
+        context.note(unkept.model_copy(update={"reason": reason, "memory_id": said_by}))
+        return None
+    return _store(context, draft, same, note.model_copy(update={"summary": "", "decision": Decision.KEPT}))
 
 
-def _store(
-    context: Context[Any],
-    draft: Draft,
-    candidate: Candidate,
-    same: Memory | None,
-    near: list[Similar],
-    note: Observation,
-) -> None:
+def _store(context: Context[Any], draft: Draft, same: Memory | None, note: Observation) -> int | None:
     new = draft if same is None else draft.model_copy(update={"id": str(same.id)})
     try:
         outcome = context.perform("remember", **new.model_dump(exclude_unset=True))
     except SecretFound:
         context.note(note.model_copy(update={"decision": Decision.REFUSED, "reason": "it holds a secret"}))
-        return
+        return None
     memory_id = int(outcome.id)
-    reasons = [f"a new version of memory {same.id}"] if same else []
-    for old in _obsolete(candidate, near, memory_id, context.at):
-        context.perform("remember", **draft.model_dump(exclude_unset=True), supersedes=str(old.id))
-        reasons.append(f"replaces memory {old.id}")
-    _store_facts(context, candidate, memory_id, context.at)
-    context.note(note.model_copy(update={"memory_id": memory_id, "reason": "; ".join([note.reason, *reasons])}))
+    reason = f"{note.reason}; a new version of memory {same.id}" if same else note.reason
+    context.note(note.model_copy(update={"memory_id": memory_id, "reason": reason}))
     kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
         _checkpoint(context)
+    return memory_id
 
 
-def _obsolete(candidate: Candidate, near: list[Similar], memory_id: int, at: datetime) -> list[Memory]:
-    """Return the older captured memories that are about what a person says is gone."""
-    gone = replaced(candidate.wording.content) if candidate.fact_type is not FactType.GENERAL else ()
-    if not gone:
-        return []
-    return [
-        each.memory
-        for each in near
-        if each.memory.id != memory_id
-        and each.cosine >= _RELATED
-        and each.memory.source is Source.HOOK
-        and (each.memory.observed_at or each.memory.created_at) < at
-        and is_about(f"{each.memory.title}\n{each.memory.content}", gone)
-    ]
+def _catch_up(context: Context[Any]) -> None:
+    """Judge what waited for the embedding model, once that is there."""
+    if context.state.waits and not awaited(context.app.embedder):
+        _judge_waiting(context, context.session)
+        context.update(waits=False)
+
+
+def _judge_waiting(context: Context[Any], session: Session) -> None:
+    """Judge the observations of a session that waited: what passes is kept as of then."""
+    for seen in context.app.sessions.observations(session):
+        if seen.reason != _WAITS or not seen.draft:
+            continue
+        draft = Draft(**seen.draft)
+        judged = _judged_later(context, seen, draft)
+        memory_id = None
+        if judged.kept:
+            said = {"content": judged.wording.content, "title": judged.title} if seen.event == _PROMPT else {}
+            memory_id = _stored(context, draft.model_copy(update=said))
+        if memory_id is not None:
+            context.app.sessions.decide(session, seen.number, Decision.KEPT, judged.reason, memory_id)
+        else:
+            context.app.sessions.rewrite(session, seen.number, partial(_with_reason, judged.reason))
+
+
+def _with_reason(reason: str, one: Observation) -> Observation:
+    return one.model_copy(update={"reason": reason})
+
+
+def _judged_later(context: Context[Any], seen: Observation, draft: Draft) -> _Judged:
+    """Judge a draft that waited: a prompt by its sentences, what a tool told by its structure then and its meaning."""
+    if seen.event == _PROMPT and (parts := parts_of(draft.content)):
+        return _judged(context, parts)
+    known = context.meanings([draft.content])
+    score = with_meaning(seen.score or 0.0, known[0] if known else None)
+    kept = score.passes(context.settings.memorability_threshold)
+    return _Judged(score, kept, False, Wording(draft.title, draft.subtitle, draft.content))
 
 
 def _near(context: Context[Any], draft: Draft) -> list[Similar]:
@@ -285,17 +252,17 @@ def _near(context: Context[Any], draft: Draft) -> list[Similar]:
 
 
 def _draft(context: Context[Any], candidate: Candidate, one: Occurrence, score: Memorability | None) -> Draft:
-    """Return what is stored of a candidate, with its secrets masked."""
+    """Return what is stored of a candidate, with its secrets masked; its evidence is its second heading."""
     wording = candidate.wording
     draft = Draft(
         content=wording.content,
         title=wording.title,
-        subtitle=wording.subtitle,
+        subtitle=wording.evidence,
         type=candidate.kind,
         fact_type=candidate.fact_type,
         concepts=candidate.concepts,
         tags=candidate.tags,
-        importance=importance_of(one, score.score if score else 0.5),
+        importance=importance_of(one.origin, score.score if score else 0.5),
         trust=candidate.trust,
         files_read=candidate.files_read,
         files_modified=candidate.files_modified,
@@ -304,16 +271,6 @@ def _draft(context: Context[Any], candidate: Candidate, one: Occurrence, score: 
         source=Source.HOOK,
     )
     return clear(draft, OnSecret.REDACT).value
-
-
-def _store_facts(context: Context[Any], candidate: Candidate, memory_id: int, at: datetime) -> None:
-    for subject, predicate, what in candidate.facts:
-        try:
-            context.perform(
-                "store_fact", subject=subject, predicate=predicate, object=what, memory_id=str(memory_id), valid_from=at
-            )
-        except RecollectError:  # a fact with a secret in it is left out
-            continue
 
 
 def _checkpoint(context: Context[Any]) -> None:
@@ -339,8 +296,7 @@ def _stored(context: Context[Any], draft: Draft) -> int | None:
 
 def _masked_trail(trail: Trail) -> Trail:
     """Return the trail as the session's row may keep it."""
-    texts = [trail.task, *trail.commands, *(trail.edited or ()), *(trail.failure or ()), *trail.open]
-    if not any(texts):
+    if trail == Trail():
         return trail
     return Trail.model_validate(_each(trail.model_dump()))
 
@@ -375,13 +331,6 @@ def _observation(
         reason=reason,
         memory_id=memory_id,
     )
-
-
-def _dropped(
-    context: Context[Any], draft: Draft, reason: str, score: float | None, tool: str, one: Occurrence
-) -> Observation:
-    note = _observation(context, Decision.DROPPED, reason, tool, draft.title or _summary(one))
-    return note.model_copy(update={"score": score, "draft": draft.model_dump(mode="json", exclude_unset=True)})
 
 
 def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:

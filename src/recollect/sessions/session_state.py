@@ -6,10 +6,10 @@ What a person sees of sessions, and how a wrong decision is put right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,7 +39,11 @@ from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
 from recollect.search.visibility import unfiltered
 from recollect.sessions.boundaries import Boundary, Window
-from recollect.sessions.observations.occurrence import Trail
+from recollect.sessions.lessons import Trail
+from recollect.sessions.memorability import meanings
+
+if TYPE_CHECKING:
+    from recollect.engines.embedder import Vector
 
 T = TypeVar("T")
 
@@ -52,8 +56,9 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `kept` ids of memories that the session made, `forgotten` those of them from before that compaction. `erased` counts
-    how often the store took words out of the state, because what they say was forgotten or masked.
+    `kept` ids of memories that the session made, `forgotten` those of them from before that compaction. `waits` says
+    that something waits for the embedding model to be judged. `erased` counts how often the store took words out of the
+    state, because what they say was forgotten or masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -66,6 +71,7 @@ class SessionState(BaseModel):
     kept: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
+    waits: bool = False
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
 
@@ -93,6 +99,7 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     if stored.erased == before.erased:
         changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
+    changes["waits"] = stored.waits or (after.waits and not before.waits)
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)
 
@@ -121,6 +128,7 @@ class Context(Generic[E]):
     event: E
     at: datetime
     observations: list[Observation] = field(default_factory=list)
+    _read: dict[str, Vector] = field(default_factory=dict)
 
     def has(self, capability: str) -> bool:
         """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
@@ -129,6 +137,16 @@ class Context(Generic[E]):
     def perform(self, operation: str, **fields: Any) -> Any:
         """Run a verb by its name, as the session's caller; every write passes the gate. Raises `RecollectError`."""
         return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
+
+    def meanings(self, texts: Sequence[str]) -> list[Vector] | None:
+        """Return what each text means; None where the embedding model that tells it is not there, or not yet."""
+        missing = [one for one in dict.fromkeys(texts) if one not in self._read]
+        if missing:
+            found = meanings(self.app.embedder, missing)
+            if found is None:
+                return None
+            self._read |= dict(zip(missing, found, strict=True))
+        return [self._read[one] for one in texts]
 
     def update(self, **changes: Any) -> None:
         """Put fields of the state in the place of what they were."""

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
+from recollect.sessions.lessons import Trail
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.noise import digest, noise
 from recollect.sessions.observations.observe import observe
-from recollect.sessions.observations.occurrence import Trail, prompted, used
+from recollect.sessions.observations.occurrence import prompted, used
 
 PASSING = "........................................ [100%]\n40 passed in 3.10s"
 BINARY = "\n".join(base64.b64encode(bytes(range(n, n + 57))).decode() for n in range(6))
@@ -56,12 +57,6 @@ def reason(command: str, output: str, description: str = "") -> str:
         ("docker compose config", SETTINGS, "it is settings as they stand"),
         ("journalctl -u web | tail", HEARTBEAT, "it is a log of routine"),
         ("head -3 data.csv | cat -v", "a;b\n1;2\n3;4", "it is a file as it stands"),
-        (
-            "python rnu.py",
-            "python: can't open file 'rnu.py': No such file or directory",
-            "it is a slip of the keyboard",
-        ),
-        ("python -m pytset", "/usr/bin/python: No module named pytset", "it is a slip of the keyboard"),
         ("python a.py", "ModuleNotFoundError: No module named 'yaml.cyaml': pyyaml 6.1 has no C parts here", ""),
         ("true", "", "it says nothing"),
     ],
@@ -106,7 +101,7 @@ def test_what_memory_returned_is_never_kept_again(tool: str, given: dict[str, st
 def test_a_prompt_without_the_block_put_into_it() -> None:
     """What memory put before a prompt is no statement of the person's."""
     block = "<memory-context>\n- never deploy on Friday, because nobody is there\n</memory-context>\n"
-    assert observe(prompted(f"{block}thanks"), Trail()).candidate is None
+    assert observe(prompted(block), Trail()).noise == "it says nothing that lasts"
     kept = observe(prompted(f"{block}From now on we use uv, never pip."), Trail()).candidate
     assert kept is not None
     assert "Friday" not in kept.wording.content
@@ -150,7 +145,7 @@ def test_the_same_output_is_seen_once() -> None:
 def test_files_count_where_they_explain() -> None:
     """A file as it stands is noise; a comment that gives a rule or a reason makes it more, also through `cat`."""
     plain = "services:\n  db:\n    image: postgres:16\n"
-    said = "# Only for tests. Not started by `up`: use the profile.\n"
+    said = "# Only for tests. Not started by `up`: use the profile for that.\n"
     for tool, given in (("Read", {"file_path": "compose.yml"}), ("Bash", {"command": "cat compose.yml"})):
         assert noise(used(tool, given, plain), read(plain)) == "it is a file as it stands"
         assert noise(used(tool, given, said + plain), read(said + plain)) == ""

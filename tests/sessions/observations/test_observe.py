@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from recollect.domain.enums import Concept, FactType, ObservationType
-from recollect.sessions.capture import memorability
-from recollect.sessions.observations.features import LONGEST
+from recollect.sessions.lessons import LONGEST, Trail, asked, borne_out
+from recollect.sessions.memorability import memorability
 from recollect.sessions.observations.observe import Candidate, observe
-from recollect.sessions.observations.occurrence import Occurrence, Origin, Trail, prompted, used
+from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, used
 
 FOLDER = "/home/ada/shop"
 EDIT = used(
@@ -27,9 +27,9 @@ MEASURED = used(
 )
 
 
-def candidate(*happened: Occurrence) -> Candidate:
+def candidate(*happened: Occurrence, task: str = "") -> Candidate:
     """Return the candidate that the last occurrence of a session makes."""
-    trail = Trail()
+    trail = asked(Trail(), [task])
     for one in happened:
         found = observe(one, trail, (), FOLDER)
         trail = found.trail
@@ -37,86 +37,44 @@ def candidate(*happened: Occurrence) -> Candidate:
     return found.candidate
 
 
-def is_kept(one: Occurrence) -> bool:
-    """Return whether an occurrence alone passes the gate."""
-    found = observe(one, Trail()).candidate
-    return found is not None and memorability(found.features).passes()
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "from now on every migration gets a down step, no exceptions",
-        "Never call the billing host from a laptop, every request costs money.",
-        "decision: amounts are integer cents, floats nowhere, because the export must match",
-        "we moved the queue to NATS last week, redis streams are gone. update the readme",
-        "no sleeps in tests please, always wait for the event; the runners are slow",
-        "put this on staging. staging is the box stg-2 on port 8443, never use TAG=latest",
-        "make that the rule: loading is always spelled out in the query",
-        "careful, fields 9 to 15 are used by the old mirror in Oslo. start at 16",
-    ],
-)
-def test_what_people_state_is_kept(prompt: str) -> None:
-    """Rules, decisions, facts and what is replaced pass, also within a prompt that asks for work."""
-    assert is_kept(prompted(prompt))
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "thanks",
-        "great work, see you tomorrow",
-        "run the tests",
-        "why is the build red?",
-        "the badge says NaN for an empty warehouse",
-        "next: the importer takes nine minutes. find out where the time goes",
-        "can you rename this variable to pickList?",
-        "yes, go ahead",
-    ],
-)
-def test_what_people_ask_is_not(prompt: str) -> None:
-    """Thanks, tasks, questions and complaints do not pass."""
-    assert not is_kept(prompted(prompt))
-
-
-def test_a_rule_keeps_the_person_s_words() -> None:
-    """The sentences that state something stay as they were said, those that only ask do not."""
+def test_a_prompt_is_judged_sentence_by_sentence() -> None:
+    """Each sentence is a part of its own; code, and what an agent's program put in, is none."""
     one = candidate(
-        prompted("good, that's all. one rule for later: never edit gen/ by hand, `make api` overwrites it.")
+        prompted("Good. Never edit gen/ by hand, e.g. types.ts; `make api` overwrites it.\n```\nx = 1\n```")
     )
-    assert one.wording.title == "Never edit gen/ by hand, `make api` overwrites it"
-    assert "that's all" not in one.wording.content
+    assert [part.text for part in one.parts] == [
+        "Good.",
+        "Never edit gen/ by hand, e.g. types.ts;",
+        "`make api` overwrites it.",
+    ]
     assert (one.kind, one.fact_type) == (ObservationType.DECISION, FactType.DECISION)
-    assert Concept.PATTERN in one.concepts
+    assert one.concepts == (Concept.PATTERN,)
 
 
-def test_a_fact_is_read_as_a_triple() -> None:
-    """What is where is a fact of its own."""
-    one = candidate(prompted("staging is the new box stg-2 on port 8443, never use TAG=latest there"))
-    assert ("staging", "is", "the new box stg-2 on port 8443, never use TAG=latest there") in one.facts
-
-
-def test_a_verified_change_tells_what_was_changed_and_measured() -> None:
-    """The memory of a measurement has what was done, what for, the change before it and the telling lines."""
-    task = prompted("the items list takes two seconds, profile it")
-    one = candidate(task, EDIT, MEASURED)
+def test_a_verified_change_is_a_lesson_with_its_evidence() -> None:
+    """The lesson has the change, what came out and what for, in few characters; the command and its lines back it."""
+    one = candidate(EDIT, MEASURED, task="the items list takes two seconds, profile it")
     said = one.wording.content
-    for part in ("Measure selectinload.", "items list takes two seconds", "selectinload(Item.tags)", "median 118 ms"):
+    for part in ("Change in api/items.py: `", "selectinload(Item.tags)", "median 118 ms", "the items list takes two"):
         assert part in said
+    assert len(said) <= LONGEST
     assert FOLDER not in said
     assert one.wording.title.startswith("Measure selectinload: ")
+    assert one.wording.evidence.startswith("`python bench.py /items --repeat 20` gave: GET /items 200 median 118 ms")
     assert one.files_modified == ("api/items.py",)
     assert one.tags == ("bench",)
-    assert one.kind is ObservationType.BUGFIX
 
 
-def test_a_fix_names_the_failure_before_it() -> None:
-    """The same command that failed and succeeds after an edit tells both."""
+def test_a_fix_names_the_problem_before_it() -> None:
+    """The same program that failed and passes after an edit tells problem, change and proof."""
     command = {"command": "alembic upgrade head", "description": "Upgrade"}
-    failed = used("Bash", command, "UnsafeNewEnumValue: error: new enum values must be committed before they are used")
+    failed = used("Bash", command, "UnsafeNewEnumValueError: new enum values must be committed before they are used")
     works = used("Bash", command, "Running upgrade 41d0 -> b80e, receiving lines source -> 214 rows")
-    assert "Before that: UnsafeNewEnumValue" in candidate(failed, EDIT, works).wording.content
-    assert "Before that" not in candidate(failed, EDIT, MEASURED).wording.content
+    one = candidate(failed, EDIT, works)
+    assert one.wording.content.startswith("Problem: UnsafeNewEnumValueError: new enum values must be committed")
+    assert one.kind is ObservationType.BUGFIX
+    assert Concept.PROBLEM_SOLUTION in one.concepts
+    assert "Problem" not in candidate(failed, EDIT, MEASURED).wording.content
 
 
 def test_noise_is_left_out_of_the_words() -> None:
@@ -128,7 +86,7 @@ def test_noise_is_left_out_of_the_words() -> None:
     assert len(said.wording.content) <= LONGEST
     assert "account suspended because" in said.wording.content
     assert "Compiling" not in said.wording.content
-    assert said.wording.content.count("Retry-After=0") <= 3
+    assert said.wording.content.count("Retry-After=0") <= 2
 
 
 def test_a_comment_is_kept_with_its_file() -> None:
@@ -136,8 +94,26 @@ def test_a_comment_is_kept_with_its_file() -> None:
     lines = ("services:", "  # Only for pytest: not started by a bare `up`.", "  db-test:", "    image: a")
     text = "\n".join(f"{number:6}→{line}" for number, line in enumerate(lines, 1))
     one = candidate(used("Read", {"file_path": f"{FOLDER}/compose.yml"}, text))
-    assert one.wording.content == "compose.yml says:\nOnly for pytest: not started by a bare `up`. (`db-test:`)"
+    assert one.wording.content == "compose.yml: Only for pytest: not started by a bare `up`. (`db-test:`)."
     assert one.files_read == ("compose.yml",)
+
+
+def test_an_edit_belongs_to_its_task_and_to_the_failure_before_it() -> None:
+    """An edit is told by its reason, its change, what failed before and what it was for."""
+    given = {
+        "file_path": f"{FOLDER}/pool.py",
+        "old_string": "size = 5",
+        "new_string": "# The gateway closes idle connections after 300 seconds.\nsize = 5\nping = 60",
+    }
+    failed = used("Bash", {"command": "pytest"}, "E   ConnectionError: closed by the server", failed=True)
+    one = candidate(failed, used("Edit", given, "updated"), task="orders fail at night")
+    for part in (
+        "pool.py: The gateway closes idle connections",
+        "Before: ConnectionError: closed by the server",
+        "Asked: orders fail at night",
+    ):
+        assert part in one.wording.content
+    assert one.kind is ObservationType.CHANGE
 
 
 def test_an_edited_document_is_kept_by_what_is_new() -> None:
@@ -148,9 +124,8 @@ def test_an_edited_document_is_kept_by_what_is_new() -> None:
         "new_string": "`make test` starts its own database; there is no service to start before.\n## Contributing",
     }
     one = candidate(used("Edit", given, "updated"))
-    assert one.wording.content.startswith("README.md now says:\n`make test` starts its own database")
+    assert one.wording.content.startswith("README.md: `make test` starts its own database")
     assert "Contributing" not in one.wording.content
-    assert one.kind is ObservationType.CHANGE
 
 
 def test_people_are_trusted_more_than_tools_and_tools_more_than_the_web() -> None:
@@ -195,41 +170,24 @@ def test_the_trail_survives_a_restart() -> None:
     assert Trail.model_validate_json(trail.model_dump_json()) == trail
 
 
-@pytest.mark.parametrize(
-    ("answer", "kept"),
-    [
-        ("Done. All 264 tests pass now.", False),
-        (
-            "I've renamed the variable in three files and updated the tests. Let me know if you want anything else.",
-            False,
-        ),
-        (
-            "The double booking came from a lost update: `reserve()` reads the stock without a lock, so concurrent "
-            "requests all get the last unit. With FOR UPDATE 0 of 20 rounds are oversold, p95 85 ms.",
-            True,
-        ),
-    ],
+CONCLUSION = (
+    "I found the cause: every request opened a pool of its own. With one pool `pool_size=20` the list takes "
+    "118 ms instead of 1830 ms. Shall I commit it?"
 )
-def test_an_answer_is_kept_where_it_explains(answer: str, kept: bool) -> None:
-    """What the assistant says at the end of a turn is kept only where it has a cause or a figure."""
-    assert is_kept(used("Assistant", {}, answer)) is kept
 
 
-def test_a_topic_is_named_by_the_prompt_that_opens_it() -> None:
-    """What an output was for is the prompt that opened the topic, even one that asks nothing; a rule changes it not."""
-    opening = observe(prompted("last topic, the exit codes of the nightly wrapper"), Trail(), opens=True).trail
-    after = observe(prompted("never end with plain 1, the wrapper pages somebody"), opening).trail
-    assert after.task == opening.task == "last topic, the exit codes of the nightly wrapper"
-
-
-def test_a_rule_tells_what_it_was_said_about() -> None:
-    """What a person decides in the middle of some work is kept with that work, as it is short by itself."""
-    one = candidate(
-        prompted("pushes through the vpn do 5 MB/s, where do we lose that?"),
-        prompted("4 MiB then, no flag for it, never"),
-    )
-    assert one.wording.content.endswith("Said during: pushes through the vpn do 5 MB/s, where do we lose that?")
-    assert "vpn" not in one.wording.title
+def test_a_conclusion_counts_by_what_the_tools_said() -> None:
+    """The figures and names of the assistant's words are looked for in what the tools wrote before."""
+    told = observe(used("Bash", {"command": "bench"}, "pool_size=20 median 118 ms (was 1830 ms)"), Trail()).trail
+    assert borne_out(CONCLUSION, told) == 1.0
+    assert borne_out(CONCLUSION, Trail()) == 0.0
+    assert borne_out("Done! Let me know if you need more.", told) == 0.0
+    one = observe(used("Assistant", {}, CONCLUSION), told).candidate
+    assert one is not None
+    assert "118 ms instead of 1830 ms" in one.wording.content
+    assert "Shall I commit" not in one.wording.content
+    assert "pool_size=20 median 118 ms" in one.wording.evidence
+    assert memorability(one.parts[0].features).score > 0.1
 
 
 def test_of_an_endless_output_the_ends_are_read() -> None:

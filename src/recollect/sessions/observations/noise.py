@@ -160,7 +160,7 @@ def _kind(name: str, rest: str) -> str | None:
 
 
 def _has_failed(one: Occurrence, lines: list[Line]) -> bool:
-    return one.failed or any(not line.noise and "error" in line.signs for line in lines)
+    return one.failed or any(not line.noise and "failure" in line.signs for line in lines)
 
 
 def _of_one_shape(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
@@ -168,7 +168,7 @@ def _of_one_shape(one: Occurrence, lines: list[Line], _seen: Collection[str]) ->
     if one.origin is not Origin.COMMAND or len(told) < _FEW:
         return ""
     shapes = {re.sub(r"\d+", "0", line.text) for line in told}
-    telling = any(line.signs & {"error", "status", "comparison"} for line in told)
+    telling = any("failure" in line.signs for line in told)
     return "it is a log of routine" if len(shapes) <= len(told) / 5 and not telling else ""
 
 
@@ -208,23 +208,6 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
 
 
 _HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
-_SLIP: Final = re.compile(
-    r"\b(?:no such file|command not found|unable to open|un(?:recognized|known) (?:options?|arguments?|flags?|"
-    r"commands?)|not a git repository|(?<!ModuleNotFoundError: )no module named|similar name exists|did you mean|"
-    r"no tests ran|file or directory not found)\b",
-    re.IGNORECASE,
-)
-
-
-def _slipped(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin is not Origin.COMMAND:
-        return ""
-    told = [line for line in lines if not line.noise]
-    failed = [line for line in told if "error" in line.signs]
-    slips = [line for line in told if _SLIP.search(line.text)]
-    return "it is a slip of the keyboard" if slips and len(failed) <= 2 and len(told) <= 6 else ""
-
-
 _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (
     _echo,
     _plan,
@@ -236,7 +219,6 @@ _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], .
     _by_command,
     _read,
     _edited,
-    _slipped,
     _settings,
     _of_one_shape,
     _only_noise,

@@ -1,0 +1,158 @@
+"""Memorability: whether a text is worth a memory, and why.
+
+The score is a logistic one: each structural feature adds its weight to the log-odds, what the text means adds the
+product of its embedding with fitted weights, and the sum is a number of 0–1. What a person said and what a tool told
+have weights of their own. Without the model that the weights belong to the structure alone decides, and more strictly.
+Features are of three parts (how much is said, how much it matters, what it is); the fourth is how distinct the text is
+from what is stored. `memorability.toml` has the weights, which `scripts/fit-capture` fits so that the gate is at 0.30.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from recollect.errors import RecollectError
+from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature
+
+if TYPE_CHECKING:
+    from recollect.engines.embedder import Embedder, TokenEmbeddings, Vector
+
+GATE: Final = 0.30
+"""Score from which something is kept."""
+
+KNOWN: Final = -4.0
+"""What is added to the log-odds of a text that is stored already."""
+
+_FAR, _SAME = 0.90, 0.98  # cosines up to which a memory is fully distinct, and from which it is not at all
+_LEAST: Final = 1e-6
+_NAMED: Final = 5  # features that an explanation names
+_MEANING: Final = "its meaning"
+_ALONE: Final = "without the embedding model"
+
+
+class Part(StrEnum):
+    """What a score is made of."""
+
+    SUBSTANCE = "substance"
+    SALIENCE = "salience"
+    DISTINCTIVENESS = "distinctiveness"
+    TYPE = "type weight"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a text has without any feature, what each adds and what its meaning does; `alone` is added without that."""
+
+    bias: float
+    features: Mapping[Feature, float]
+    meaning: Vector
+    alone: float
+
+
+def _weights(given: Mapping[str, Any]) -> Weights:
+    weights = {one: float(given["weights"].get(one, 0.0)) for one in Feature}
+    meaning = np.array(given["meaning"], dtype=np.float32)
+    return Weights(float(given["bias"]), MappingProxyType(weights), meaning, float(given["alone"]))
+
+
+_FITTED: Final = tomllib.loads(Path(__file__).with_name("memorability.toml").read_text(encoding="utf-8"))
+MODEL: Final = str(_FITTED["model"])
+"""The embedding model that the weights of meaning belong to."""
+PERSON: Final = _weights(_FITTED["person"])
+TOOL: Final = _weights(_FITTED["tool"])
+
+
+@dataclass(frozen=True, slots=True)
+class Memorability:
+    """What each feature adds to the log-odds of a text, beside its bias, and how distinct it is (0–1)."""
+
+    added: Mapping[str, float]
+    bias: float
+    distinct: float = 1.0
+
+    @property
+    def parts(self) -> Mapping[Part, float]:
+        """Return what each part adds to the log-odds."""
+        sums = dict.fromkeys(Part, 0.0)
+        for feature, value in self.added.items():
+            sums[part_of(feature)] += value
+        sums[Part.DISTINCTIVENESS] = KNOWN * (1 - self.distinct)
+        return MappingProxyType(sums)
+
+    @property
+    def score(self) -> float:
+        """Return how memorable the text is, 0–1."""
+        return 1 / (1 + exp(-(self.bias + sum(self.parts.values()))))
+
+    def passes(self, gate: float = GATE) -> bool:
+        """Return whether the score reaches the gate."""
+        return self.score >= gate
+
+    def explained(self) -> str:
+        """Return the score, the features that weigh most and the sum of each part, in one line."""
+        heaviest = sorted(self.added.items(), key=lambda one: -abs(one[1]))[:_NAMED]
+        named = [f"{feature} {value:+.1f}" for feature, value in heaviest if abs(value) >= 0.05]
+        if self.distinct < 1:
+            named.append(f"near a stored memory {KNOWN * (1 - self.distinct):+.1f}")
+        parts = ", ".join(f"{part} {value:+.1f}" for part, value in self.parts.items())
+        return f"{self.score:.2f}: {', '.join(named) or 'nothing speaks for it'} ({parts})"
+
+
+def memorability(
+    features: Mapping[Feature, float], meaning: Vector | None = None, cosines: Iterable[float] = ()
+) -> Memorability:
+    """Score a text by its features (0–1), its meaning where that is known, and its cosines to the nearest memories."""
+    weights = PERSON if Feature.PROMPT in features else TOOL
+    added: dict[str, float] = {feature: weights.features[feature] * value for feature, value in features.items()}
+    added |= {_ALONE: weights.alone} if meaning is None else {_MEANING: float(weights.meaning @ meaning)}
+    return Memorability(MappingProxyType(added), weights.bias, distinctiveness(cosines))
+
+
+def with_meaning(score: float, meaning: Vector | None) -> Memorability:
+    """Return what a score (0–1) of what a tool told becomes that was made without the embedding model."""
+    before = log(max(score, _LEAST) / max(1 - score, _LEAST)) - TOOL.alone
+    added = {_ALONE: TOOL.alone} if meaning is None else {_MEANING: float(TOOL.meaning @ meaning)}
+    return Memorability(MappingProxyType(added), before)
+
+
+def distinctiveness(cosines: Iterable[float]) -> float:
+    """Return how new a text is (0–1): 1 up to a cosine of 0.90 to the nearest memory, and 0 from 0.98 on."""
+    nearest = max(cosines, default=-1.0)
+    return min(max((_SAME - nearest) / (_SAME - _FAR), 0.0), 1.0)
+
+
+def part_of(feature: str) -> Part:
+    """Return the part of the score that a feature belongs to."""
+    if feature in SUBSTANCE:
+        return Part.SUBSTANCE
+    return Part.TYPE if feature in TYPE_FEATURES else Part.SALIENCE
+
+
+def meanings(embedder: Embedder, texts: Sequence[str]) -> list[Vector] | None:
+    """Return what each text means, for `memorability`; None where the weights' model is not there, or not yet."""
+    if embedder.card.id != MODEL or not embedder.ready:
+        return None
+    try:
+        return [meaning_of(one) for one in embedder.read(texts)]
+    except RecollectError:
+        return None
+
+
+def meaning_of(read: TokenEmbeddings) -> Vector:
+    """Return float32[2 d] of a text: its vector and, as it tells an order from a statement, that of its first token."""
+    first = read.tokens[0] if len(read.tokens) else np.zeros_like(read.vector)
+    return np.concatenate([read.vector, first])
+
+
+def awaited(embedder: Embedder) -> bool:
+    """Say whether the weights' model is this one and is only not loaded yet."""
+    return embedder.card.id == MODEL and not embedder.ready
