@@ -32,7 +32,7 @@ def source() -> Iterator[Used]:
     return (one for one in of_source() if isinstance(one, Used))
 
 
-@pytest.mark.parametrize(("family", "least"), [(source, 280), (of_gate, 900), (of_library, 30)])
+@pytest.mark.parametrize(("family", "least"), [(source, 240), (of_gate, 900), (of_library, 30)])
 @pytest.mark.parametrize(
     ("tries", "picked"), [pytest.param(12, 2, id="some"), pytest.param(200, 6, id="many", marks=pytest.mark.full)]
 )

@@ -81,6 +81,13 @@ def test_nothing_is_below_the_gate() -> None:
     assert not memorability({}, np.zeros(len(TOOL.meaning), dtype=np.float32)).passes(0.5)
 
 
+def test_the_gate_can_be_moved() -> None:
+    """A lower gate keeps what the usual one of 0.30 drops."""
+    routine = memorability({Feature.COMMAND: 1.0, Feature.AGAIN: 1.0})
+    assert routine.passes(routine.score)
+    assert not routine.passes()
+
+
 def test_without_the_model_less_is_kept() -> None:
     """What is not known of the meaning is held against a text."""
     nothing = np.zeros(len(TOOL.meaning), dtype=np.float32)
