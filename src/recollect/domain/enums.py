@@ -166,6 +166,13 @@ class Source(StrEnum):
     COMPRESSION = "compression"
 
 
+class Standing(StrEnum):
+    """What somebody decided about a memory: it is kept for good and shown first, or never shown unasked."""
+
+    PINNED = "pinned"
+    BURIED = "buried"
+
+
 class OnSecret(StrEnum):
     """What the gate does with a secret: refuse the write, or put `[redacted: kind]` in its place."""
 

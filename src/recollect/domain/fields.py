@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity
+from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity, Source
 from recollect.errors import InvalidInput
 
 MAX_CONTENT: Final = 200_000
@@ -209,6 +209,7 @@ Paragraph = Annotated[str, StringConstraints(max_length=20_000), Storable]
 Heading = Annotated[Line, BeforeValidator(_none_to_blank)]
 Overview = Annotated[Paragraph, BeforeValidator(_none_to_blank)]
 Type = Annotated[ObservationType | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
+Origin = Annotated[Source | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Level = Annotated[Sensitivity, BeforeValidator(lower)]
 SomeLevel = Annotated[Sensitivity | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Concepts = Annotated[

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from recollect.domain import fields
-from recollect.domain.answer import LAZY, Answer
+from recollect.domain.answer import LAZY, Answer, Id
 from recollect.domain.enums import Source
 from recollect.domain.fields import Request, refuse_unstorable
 
@@ -194,6 +194,15 @@ class Observation(BaseModel):
     draft: dict[str, Any] | None = None
 
 
+class Injected(BaseModel):
+    """Which memories were put before the prompt of a moment."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: datetime
+    memory_ids: tuple[Id, ...]
+
+
 class Session(BaseModel):
     """A session of a coding agent: whose it is, when it ran, and what the stages know of it.
 
@@ -297,6 +306,7 @@ class ShownObservation(Answer):
 class ShownSession(Answer):
     """A session with a page of its observations in order, where its topics changed, and how often stages failed.
 
+    `injections` are the memories that were put before its prompts.
     `total` is how many observations there are.
     """
 
@@ -305,3 +315,4 @@ class ShownSession(Answer):
     total: int
     boundaries: tuple[str, ...] = ()
     failures: dict[str, int] = Field(default_factory=dict)
+    injections: tuple[Injected, ...] = ()

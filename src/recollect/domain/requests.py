@@ -177,6 +177,8 @@ class MemoryFilters(BaseModel):
     entity: fields.Label = Field(default=None, description="Only with this person, file, address or ticket in the text")
     project: fields.Label = Field(default=None, description="Only with this in its own field `project`")
     session_id: fields.Label = Field(default=None, description="Only from the session with this id")
+    author: fields.Label = Field(default=None, description="Only what this user's process or token wrote")
+    source: fields.Origin = Field(default=None, description="Only what came in this way, such as hook or import")
     file: fields.File = Field(
         default=None, description="Path, its end, or a folder. Only what read or modified that file"
     )

@@ -8,18 +8,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Required
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    WrapSerializer,
-    computed_field,
-)
+from pydantic import ConfigDict, Field, WithJsonSchema, WrapSerializer, computed_field
 from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
-from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity
+from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity, Standing
 from recollect.domain.requests import MemoryFields
 from recollect.domain.search import Signals
 
@@ -61,6 +55,7 @@ class Memory(Answer, MemoryFields):
     merged_into: Id | None = Field(default=None, description="The memory whose earlier or other text this is")
     merged_from: tuple[Id, ...] = Field(default=(), description="The memories that keep its earlier texts and parts")
     entities: tuple[Entity, ...] = Field(default=(), description="People, files, addresses and other things it names")
+    standing: Standing | None = Field(default=None, description="Whether somebody pinned or buried it")
 
     def preview(self) -> dict[str, Any]:
         """Return its labels, and the beginning of its content in place of its layers, as doors show them."""

@@ -42,7 +42,8 @@ class View(MemoryFilters):
     """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`.
 
     Levels of sensitivity stand as they are stored, with their owner. What was `condensed` was
-    replaced by a summary only; `merged` lets in what was merged into another memory.
+    replaced by a summary only; `merged` lets in what was merged into another memory, and `hidden` shows what was softly
+    forgotten in the place of what is in sight.
     """
 
     namespaces: tuple[str, ...]
@@ -51,6 +52,7 @@ class View(MemoryFilters):
     superseded: bool = False
     condensed: bool = False
     merged: bool = False
+    hidden: bool = False
 
     @property
     def filtered(self) -> bool:

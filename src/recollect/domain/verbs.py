@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from recollect.domain import accounts, compact, lifecycle, requests, results, transfer
+from recollect.domain import accounts, compact, lifecycle, page, requests, results, transfer
 from recollect.domain.fields import Request
 
 
@@ -83,6 +83,20 @@ PARTS: Final = {
     "note_prompt": Verb("note_prompt", lifecycle.SubmitPrompt, lifecycle.Noted),
 }
 """The two parts of `prompt_submit`, which the daemon runs apart, so that a coding agent waits for the first alone."""
+
+PAGE: Final = {
+    one.name: one
+    for one in (
+        Verb("browse", page.Browse, page.Browsed),
+        Verb("facets", page.Facets, page.Counted),
+        Verb("read_journal", page.ReadJournal, page.JournalPage),
+        Verb("read_graph", page.ReadGraph, page.Graph),
+        Verb("read_map", page.ReadMap, page.VectorMap),
+        Verb("set_standing", page.SetStanding, results.Outcome, writes=True, idempotent=True),
+        Verb("move_memory", page.Move, results.Outcome, writes=True),
+    )
+}
+"""What the page alone asks."""
 
 ADMIN: Final = (
     Verb("add_user", accounts.AddUser, accounts.IssuedToken),

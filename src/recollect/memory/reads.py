@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
-from recollect.domain.enums import POLICIES, Order
+from recollect.domain.enums import POLICIES, Order, Standing
 from recollect.domain.requests import (
     ByConcept,
     ByFile,
@@ -210,7 +210,8 @@ def _most_valuable(app: App, request: ForPrompt, caller: Caller) -> list[Memory]
     """Return the best of those used most, changed last and most important."""
     view = view_of(app, request, caller).model_copy(update={"condensed": False})
     with app.records.snapshot():
-        pages = (app.records.list_ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING)
+        pages = [app.records.list_ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING]
+        pages.append(app.records.pinned(view, request.max_entries))
         found = app.records.load({one for page in pages for one in page}, view)
     return most_valuable(found.values(), request.max_entries, view.now)
 
@@ -218,9 +219,13 @@ def _most_valuable(app: App, request: ForPrompt, caller: Caller) -> list[Memory]
 def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> list[Memory]:
     """Return so many memories, the most valuable first; in a quarter of the places the next best take turns by day.
 
-    Of memories that are worth the same, to the hundredth, the most used comes first.
+    What is pinned comes before all else, and what is buried never. Of memories that are worth the same, to the
+    hundredth, the most used comes first.
     """
-    ranked = sorted(memories, key=lambda one: (-round(_value(one, now), 2), -rank.frequency(one), -one.id))
+    ranked = sorted(
+        (one for one in memories if one.standing is not Standing.BURIED),
+        key=lambda one: (one.standing is None, -round(_value(one, now), 2), -rank.frequency(one), -one.id),
+    )
     turns = places // _ROTATING
     first, pool = ranked[: places - turns], ranked[places - turns :][: turns * _POOL]
     start = now.toordinal() * turns % len(pool) if len(pool) > turns else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from recollect.domain.enums import Sensitivity
+from recollect.domain.enums import Sensitivity, Standing
 from recollect.domain.results import Memory
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import REDACTED, governed
@@ -71,9 +71,9 @@ def is_derived(memory: Memory) -> bool:
 
 
 def permitted(memory: Memory, levels: Collection[Sensitivity] = (Sensitivity.PUBLIC,)) -> bool:
-    """Say whether a memory may be shown unasked: only what is of one of `levels`, and still holds."""
+    """Say whether a memory may be shown unasked: only what is of one of `levels`, still holds and was not buried."""
     gone = memory.deleted_at is not None or memory.merged_into is not None or memory.superseded_by is not None
-    return memory.sensitivity in levels and not gone
+    return memory.sensitivity in levels and not gone and memory.standing is not Standing.BURIED
 
 
 def memory_context(

@@ -23,6 +23,7 @@ from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import (
     CheckpointSession,
     EndSession,
+    Injected,
     Injection,
     Noted,
     SessionEvent,
@@ -90,6 +91,7 @@ def balanced(ranked: Sequence[Memory], now: datetime, allocation: Mapping[Scale,
 
 
 _RESUMED: Final = "resume"
+_MOST_INJECTIONS: Final = 200  # of a session that are remembered
 
 
 def inject(context: Context[SubmitPrompt]) -> Injection | None:
@@ -103,7 +105,8 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     text, ids = memory_context(_balanced(context, found), context.settings.token_budget, counter)
     if not ids:
         return None
-    context.update(injected=(*state.injected, *ids))
+    injections = (*state.injections, Injected(at=context.at, memory_ids=tuple(ids)))
+    context.update(injected=(*state.injected, *ids), injections=injections[-_MOST_INJECTIONS:])
     count_use(app, [one for one in found if one.id in ids], context.at, context.caller, accessed=False)
     return Injection(text, tuple(map(str, ids)))
 

@@ -18,6 +18,7 @@ from recollect.domain import verbs
 from recollect.domain.lifecycle import (
     CorrectObservation,
     Decision,
+    Injected,
     LifecycleSettings,
     ListSessions,
     Noted,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
-_LISTED: Final = ("boundaries", "seen", "injected", "kept", "forgotten")
+_LISTED: Final = ("boundaries", "seen", "injected", "injections", "kept", "forgotten")
 _WORDED: Final = ("window", "trail")
 
 
@@ -56,9 +57,9 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `kept` ids of memories that the session made, `forgotten` those of them from before that compaction. `waits` says
-    that something waits for the embedding model to be judged. `erased` counts how often the store took words out of the
-    state, because what they say was forgotten or masked.
+    `injections` when which were shown, `kept` ids of memories that the session made, `forgotten` those of them from
+    before that compaction. `waits` says that something waits for the embedding model to be judged. `erased` counts how
+    often the store took words out of the state, because what they say was forgotten or masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -68,6 +69,7 @@ class SessionState(BaseModel):
     boundaries: tuple[Boundary, ...] = ()
     seen: tuple[str, ...] = ()
     injected: tuple[int, ...] = ()
+    injections: tuple[Injected, ...] = ()
     kept: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
@@ -176,7 +178,7 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     state = state_of(session.state)
     topics = tuple(f"{one.at:%Y-%m-%d %H:%M} {', '.join(one.keywords)}" for one in state.boundaries)
     shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
-    return ShownSession(_summary(session), shown, len(every), topics, state.failures)
+    return ShownSession(_summary(session), shown, len(every), topics, state.failures, state.injections)
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:

@@ -100,7 +100,7 @@ LOCAL: dict[str, tuple[str, ...]] = {
 """Commands that look after a store, and so run where it is."""
 CODES = {"token accept": 11, "edit": 2, "session keep": 4, "session drop": 4, "backup verify": 2, "restore": 2}
 """Commands that end otherwise than with 0: without an invitation, an editor, an observation, or a backup."""
-ELSEWHERE = {"mcp": "test_team_walk.py", "hook": "test_hook_remote.py"}
+ELSEWHERE = {"mcp": "test_team_walk.py", "hook": "test_hook_remote.py", "page": "test_page_command.py"}
 """Commands that talk for as long as an agent does, and the tests that do so."""
 
 

@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.verbs import VERBS, Verb
@@ -30,6 +30,7 @@ from recollect.doors.http.events import OPERATIONS, parts_of
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
 from recollect.doors.mcp import CallTool, McpOverHttp
 from recollect.doors.serializers import wire_bytes
+from recollect.doors.web.entry import PAGE, PageRoute
 from recollect.errors import InvalidInput, RecollectError
 
 _MCP: Final = ("/mcp", "/mcp/")
@@ -57,7 +58,7 @@ class Application:
         """End the open streams of MCP, so that none keeps the process from ending."""
         self._mcp.end()
 
-    def _routes(self) -> list[Route]:
+    def _routes(self) -> list[Route | Mount]:
         return [
             *(self._post(f"/v1/{one.name}", partial(self._operation, one)) for one in VERBS),
             self._post("/v1/memory", self._memory),
@@ -67,6 +68,7 @@ class Application:
             Route("/healthz", _health),
             Route("/readyz", self._ready),
             Route("/openapi.json", self._document),
+            Mount(PAGE, PageRoute(self.access)),
         ]
 
     def _post(self, path: str, work: Callable[[Asked], Any], *, wait: bool = True) -> Route:

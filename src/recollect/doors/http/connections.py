@@ -6,7 +6,9 @@ The parser is h11, which takes 64 KiB of a head and no more; httptools takes hea
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -91,6 +93,12 @@ class Process(uvicorn.Server):
             )
         )
         self.application = application
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Answer on one more socket."""
+        options = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        protocol = partial(self.config.http_protocol_class, **options)
+        self.servers.append(await asyncio.get_running_loop().create_server(protocol, sock=listener))
 
     async def shutdown(self, sockets: Any = None) -> None:
         """End the streams, finish the requests that run, and take no more."""

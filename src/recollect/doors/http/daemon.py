@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -69,6 +70,7 @@ def serve(
             raise to_recollect_error(error) from None
         access = LocalAccess(app, published, settings, lambda: setattr(server, "should_exit", True), command)
         server = Process(Application(access), timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GRACE)
+        access.loopback_port = _LoopbackPort(server, published.port)
         for one in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again afterwards, for these handlers
             signal.signal(one, lambda *_: setattr(server, "should_exit", True))
         log.info("serving as process %d", published.pid)
@@ -129,6 +131,22 @@ def _listeners(folder: Path, port: int | None) -> list[socket.socket]:
     unix = _unix(folder / _SOCKET)
     loopback = [_loopback(port or 0)] if unix is None or port is not None else []
     return [unix, *loopback] if unix else loopback
+
+
+class _LoopbackPort:
+    """Returns the port at which a browser reaches the process; where there is none yet, it listens on a free one."""
+
+    def __init__(self, server: Process, port: int) -> None:
+        self._server = server
+        self._port = port
+        self._opening: asyncio.Task[None] | None = None
+
+    def __call__(self) -> int:
+        if not self._port:
+            listener = _loopback(0)
+            self._port = listener.getsockname()[1]
+            self._opening = asyncio.get_running_loop().create_task(self._server.listen(listener))
+        return self._port
 
 
 def _unix(path: Path) -> socket.socket | None:

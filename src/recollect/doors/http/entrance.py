@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple
 
 import anyio
+from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -28,7 +29,8 @@ from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.doors.http.events import Event, Events
 from recollect.doors.http.messages import failed, to_recollect_error
-from recollect.errors import InvalidInput, RecollectError, TooLarge
+from recollect.doors.web.entry import PAGE, Browser, Browsers, check_origin, is_page
+from recollect.errors import InvalidInput, RecollectError, TooLarge, Unauthorized
 
 Asking = Callable[[str], AbstractContextManager[tuple[App, Caller]]]
 """Gives, for the operation of this name, the store and who asks, with the rights that they have by now."""
@@ -108,8 +110,25 @@ class Access(ABC):
         """How many it may have at these addresses."""
         self.events = Events(lanes)
         self.workers = workers
+        self.browsers = Browsers()
         self.leaving = False
         """Whether the process was told to end, so that nobody shall send it more."""
+
+    async def admit_browser(self, scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+        """Put who a browser is signed in as into the state of a request for the page, as `asker`, and the `browser`.
+
+        Nobody is there for one that is not signed in. Says whether the request is one of a browser at all. Raises
+        `Forbidden` for what another site sends.
+        """
+        if not is_page(scope["path"]) or b"authorization" in headers:
+            return False
+        check_origin(scope, headers)
+        if (browser := self.browsers.known(headers)) is not None:
+            try:
+                scope.setdefault("state", {}).update(asker=await run_sync(browser.asker), browser=browser)
+            except Unauthorized:
+                self.browsers.leave(headers)
+        return True
 
     @abstractmethod
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
@@ -117,6 +136,11 @@ class Access(ABC):
 
         Raises `Unauthorized` or another refusal.
         """
+
+    def browser(self, token: str) -> Browser:
+        """Return what a browser is let in as whose person has pasted a token; raise `Unauthorized`, or `Forbidden`."""
+        del token
+        raise Unauthorized("Signing in needs a one-time address: `recollect page` opens it.")
 
     @abstractmethod
     def routes(self, post: Callable[..., Route]) -> list[Route]:
@@ -186,7 +210,7 @@ class Entrance:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        label = self._labels.get(scope["path"], "other")
+        label = self._labels.get(PAGE if is_page(scope["path"]) else scope["path"], "other")
         answer = _Answer(_request_id(headers), send)
         request_id.set(answer.request_id)
         operation.set(label)

@@ -37,6 +37,7 @@ from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, Me
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
+from recollect.doors.web.entry import PAGE, Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
 from recollect.sessions.boundaries import settings_in
@@ -123,6 +124,8 @@ class LocalAccess(Access, Asker):
         self._stop = stop
         self._run_command = command
         self._reindex_job = ReindexJob(app, stop)
+        self.loopback_port: Callable[[], int] = lambda: runtime.port
+        """Returns a port of this machine at which a browser reaches the process."""
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         """Let a request in that carries the token; another host or origin is refused first."""
@@ -130,6 +133,10 @@ class LocalAccess(Access, Asker):
             raise Misdirected("Host not allowed: use 127.0.0.1 or localhost.")
         if b"origin" in headers and _hostname(headers[b"origin"]) not in _LOCAL_HOSTS:
             raise Forbidden("Cross-origin request rejected.")
+        if await self.admit_browser(scope, headers):
+            if "browser" in scope.get("state", {}):
+                self.activity.admitted()
+            return
         if scope["path"] in OPEN:
             return
         if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
@@ -168,7 +175,13 @@ class LocalAccess(Access, Asker):
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
         """Return what a client of this machine asks of the process itself; some is answered at once."""
-        at_once = {"/ping": self._ping, "/status": self._status, "/stop": self._end, "/progress": self._progress}
+        at_once: dict[str, Callable[[Asked], dict[str, Any]]] = {
+            "/ping": self._ping,
+            "/status": self._status,
+            "/stop": self._end,
+            "/progress": self._progress,
+            "/page-address": self._page_address,
+        }
         in_thread = {"/command": self._command, "/reindex": self._reindex}
         return [
             *(post(path, work, wait=False) for path, work in at_once.items()),
@@ -199,6 +212,13 @@ class LocalAccess(Access, Asker):
             "events_waiting": self.events.waiting,
             "events_lost": self.events.lost + hook_spool.lost(str(self._folder)),
         }
+
+    def _page_address(self, asked: Asked) -> dict[str, Any]:
+        """Return a one-time address that lets a browser in as the caller that the body names."""
+        caller = Caller(**asked.body)
+        place = {"user": caller.user, "team": caller.team, "project": caller.project}
+        code = self.browsers.code_for(Browser(lambda: self, place, caller.user))
+        return {"url": f"http://127.0.0.1:{self.loopback_port()}{PAGE}/open?code={code}"}
 
     def _end(self, _: Asked) -> dict[str, Any]:
         """Finish running requests and stop."""

@@ -53,6 +53,7 @@ from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
 from recollect.doors.serializers import wire_bytes
+from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, TooManyRequests, Unauthorized
 from recollect.sessions.boundaries import narrowed
 from recollect.settings import Settings
@@ -67,6 +68,7 @@ _OF_ADMINS: Final = frozenset({"doctor"})
 """Verbs that look at the whole store."""
 _ACCEPTING: Final = "/v1/admin/accept_invitation"
 _NARROWS: Final = ("team", "project")
+_INVITED: Final = "An invitation opens nothing else: `recollect token accept` makes a token of it."
 
 
 @dataclass
@@ -168,15 +170,30 @@ class TeamAccess(Access):
         path = scope["path"]
         if path in OPEN:
             return
+        if await self.admit_browser(scope, headers):
+            if (browsing := scope.get("state", {}).get("asker")) is not None:
+                self._rates.take(browsing.principal.token)
+            return
         bearer = _bearer(headers)
         if path == METRICS:
             await run_sync(self._admit_metrics, bearer)
             return
-        who = await run_sync(authenticate, self.app, bearer)
-        scope.setdefault("state", {})["asker"] = Member(self.app, who, partial(look_again, self.app, bearer))
-        if who.invitation and path != _ACCEPTING:
-            raise Forbidden("An invitation opens nothing else: `recollect token accept` makes a token of it.")
-        self._rates.take(who.token)
+        member = await run_sync(self._member, bearer)
+        scope.setdefault("state", {})["asker"] = member
+        if member.principal.invitation and path != _ACCEPTING:
+            raise Forbidden(_INVITED)
+        self._rates.take(member.principal.token)
+
+    def browser(self, token: str) -> Browser:
+        """Return what a browser is let in as whose person has pasted a token, for as long as that is valid."""
+        who = self._member(token.strip()).principal
+        if who.invitation:
+            raise Forbidden(_INVITED)
+        teams = who.known_teams
+        return Browser(partial(self._member, token.strip()), {"team": teams[0]} if teams else {}, who.user)
+
+    def _member(self, bearer: str) -> Member:
+        return Member(self.app, authenticate(self.app, bearer), partial(look_again, self.app, bearer))
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
         """Return administration and the metrics."""

@@ -31,7 +31,7 @@ from sqlalchemy import (
     update,
 )
 
-from recollect.domain.enums import OF_SESSION, EntityType, Scope
+from recollect.domain.enums import OF_SESSION, EntityType, Scope, Standing
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
@@ -54,6 +54,8 @@ from recollect.store.sql.visibility import ENTITIES, of_levels
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
+STANDING = "standing"
+"""The kind of a label that says what somebody decided about a memory."""
 ENTITY = "entity_"
 """What the kinds of those labels begin with that are entities; the type follows."""
 
@@ -95,6 +97,8 @@ RANKING = (
 FACTS = select(*_columns(Fact, fact), _NAMESPACE).join(namespace, namespace.c.id == fact.c.namespace_id)
 """All facts, for whoever adds conditions, order and limits."""
 _LABELS = select(label).where(any_of(label.c.memory_id, IDS)).order_by(label.c.position)
+LINE = tuple(_fields(JournalEntry))
+"""The columns of a line of the journal that are shown."""
 _LINE = _columns(JournalEntry, journal)
 _LINKS = ("superseded_by", "merged_into")
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
@@ -160,7 +164,8 @@ def _lists(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, di
         labels[row.memory_id, row.kind] += (row.value,)
     for one in ids:
         entities = tuple(Entity(name, kind) for kind in EntityType for name in labels[one, f"{ENTITY}{kind}"])
-        yield one, {name: labels[one, name] for name in LISTS} | {"entities": entities}
+        standing = next((Standing(value) for value in labels[one, STANDING]), None)
+        yield one, {name: labels[one, name] for name in LISTS} | {"entities": entities, "standing": standing}
 
 
 _COUNT = text(

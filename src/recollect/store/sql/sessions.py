@@ -26,14 +26,16 @@ from sqlalchemy import (
     update,
 )
 
-from recollect.domain.enums import ObservationType, Scope, Sensitivity, Source
+from recollect.domain.enums import ObservationType, Scope, Sensitivity, Source, Standing
 from recollect.domain.lifecycle import CAPTURED, Decision, Observation, Session
 from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
 from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import count, insert_all, select_in
 from recollect.store.sql.facts import Transaction
+from recollect.store.sql.mapping import STANDING
 from recollect.store.sql.tables import consolidation, label, memory, observation, session, usage
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, shown
 
@@ -44,7 +46,7 @@ _NO_TEXTS: Final[dict[str, Any]] = {"draft": None, "summary": ""}
 _ERASED: Final = "erased"
 """The entry of a state that counts how often words were taken out of it behind the stages' back."""
 
-_WITHOUT_TEXT: Final = ("seen", "injected", "kept", "since_checkpoint", "waits", "failures", _ERASED)
+_WITHOUT_TEXT: Final = ("seen", "injected", "injections", "kept", "since_checkpoint", "waits", "failures", _ERASED)
 """What of a state holds no words of what was said."""
 
 
@@ -265,7 +267,9 @@ class SqlConsolidation:
         with self._database.reading() as connection:
             came: ColumnElement[bool] = memory.c.source.in_([str(one) for one in sources])
             if Source.TOOL not in sources:
-                came &= ~exists().where(label.c.memory_id == memory.c.id, label.c.kind == _KEPT).correlate(memory)
+                came &= ~_decided((_KEPT, STANDING))
+            else:
+                came &= ~_decided((STANDING,))
             here = inside(connection, [namespace]) & of_levels(memory.c.sensitivity, levels)
             return [_aging(row) for row in connection.execute(_AGING.where(came, here))]
 
@@ -274,6 +278,11 @@ class SqlConsolidation:
         with self._database.reading() as connection:
             number = namespace_ids(connection, [namespace]).get(namespace, 0)
             return _days(connection, number)
+
+
+def _decided(kinds: Sequence[str]) -> ColumnElement[bool]:
+    """Select the memories about which somebody decided something of these kinds."""
+    return exists().where(label.c.memory_id == memory.c.id, label.c.kind.in_(kinds)).correlate(memory)
 
 
 class ConsolidationWriting(Transaction):
@@ -297,6 +306,19 @@ class ConsolidationWriting(Transaction):
         new = row.where(~exists().where(label.c.memory_id == memory_id, label.c.kind == _KEPT))
         self._connection.execute(insert(label).from_select(["memory_id", "kind", "position", "value"], new))
         self._connection.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
+
+    def set_standing(self, old: Memory, standing: Standing | None) -> None:
+        """Note that somebody pinned or buried a memory, or neither any more; what is pinned has no end."""
+        mine = (label.c.memory_id == old.id) & (label.c.kind == STANDING)
+        self._connection.execute(delete(label).where(mine))
+        if standing is not None:
+            row = {"memory_id": old.id, "kind": STANDING, "position": 0, "value": str(standing)}
+            self._connection.execute(insert(label).values(row))
+        ends = [] if standing is not Standing.PINNED or old.expires_at is None else ["expires_at", "ttl_days"]
+        if ends:
+            self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
+        told = {"fields": [*ends, "standing"], "standing": str(standing or "")}
+        self._journal("update", (old.id, old.sensitivity, told))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
         """Write another importance and mark of memories; their `updated_at` stays, or fading would make them new."""

@@ -33,7 +33,7 @@ from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
 from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, journal, label, memory, namespace
 
-_EQUAL = ("fact_type", "category", "type", "project", "session_id")
+_EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "source")
 _FILES = ("files_read", "files_modified")
 _WHOLE = re.compile(r"/|~/|[A-Za-z]:/")  # a path from the root, the home folder or a drive
 _summary = memory.alias("summary")
@@ -129,6 +129,8 @@ def _visible(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[b
         [] if view.superseded else [or_(replaced.is_(None), condensed()) if view.condensed else replaced.is_(None)]
     )
     there = and_(memory.c.deleted_at.is_(None), unexpired(now)) if view.merged else alive(now)
+    if view.hidden:
+        there = and_(memory.c.deleted_at.is_not(None), unexpired(now))
     return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), there, *current, *_asked(view))
 
 

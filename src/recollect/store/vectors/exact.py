@@ -125,6 +125,27 @@ class SqlVectors:
             return {one: np.stack(some) for one, some in whole.items() if some}
         return {}
 
+    def plane(self, ids: Sequence[int]) -> tuple[dict[int, tuple[float, float]], float]:
+        """Return where memories lie in the plane that shows most of their differences, and how much of those (0–1).
+
+        These are the first two principal components of the vectors of their first chunks, each stretched to 0–1. The
+        same vectors give the same map.
+        """
+        stacked = self._stacked(ids)
+        if len(stacked) < 2:
+            return {}, 0.0
+        matrix = np.stack([some[0] for some in stacked.values()])
+        matrix = matrix - matrix.mean(axis=0)
+        values, directions = np.linalg.eigh(matrix.T @ matrix)
+        first = directions[:, [-1, -2]]
+        largest = np.take_along_axis(first, np.abs(first).argmax(axis=0)[None], axis=0)
+        points = matrix @ np.where(largest < 0, -first, first)
+        low, high = points.min(axis=0), points.max(axis=0)
+        points = (points - low) / np.where(high > low, high - low, 1.0)
+        whole = float(values.clip(0).sum())
+        places = zip(stacked, points.tolist(), strict=True)
+        return {one: (x, y) for one, (x, y) in places}, float(values[-2:].clip(0).sum()) / whole if whole else 0.0
+
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
         best: dict[int, tuple[float, int, int]] = {}

@@ -1,0 +1,166 @@
+"""What only the page asks: pages of memories with counts, what hangs together, places in a map, and two changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic.dataclasses import dataclass
+
+from recollect.domain import fields
+from recollect.domain.answer import LAZY, Answer, Id
+from recollect.domain.enums import Order, Scope, Standing
+from recollect.domain.fields import blank_to_none, lower
+from recollect.domain.requests import Filters, Levels, ReadAccess
+from recollect.domain.results import JournalEntry, MemoryPreview
+
+MOST_NODES = 200
+MOST_PLACES = 2_000
+"""How many memories a graph and a map show at most."""
+
+
+class Browse(Filters):
+    """A page of memories behind the one where the page before ended; `hidden` shows what was softly forgotten."""
+
+    hidden: bool = Field(default=False, description="Only what is hidden and can be restored")
+    ids: Annotated[tuple[fields.Id, ...], Field(max_length=fields.MAX_LIMIT)] = Field(
+        default=(), description="Only these memories, in their order"
+    )
+    replaced_by: fields.Label = Field(default=None, description="Only what this memory replaces")
+    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.NEWEST, description="Which come first")
+    after: fields.Label = Field(default=None, description="Where the page before ended, as that said")
+    limit: fields.Limit = 50
+
+
+class Facets(Filters):
+    """How many memories there are of each kind."""
+
+    hidden: bool = Field(default=False, description="Only what is hidden and can be restored")
+
+
+class ReadJournal(ReadAccess):
+    """Which lines of the journal to show, the newest first; only lines about what the caller may see."""
+
+    before: fields.Count | None = Field(default=None, description="Only lines with numbers below this one")
+    actor: fields.Label = Field(default=None, description="Only what this user did")
+    action: fields.Label = Field(default=None, description="Only lines of this kind, such as delete")
+    limit: fields.Limit = 50
+
+
+class ReadGraph(Filters):
+    """What hangs together: around a memory or an entity, else the entities and facts of the newest memories."""
+
+    id: fields.Label = Field(default=None, description="Memory in the middle")
+    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_NODES)] = Field(default=120, description="How many nodes")
+
+
+class ReadMap(Filters):
+    """Memories in two dimensions, near each other where they say alike; the newest, or the hits of a search."""
+
+    query: fields.Label = Field(default=None, description="Only what a search finds")
+    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_PLACES)] = Field(default=500, description="How many memories")
+
+
+class SetStanding(Levels):
+    """Which memory to pin or to bury; without a standing it is as any other again."""
+
+    id: fields.Id
+    standing: Annotated[Standing | None, BeforeValidator(blank_to_none), BeforeValidator(lower)] = Field(
+        default=None, description="Pinned or buried"
+    )
+
+
+class Move(Levels):
+    """Which memory to move to another scope, or to another project."""
+
+    id: fields.Id
+    scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares it from now on")
+    to_project: fields.Label = Field(default=None, description="Project that it moves to")
+
+
+@dataclass(frozen=True, config=LAZY)
+class Browsed(Answer):
+    """A page of memories, and where the next one begins; absent on the last."""
+
+    memories: tuple[MemoryPreview, ...]
+    after: str | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class Counted(Answer):
+    """How many memories there are in all and, by the name of a field, of each of its commonest values."""
+
+    total: int
+    counts: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, config=LAZY)
+class JournalLine(Answer):
+    """A line of the journal with its number."""
+
+    number: int
+    at: datetime
+    actor: str
+    scope: str
+    action: str
+    memory_id: Id | None = None
+    changes: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, one: JournalEntry) -> JournalLine:
+        """Return a line as the page shows it."""
+        return cls(one.id, one.at, one.actor, one.namespace, one.action, one.memory_id, one.changes)
+
+
+@dataclass(frozen=True, config=LAZY)
+class JournalPage(Answer):
+    """Lines of the journal, the newest first, and the number that asks for the next page; absent on the last."""
+
+    lines: tuple[JournalLine, ...]
+    before: int | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class Node(Answer):
+    """A memory, an entity or the end of a fact in a graph."""
+
+    name: str
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class Edge(Answer):
+    """What connects two nodes: their places in the list of nodes, and how they are connected."""
+
+    one: int
+    two: int
+    label: str = ""
+
+
+@dataclass(frozen=True, config=LAZY)
+class Graph(Answer):
+    """Nodes and what connects them; `left_out` counts what did not fit."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, config=LAZY)
+class Placed(Answer):
+    """A memory in a map, at two numbers of 0–1."""
+
+    memory: MemoryPreview
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, config=LAZY)
+class VectorMap(Answer):
+    """Memories in two dimensions, the share (0–1) of their differences that these show, and how many have no place."""
+
+    places: tuple[Placed, ...]
+    shown: float
+    waiting: int = 0

@@ -1,0 +1,175 @@
+"""Who may open the page: browsers that were let in, and which requests of a browser are its own.
+
+A browser is known by a cookie that holds nothing but a random name; what it opens stays in this process, and ends with
+the process, with the token that let it in, or after twelve hours. Nothing here imports what renders the page.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from anyio.to_thread import run_sync
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.errors import Forbidden
+
+if TYPE_CHECKING:
+    from recollect.doors.http.entrance import Access, Asker
+
+PAGE: Final = "/page"
+COOKIE: Final = "recollect_page"
+LIFE: Final = 12 * 3600.0  # seconds that a browser stays signed in
+CODE_LIFE: Final = 300.0  # seconds in which a one-time address can be opened
+_MOST: Final = 1_000  # browsers, and as many addresses that nobody has opened yet
+_OWN: Final = (b"same-origin", b"none")
+_NAVIGATION: Final = (b"navigate", b"document")
+
+
+class Step(NamedTuple):
+    """A verb with its fields, and where it is run."""
+
+    place: dict[str, str]
+    verb: str
+    fields: dict[str, Any]
+
+
+@dataclass
+class Undo:
+    """What takes a change back, and what is said then."""
+
+    steps: list[Step]
+    done: str
+    code: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+
+@dataclass
+class Browser:
+    """A browser that was let in: `asker` looks up who that is by now, or raises `Unauthorized`.
+
+    `place` is the team and project that it begins with. A message is shown once, and a change can be taken back as
+    long as it is among the last ones.
+    """
+
+    asker: Callable[[], Asker]
+    place: dict[str, str]
+    user: str
+    expires: float = field(default_factory=lambda: time.monotonic() + LIFE)
+    form_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    message: str = ""
+    changes: OrderedDict[str, Undo] = field(default_factory=OrderedDict)
+    said: str = ""
+    """The code of the change that the message is about."""
+
+    def changed(self, message: str, undo: Undo | None = None) -> None:
+        """Have a message shown with the next screen, and keep how the change is taken back."""
+        self.message, self.said = message, ""
+        if undo is not None:
+            self.said = undo.code
+            self.changes[undo.code] = undo
+            while len(self.changes) > 20:
+                self.changes.popitem(last=False)
+
+    def sent(self, token: str) -> bool:
+        """Say whether a form was one that this browser had been given."""
+        return hmac.compare_digest(token.encode(), self.form_token.encode())
+
+
+class Browsers:
+    """The browsers that were let in, and the one-time addresses that let one in."""
+
+    def __init__(self) -> None:
+        self._browsers: OrderedDict[str, Browser] = OrderedDict()
+        self._codes: OrderedDict[str, tuple[float, Browser]] = OrderedDict()
+
+    def code_for(self, browser: Browser) -> str:
+        """Return what a one-time address says to let this browser in."""
+        code = secrets.token_urlsafe(32)
+        self._codes[code] = (time.monotonic() + CODE_LIFE, browser)
+        while len(self._codes) > _MOST:
+            self._codes.popitem(last=False)
+        return code
+
+    def redeem(self, code: str) -> Browser | None:
+        """Return whom a one-time address lets in, once."""
+        until, browser = self._codes.pop(code, (0.0, None))
+        return browser if time.monotonic() < until else None
+
+    def let_in(self, browser: Browser) -> str:
+        """Keep a browser, and return the value of its cookie."""
+        name = secrets.token_urlsafe(32)
+        self._browsers[name] = browser
+        while len(self._browsers) > _MOST:
+            self._browsers.popitem(last=False)
+        return name
+
+    def known(self, headers: Mapping[bytes, bytes]) -> Browser | None:
+        """Return the browser that a request's cookie names, None for none or one whose time has passed."""
+        name = _cookie(headers)
+        browser = self._browsers.get(name)
+        if browser is not None and time.monotonic() >= browser.expires:
+            self._browsers.pop(name, None)
+            return None
+        return browser
+
+    def leave(self, headers: Mapping[bytes, bytes]) -> None:
+        """Let the browser of this request be known no more."""
+        self._browsers.pop(_cookie(headers), None)
+
+
+def is_page(path: str) -> bool:
+    """Say whether an address is one of the page."""
+    return path == PAGE or path.startswith(f"{PAGE}/")
+
+
+def check_origin(scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    """Raise `Forbidden` for what another site sends through a browser; it may only link here."""
+    site = headers.get(b"sec-fetch-site")
+    reads = scope["method"] in ("GET", "HEAD")
+    opened = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")) == _NAVIGATION
+    if site is not None and site not in _OWN and not (reads and opened):
+        raise Forbidden("Cross-site request rejected: only the page itself sends its forms.")
+    origin = headers.get(b"origin")
+    if origin is not None and not _same_host(origin, headers.get(b"host", b"")):
+        raise Forbidden("Cross-origin request rejected: a proxy in front must pass the header `Host` on unchanged.")
+
+
+def _same_host(origin: bytes, host: bytes) -> bool:
+    try:
+        return bool(host) and urlsplit(origin).netloc == host.lower()
+    except ValueError:
+        return False
+
+
+def _cookie(headers: Mapping[bytes, bytes]) -> str:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+class PageRoute:
+    """Answers the addresses of the page; what renders them is imported when one is asked for first."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._site: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._site is None:
+            self._site = await run_sync(self._made)
+        await self._site(scope, receive, send)
+
+    def _made(self) -> ASGIApp:
+        from recollect.doors.web.site import Site  # Jinja2 and the screens take longer than a start may
+
+        return Site(self._access)

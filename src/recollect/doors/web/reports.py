@@ -1,0 +1,190 @@
+"""The screens about the whole: the journal, the store's health, the team, and the first visit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+import leather  # type: ignore[import-untyped]
+from markupsafe import Markup
+
+from recollect.domain.page import Counted, JournalPage
+from recollect.domain.requests import Caller
+from recollect.domain.results import Check, Outcome, Recalled, Stats
+from recollect.doors.web.visit import Done, Shown, Visit
+from recollect.errors import Forbidden, InvalidInput, RecollectError
+
+_MOST_PLACES: Final = 200
+_CHART: Final = (640, 260)
+_INK: Final = "#1f6feb"
+ADMINISTERED: Final = (
+    *("add_user", "invite_user", "disable_user", "enable_user", "add_team", "grant_team", "revoke_team"),
+    *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token"),
+)
+"""What the forms of the team do."""
+
+
+def places(visit: Visit) -> list[dict[str, str]]:
+    """Return the teams and projects in which who asks may look, with the one where they look now."""
+    found: list[dict[str, str]] = []
+    teams = visit.asker.principal.known_teams if visit.team_server else (visit.place.get("team", "local"),)
+    for team in teams:
+        found += [{"team": team, "project": ""}] if visit.team_server else []
+        for namespace in visit.app.records.project_namespaces(team):
+            project = namespace.partition("/")[2]
+            if not visit.team_server or _may_read(visit.asker.principal, team, project):
+                found.append({"team": team, "project": project})
+    here = {"team": visit.place.get("team", "local"), "project": visit.place.get("project", "")}
+    return found[:_MOST_PLACES] if here in found else [here, *found[: _MOST_PLACES - 1]]
+
+
+def _may_read(principal: Any, team: str, project: str) -> bool:
+    with suppress(Forbidden):
+        caller: Caller = principal.caller(team, project)
+        return bool(caller.reads)
+    return False
+
+
+def journal(visit: Visit) -> Shown:
+    """Show what happened, the newest first."""
+    given = {name: visit.said(name) for name in ("scope", "actor", "action") if visit.said(name)}
+    before = visit.number("before", 0) or None
+    found: JournalPage = visit.run("read_journal", **given, before=before, **visit.levels)
+    return Shown("journal.html", {"journal": found, "chosen": given, "before": before})
+
+
+def changes(visit: Visit) -> Shown:
+    """Say the number of the newest line of the journal, by which the page notices that something changed."""
+    with visit.caller() as caller:
+        newest = visit.app.records.newest_line(caller.namespaces())
+    return Shown("changes.html", {"newest": newest})
+
+
+def health(visit: Visit) -> Shown:
+    """Show what the doctor finds and advises, how much there is of what, and how long things take."""
+    stats: Stats = visit.run("stats", **visit.levels)
+    counted: Counted = visit.run("facets", **visit.levels)
+    may_check = not visit.team_server or visit.asker.current().administers()
+    checks: list[Check] | None = visit.run("doctor") if may_check and visit.said("check") else None
+    times = {name: _seconds(work) for name, work in _timed(visit).items()}
+    months = dict(sorted(counted.counts["month"].items())[-12:])
+    data = {
+        "checks": checks,
+        "_may_check": may_check,
+        "stats": stats,
+        "times": times,
+        "months": months,
+        "_kinds_chart": _bars({name: float(held) for name, held in stats.by_fact_type.items()}, "memories"),
+        "_months_chart": _columns(months, "memories stored"),
+        "_times_chart": _bars({name: 1000 * seconds for name, seconds in times.items()}, "milliseconds"),
+    }
+    return Shown("health.html", data)
+
+
+def _timed(visit: Visit) -> dict[str, Callable[[], object]]:
+    """Return what is timed for the charts: each is what a screen of the page does."""
+    return {
+        "search": lambda: visit.run("recall", query="what was decided about the database", limit=5),
+        "page of memories": lambda: visit.run("browse", limit=20),
+    }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    with suppress(RecollectError):
+        work()
+    return round(time.perf_counter() - began, 4)
+
+
+def _bars(values: dict[str, float], unit: str) -> Markup:
+    """Draw values as bars, the largest first."""
+    shown = sorted(values.items(), key=lambda pair: -pair[1])[:10]
+    if not shown:
+        return Markup()
+    chart = leather.Chart()
+    chart.add_bars([(value, name.replace("_", " ")) for name, value in shown], fill_color=_INK)
+    chart.add_x_axis(name=unit)
+    return Markup(chart.to_svg(width=_CHART[0], height=60 + 26 * len(shown)))  # noqa: S704 - the library escapes names
+
+
+def _columns(values: dict[str, int], unit: str) -> Markup:
+    """Draw values in their order."""
+    if not values:
+        return Markup()
+    chart = leather.Chart()
+    chart.add_columns(list(values.items()), fill_color=_INK)
+    chart.add_y_axis(name=unit)
+    return Markup(chart.to_svg(width=_CHART[0], height=_CHART[1]))  # noqa: S704 - the library escapes names
+
+
+def team(visit: Visit) -> Shown:
+    """Show users, teams, projects, tokens and the audit, as far as who asks may see them."""
+    if not visit.team_server:
+        raise InvalidInput("page", "A store of one's own has no users and teams: the server of a team has.")
+    principal = visit.asker.current()
+    data: dict[str, Any] = {"user": principal.user, "admin": principal.administers()}
+    for name in ("users", "teams", "projects", "tokens"):
+        data[name] = getattr(visit.administer(f"list_{name}"), name)
+    data["administered"] = principal.administered
+    before = visit.number("before", 0) or None
+    data["audit"] = None
+    if principal.administered is None or principal.administered:
+        data["audit"] = visit.administer("audit", before=before, limit=30)
+    data["issued"] = None
+    return Shown("team.html", data)
+
+
+def administer(visit: Visit) -> Done | Shown:
+    """Run an operation of administration; a new token is shown this once, on the answer itself."""
+    name = visit.said("do")
+    if name not in ADMINISTERED:
+        raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(ADMINISTERED)}")
+    fields = {key: value for key, value in visit.form.items() if key not in ("do", "token") and value.strip()}
+    for flag in ("admin", "private"):
+        if flag in fields:
+            fields[flag] = "true"
+    done = visit.administer(name, **fields)
+    if name in ("add_user", "invite_user", "add_token"):
+        shown = team(visit)
+        return Shown(shown.template, shown.data | {"issued": done})
+    return Done(visit.link("team"), done.message, data={"done": done})
+
+
+def start(visit: Visit) -> Shown:
+    """Show which agents are connected, and what to do next."""
+    stats: Stats = visit.run("stats")
+    data: dict[str, Any] = {"stats": stats, "agents": [], "trial": None}
+    if not visit.team_server:
+        from recollect.doors.agents import registrations  # reads the files of agents, which no other screen does
+
+        data["agents"] = registrations.checks(registrations.project_folder())
+    return Shown("start.html", data)
+
+
+def trial(visit: Visit) -> Shown:
+    """Let a memory go round: store it, find it by a typo, and forget it again; say how long each took."""
+    text = "Recollect test memory: the lighthouse keeper of this page likes marzipan."
+    steps: list[dict[str, Any]] = []
+    began = time.perf_counter()
+
+    def note(what: str, well: bool) -> None:
+        nonlocal began
+        now = time.perf_counter()
+        steps.append({"what": what, "well": well, "seconds": round(now - began, 3)})
+        began = now
+
+    stored: Outcome = visit.run("remember", content=text, scope="personal", fact_type="event", ttl_days=1)
+    note(f"It was stored as memory {stored.id}.", True)
+    try:
+        recalled: Recalled = visit.run("recall", query="lighthose keeper marzipan", scope="personal")
+        hits = [str(one.memory.id) for one in recalled.hits]
+        note("A search with a typo found it.", stored.id in hits)
+    finally:
+        forgotten: Outcome = visit.run("forget", id=stored.id)
+        note("It was forgotten again.", str(forgotten.status) == "deleted")
+    again: Recalled = visit.run("recall", query="lighthose keeper marzipan", scope="personal")
+    note("No search finds it any more.", all(str(one.memory.id) != stored.id for one in again.hits))
+    shown = start(visit)
+    return Shown(shown.template, shown.data | {"trial": {"well": all(one["well"] for one in steps), "steps": steps}})

@@ -1,0 +1,278 @@
+"""The site: its routes, and how what a screen returns becomes HTML, JSON or a refusal.
+
+Every response says what a browser may load: what comes from here, and no script or style within a page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from anyio.to_thread import run_sync
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic_core import to_json
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from recollect import __version__
+from recollect.doors.http.entrance import Access
+from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
+from recollect.doors.web import actions, drawings, memories, reports, sessions, words
+from recollect.doors.web.entry import COOKIE, LIFE, PAGE, Browser
+from recollect.doors.web.visit import Done, Shown, Visit
+from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
+
+HTML: Final = "text/html; charset=utf-8"
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+STATIC: Final = Path(__file__).with_name("static")
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_FIELDS: Final = 2_000  # of a form
+_SIGN_IN: Final = 4_096  # bytes of the form that nobody was let in for
+_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+class Screen(NamedTuple):
+    """One address below `/page`: what shows it, and what its form does."""
+
+    path: str
+    show: Callable[[Visit], Shown] | None = None
+    act: Callable[[Visit], Done | Shown] | None = None
+
+
+SCREENS: Final = (
+    Screen("/", memories.search),
+    Screen("/browse", memories.browse),
+    Screen("/memory/{id}", memories.one),
+    Screen("/memory/{id}/edit", memories.edit, actions.edit),
+    Screen("/memory/{id}/move", memories.move, actions.move),
+    Screen("/act", actions.confirm, actions.act),
+    Screen("/undo", None, actions.undo),
+    Screen("/sessions", sessions.listed),
+    Screen("/session", sessions.one, sessions.correct),
+    Screen("/graph", drawings.graph),
+    Screen("/map", drawings.vector_map),
+    Screen("/journal", reports.journal),
+    Screen("/health", reports.health),
+    Screen("/team", reports.team, reports.administer),
+    Screen("/start", reports.start, reports.trial),
+    Screen("/changes", reports.changes),
+)
+"""Every screen but those that let a browser in and out."""
+
+
+class Site:
+    """The page over one store."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._templates = Environment(
+            loader=FileSystemLoader(_TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= words.FILTERS
+        self._templates.globals |= {"static": self._static, "version": __version__, "now": lambda: datetime.now(UTC)}
+        routes = [Route(one.path, partial(self._answer, one), methods=_methods(one)) for one in SCREENS]
+        self._router = Router(
+            [
+                *routes,
+                Route("/open", self._open),
+                Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
+                Route("/sign-out", self._sign_out, methods=["POST"]),
+                Route("/static/{name}", self._file),
+            ],
+            redirect_slashes=False,
+            default=self._missing,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; whatever breaks becomes a sentence."""
+        if scope["path"] == PAGE:
+            await RedirectResponse(f"{PAGE}/", 308)(scope, receive, send)
+            return
+        try:
+            await self._router(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 - a person must get a message for any error
+            request = Request(scope)
+            await self._failed(request, to_recollect_error(error, self._access.name))(scope, receive, send)
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return {one.name: hashlib.sha256(one.read_bytes()).hexdigest()[:12] for one in STATIC.iterdir()}
+
+    def _static(self, name: str) -> str:
+        return f"{PAGE}/static/{name}?v={self._hashes[name]}"
+
+    async def _answer(self, screen: Screen, request: Request) -> Response:
+        browser: Browser | None = getattr(request.state, "browser", None)
+        asker = getattr(request.state, "asker", None)
+        if asker is None:
+            return self._please_sign_in(request)
+        form = _form(await request.body()) if request.method == "POST" else QueryParams()
+        if browser is not None and request.method == "POST" and not browser.sent(form.get("token", "")):
+            raise Forbidden("This form is from another sign-in: go back, load the page again, and send it once more.")
+        path, query = request.url.path, request.query_params
+        visit = Visit(self._access, asker, browser, path, query, form, request.path_params)
+        return await run_sync(self._worked, screen, visit, request)
+
+    def _worked(self, screen: Screen, visit: Visit, request: Request) -> Response:
+        """Run a screen, in a thread; errors of a form are shown where it was."""
+        try:
+            work = screen.act if request.method == "POST" else screen.show
+            found = work(visit) if work is not None else Done(visit.link(""), "")
+            if isinstance(found, Shown):
+                return self._rendered(found, visit, request)
+        except Exception as error:  # noqa: BLE001 - a person must get a message for any error
+            known = to_recollect_error(error, self._access.name)
+            self._access.measures.refused(known)
+            return self._failed(request, known, visit)
+        if wants_json(request):
+            return _secured(answered(to_json({"message": found.message} | dict(found.data))))
+        if visit.browser is not None:
+            visit.browser.changed(found.message, found.undo)
+        return _secured(RedirectResponse(found.to, 303))
+
+    def _rendered(self, found: Shown, visit: Visit, request: Request) -> Response:
+        if wants_json(request):
+            body = {name: value for name, value in found.data.items() if not name.startswith("_")}
+            return _secured(answered(to_json(body), found.status))
+        return self._html(found, visit)
+
+    def _html(self, found: Shown, visit: Visit | None = None) -> Response:
+        message, undo = "", None
+        if visit is not None and (browser := visit.browser) is not None:
+            message, browser.message = browser.message, ""
+            undo = browser.changes.get(browser.said) if message else None
+        template = self._templates.get_template(found.template)
+        common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None}
+        if visit is not None and visit.browser is not None:
+            common["places"] = reports.places(visit)
+        body = template.render(common | found.data)
+        return _secured(Response(body, found.status, media_type=HTML))
+
+    def _failed(self, request: Request, error: RecollectError, visit: Visit | None = None) -> Response:
+        if wants_json(request):
+            return _secured(failed(error))
+        told = {"error": error, "field": getattr(error, "field", "")}
+        response = self._html(Shown("error.html", told, error.status), visit)
+        for name in ("WWW-Authenticate", "Retry-After"):
+            if (value := failed(error).headers.get(name)) is not None and name != "WWW-Authenticate":
+                response.headers[name] = value
+        return response
+
+    def _please_sign_in(self, request: Request, error: RecollectError | None = None) -> Response:
+        if wants_json(request):
+            return _secured(failed(error or Unauthorized("Sign in first, or send a token: `Authorization: Bearer …`.")))
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        onward = _own(request.query_params.get("next", wanted if request.method == "GET" else ""))
+        data = {"error": error, "onward": onward, "team": bool(self._access.administration)}
+        return self._html(Shown("sign_in.html", data, error.status if error else 401))
+
+    async def _open(self, request: Request) -> Response:
+        """Turn a one-time address into a cookie."""
+        browser = self._access.browsers.redeem(request.query_params.get("code", ""))
+        if browser is None:
+            error = Unauthorized("This address was used already, or is too old: `recollect page` makes another one.")
+            return self._please_sign_in(request, error)
+        return self._let_in(request, browser, f"{PAGE}/")
+
+    async def _sign_in(self, request: Request) -> Response:
+        if request.method == "GET":
+            return self._please_sign_in(request)
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _SIGN_IN:
+                raise TooLarge(f"Request too large: At most {_SIGN_IN:,} bytes are taken.")
+        form = _form(body)
+        try:
+            browser = await run_sync(self._access.browser, form.get("secret", ""))
+        except RecollectError as error:
+            return self._please_sign_in(request, error)
+        return self._let_in(request, browser, _own(form.get("next", "")))
+
+    def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
+        response = RedirectResponse(onward, 303)
+        secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
+        name = self._access.browsers.let_in(browser)
+        response.set_cookie(COOKIE, name, int(LIFE), path=PAGE, secure=secure, httponly=True, samesite="lax")
+        return _secured(response)
+
+    async def _sign_out(self, request: Request) -> Response:
+        browser: Browser | None = getattr(request.state, "browser", None)
+        if browser is not None:
+            if not browser.sent(_form(await request.body()).get("token", "")):
+                raise Forbidden("This form is from another sign-in: load the page again.")
+            self._access.browsers.leave(dict(request.scope["headers"]))
+        response = RedirectResponse(f"{PAGE}/sign-in", 303)
+        response.delete_cookie(COOKIE, path=PAGE)
+        return _secured(response)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._hashes:
+            raise NotFound("There is nothing at this address.")
+        kind = _KINDS[Path(name).suffix]
+        response = _secured(FileResponse(STATIC / name, media_type=kind))
+        if request.query_params.get("v") == self._hashes[name]:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+    async def _missing(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        error = NotFound("There is nothing at this address.")
+        await self._failed(request, error)(scope, receive, send)
+
+
+def wants_json(request: Request) -> bool:
+    """Say whether a request asks for the JSON of a screen."""
+    accepted = request.headers.get("accept", "")
+    return request.query_params.get("format") == "json" or (JSON in accepted and "text/html" not in accepted)
+
+
+def _methods(screen: Screen) -> list[str]:
+    return ["GET"] * (screen.show is not None) + ["POST"] * (screen.act is not None)
+
+
+def _form(body: bytes) -> QueryParams:
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict")
+    except ValueError:
+        raise InvalidInput("form", "Invalid form: It is not what a browser sends") from None
+    return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+def _own(address: str) -> str:
+    """Return an address of the page, or that of its first screen for any other."""
+    parts = urlsplit(address)
+    own = not parts.scheme and not parts.netloc and parts.path.startswith(f"{PAGE}/") and "\\" not in address
+    return address if own and address.isprintable() and "/open" not in parts.path else f"{PAGE}/"
+
+
+def _secured(response: Response) -> Response:
+    for name, value in HEADERS.items():
+        response.headers[name] = value
+    return response
+
+
+def parameters_of(path: str) -> Mapping[str, str]:
+    """Return the parameters that the path of a screen has, each with a value to try it with."""
+    return {"id": "1"} if "{id}" in path else {}

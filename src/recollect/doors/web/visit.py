@@ -1,0 +1,137 @@
+"""One request for a screen: who asks, where they look, what the address and the form say, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from recollect.app import App
+from recollect.domain.requests import Caller
+from recollect.doors.handlers import perform
+from recollect.doors.http.entrance import Access
+from recollect.doors.web.entry import PAGE, Browser, Undo
+from recollect.errors import InvalidInput
+
+PLACE: Final = ("team", "project")
+LEVELS: Final = ("allow_private", "allow_secret")
+_BROWSER_ONLY: Final = ("user", *PLACE)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a screen shows: its template, and the data that it and the JSON of the same address are made of."""
+
+    template: str
+    data: dict[str, Any]
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a form did: where to go on, what is said there, and how to take it back."""
+
+    to: str
+    message: str
+    undo: Undo | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Visit:
+    """A request of somebody who was let in. What names a team or project in the address narrows where they look."""
+
+    access: Access
+    asker: Any
+    browser: Browser | None
+    path: str
+    query: QueryParams
+    form: QueryParams
+    parameters: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        narrowed = {name: self.query[name] for name in _BROWSER_ONLY if self.query.get(name)}
+        if at := self.query.get("at"):  # one choice of a form names both
+            narrowed["team"], _, narrowed["project"] = at.partition("/")
+        if self.browser is not None:
+            narrowed = self.browser.place | {name: narrowed[name] for name in PLACE if name in narrowed}
+        self.place: dict[str, str] = narrowed
+
+    def run(self, name: str, **fields: Any) -> Any:
+        """Run a verb for who asks, where they look; raise what it raises."""
+        return self.run_in(self.place, name, **fields)
+
+    def run_in(self, place: Mapping[str, str], name: str, **fields: Any) -> Any:
+        """Run a verb for who asks, in a place of their choice."""
+        with self.asker.asking(QueryParams(dict(place)))(name) as (app, caller):
+            return perform(app, name, fields, caller)
+
+    @contextmanager
+    def caller(self) -> Iterator[Caller]:
+        """Give who asks, as a verb sees them."""
+        with self.asker.asking(QueryParams(self.place))("page") as (_, caller):
+            yield caller
+
+    def administer(self, name: str, **fields: Any) -> Any:
+        """Run a verb of administration; on one's own machine there is none."""
+        if not self.team_server:
+            raise InvalidInput("page", "A store of one's own has no users and teams: the server of a team has.")
+        return self.asker.administer(name, fields)
+
+    @property
+    def app(self) -> App:
+        """Return the store."""
+        return self.access.app
+
+    @property
+    def team_server(self) -> bool:
+        """Say whether this is the server of a team."""
+        return bool(self.access.administration)
+
+    @property
+    def levels(self) -> dict[str, bool]:
+        """Return which levels beside public the address lets in."""
+        return {name: True for name in LEVELS if self.said(name)}
+
+    def said(self, name: str, default: str = "") -> str:
+        """Return what the form or the address says under a name, without spaces around it."""
+        return str(self.form.get(name, self.query.get(name, default))).strip()
+
+    def all_said(self, name: str) -> list[str]:
+        """Return everything that the form or the address says under a name."""
+        return [one for one in (*self.form.getlist(name), *self.query.getlist(name)) if one.strip()]
+
+    def number(self, name: str, default: int, most: int = 2**31 - 1) -> int:
+        """Return a whole number that the address says; raise `InvalidInput` for anything else."""
+        text = self.said(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= most):
+            raise InvalidInput(name, f"Invalid {name}: Must be a whole number from 0 to {most}")
+        return int(text)
+
+    def link(self, path: str, /, **more: Any) -> str:
+        """Return an address of the page in the same place, with more behind `?`; what is empty is left out."""
+        place = {name: value for name, value in self.place.items() if name in PLACE and self._names(name)}
+        if self.browser is None and "user" in self.place:
+            place["user"] = self.place["user"]
+        said = place | dict.fromkeys(self.levels, "1") | more
+        pairs = [(name, one) for name, value in said.items() for one in (value if isinstance(value, list) else [value])]
+        words = urlencode([(name, str(one)) for name, one in pairs if one not in (None, "", False)])
+        return f"{PAGE}/{path}" + (f"?{words}" if words else "")
+
+    def here(self, **changed: Any) -> str:
+        """Return this address with some of what it says changed."""
+        said: dict[str, Any] = {}
+        for name, value in self.query.multi_items():
+            said.setdefault(name, []).append(value)
+        for name in ("format", "at", *_BROWSER_ONLY):
+            said.pop(name, None)
+        return self.link(self.path.removeprefix(f"{PAGE}/"), **(said | changed))
+
+    def _names(self, name: str) -> bool:
+        return name == "project" or self.team_server

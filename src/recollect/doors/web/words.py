@@ -1,0 +1,103 @@
+"""How values become text on the page: nothing that a memory says stays invisible, and nothing becomes markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_WORD: Final = re.compile(r"\s+|[^\s]+")
+_MOST_WORDS: Final = 4_000
+
+
+def shown(text: object) -> str:
+    """Return a text in which characters that nobody sees, or that turn what stands around them, have their names."""
+    return _UNSEEN.sub(lambda one: f"⟦U+{ord(one[0]):04X}⟧", str(text))
+
+
+def moment(at: datetime | None) -> str:
+    """Return a time in UTC, to the minute."""
+    return "" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def ago(at: datetime | None) -> str:
+    """Return how long ago something was, in one word and a number."""
+    if at is None:
+        return ""
+    seconds = (datetime.now(UTC) - at).total_seconds()
+    ahead, seconds = seconds < -60, abs(seconds)
+    for size, name in ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            many = int(seconds // size)
+            span = f"{many} {name}{'s' if many > 1 else ''}"
+            return f"in {span}" if ahead else f"{span} ago"
+    return "just now"
+
+
+def percent(share: float) -> str:
+    """Return a share of 0–1 in percent."""
+    return f"{100 * share:.0f} %"
+
+
+def bytes_of(size: float) -> str:
+    """Return a number of bytes with its unit."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return ""
+
+
+def thousands(number: int) -> str:
+    """Return a number with its thousands apart."""
+    return f"{number:,}"
+
+
+def many(number: int, one: str, more: str = "") -> str:
+    """Return a number with the noun that it counts."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def plain(name: object) -> str:
+    """Return a name of ours as words."""
+    return str(name).replace("_", " ").replace("-", " ")
+
+
+def differences(before: str, after: str) -> list[tuple[str, str]]:
+    """Return what makes `after` of `before`: stretches that are `same`, `gone` or `new`, in order."""
+    old, new = (_parts(one) for one in (before, after))
+    return list(_joined(old, new))
+
+
+def _parts(text: str) -> list[str]:
+    words = _WORD.findall(text)
+    return words if len(words) <= _MOST_WORDS else text.splitlines(keepends=True)
+
+
+def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+    for tag, first, last, start, stop in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():
+        if tag == "equal":
+            yield "same", "".join(old[first:last])
+            continue
+        if last > first:
+            yield "gone", "".join(old[first:last])
+        if stop > start:
+            yield "new", "".join(new[start:stop])
+
+
+FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "shown": shown,
+    "moment": moment,
+    "ago": ago,
+    "percent": percent,
+    "bytes": bytes_of,
+    "thousands": thousands,
+    "many": many,
+    "plain": plain,
+}

@@ -1,0 +1,118 @@
+"""What somebody decides about a memory as a whole: it is pinned or buried, or belongs somewhere else."""
+
+from __future__ import annotations
+
+from recollect.app import App
+from recollect.domain.enums import Scope
+from recollect.domain.page import Move, SetStanding
+from recollect.domain.requests import Caller, Draft, FactQuery, StoreFact
+from recollect.domain.results import Fact, Memory, Outcome, WriteStatus
+from recollect.errors import InvalidInput, NotFound
+from recollect.gate import clear
+from recollect.memory.prepare_write import (
+    MASKED,
+    Embeddings,
+    draft_of,
+    entry_for,
+    journal_refusals,
+    prepare,
+    retry_with_embeddings,
+)
+from recollect.memory.reconcile import expired
+from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
+from recollect.store.entries import FactEntry
+
+_MOST_FACTS = 100
+
+
+def set_standing(app: App, request: SetStanding, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Pin or bury a memory, or neither; raise `NotFound` for one that the caller does not see.
+
+    What is pinned neither fades nor ends, and comes first where memories are shown unasked; what is buried is found
+    by searches alone.
+    """
+    del request_id  # a second request changes nothing more
+    memory_id, namespace = _home(app, request, caller)
+    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
+        old = transaction.by_id(memory_id)
+        if old is None or expired(old, app.clock()):
+            raise NotFound(f"Memory {request.id} not found.")
+        if old.standing is not request.standing:
+            transaction.set_standing(old, request.standing)
+    return Outcome(WriteStatus.UPDATED, str(memory_id))
+
+
+def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction.
+
+    The new one has another id, which the answer names. Raises `NotFound`, `InvalidInput` for the place where it is,
+    `Forbidden` where the caller may not write, `SecretFound` for what today's gate refuses.
+    """
+    memory_id, source = _home(app, request, caller)
+    there = caller if request.to_project is None else caller.model_copy(update={"project": request.to_project})
+    target = there.namespace(request.scope)
+    if target == source:
+        raise InvalidInput("scope", "Invalid scope: The memory is there already")
+    places = [caller.writable(source), there.writable(target)]
+
+    def write(made: Embeddings) -> Outcome:
+        levels = allowed_levels(request)
+        with (
+            journal_refusals(app, target, there, levels[-1]),
+            app.records.importing(places, caller.user, levels) as transactions,
+        ):
+            here, new_home = transactions[source], transactions[target]
+            if (before := new_home.previous_outcome("move_memory", request_id)) is not None:
+                return before
+            old = here.by_id(memory_id)
+            if old is None or expired(old, app.clock()) or old.merged_into is not None or old.superseded_by is not None:
+                raise NotFound(f"Memory {request.id} not found.")
+            draft = _moved(old, request.scope)
+            if draft.key is not None and new_home.by_key(draft.key, old.sensitivity) is not None:
+                raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
+            one = prepare(app, clear(draft, app.on_secret), None, made)
+            new = new_home.insert(entry_for(app, one, None, caller.user))
+            for each in _facts_of(app, request, caller, old):
+                new_home.put_fact(_fact_entry(app, each, request.scope, new, caller.user))
+            here.hide(old.id)
+            notes = (f"It has the ID {new} now; where it was it is hidden.", *((MASKED,) if one.draft != draft else ()))
+            outcome = Outcome(WriteStatus.UPDATED, str(new), notes)
+            new_home.record_outcome("move_memory", request_id, outcome)
+        return outcome
+
+    outcome = retry_with_embeddings(app, write)
+    app.records.request_sync()
+    return outcome
+
+
+def _home(app: App, request: SetStanding | Move, caller: Caller) -> tuple[int, str]:
+    """Return the id of a memory and the namespace that holds it; raise `NotFound`."""
+    memory_id, levels = parse_id(request.id), levels_of(request, caller)
+    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
+    if memory_id is None or namespace is None:
+        raise NotFound(f"Memory {request.id} not found.")
+    return memory_id, namespace
+
+
+def _moved(old: Memory, scope: Scope) -> Draft:
+    """Return what is stored of a memory elsewhere: it happened when it had happened, or was first stored."""
+    draft = draft_of(old, ttl_days=old.ttl_days)
+    return draft.model_copy(update={"scope": scope, "observed_at": old.observed_at or old.created_at})
+
+
+def _facts_of(app: App, request: Move, caller: Caller, old: Memory) -> list[Fact]:
+    query = FactQuery(memory_id=str(old.id), history=True, limit=_MOST_FACTS)
+    return app.records.facts(query, unfiltered(app, request, caller))[0]
+
+
+def _fact_entry(app: App, one: Fact, scope: Scope, memory_id: int, author: str) -> FactEntry:
+    kept = {name: getattr(one, name) for name in ("subject", "predicate", "object", "confidence", "valid_to")}
+    fact = StoreFact(**kept, memory_id=str(memory_id), scope=scope)
+    return FactEntry(
+        cleared=clear(fact, app.on_secret),
+        memory_id=memory_id,
+        sensitivity=one.sensitivity,
+        valid_from=one.valid_from,
+        at=app.clock(),
+        author=author,
+    )
