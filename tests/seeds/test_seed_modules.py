@@ -23,7 +23,12 @@ CHAIN = {
     "session:start": [("capture", 50)],
     "session:end": [("capture", 100), ("consolidation", 200), ("compression", 300)],
 }
-OUR_OWN = {("inject", "session:start"), ("boundaries", "prompt:submit"), ("capture", "prompt:submit")}
+OUR_OWN = {
+    ("inject", "session:start"),
+    ("inject", "tool:post"),
+    ("boundaries", "prompt:submit"),
+    ("capture", "prompt:submit"),
+}
 """What we run besides: a session that begins shows memories anew, and people state rules in their prompts."""
 PROVIDED = ("store", "memorability", "boundaries", "temporal", "consolidation", "compression")
 END = EndSession(session_id="s1")

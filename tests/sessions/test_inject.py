@@ -174,3 +174,65 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     injection = pipeline.inject(context)
     assert injection is not None
     assert injection.memory_ids == tuple(map(str, ids[:5]))
+
+
+FAILED = (
+    "E   sqlite3.OperationalError: database is locked\nFAILED tests/test_orders.py::test_two - database is locked\n"
+)
+WAITS = "SQLite gives up at once with 'database is locked' when two writers meet; connect(timeout=30) makes one wait."
+
+
+def begin(app: App, session: str = "s1", source: str = "startup") -> Injection:
+    """Begin a session as the daemon answers it."""
+    found: Injection = do(app, "answer_start", session_id=session, source=source)
+    return found
+
+
+def fail(app: App, output: str = FAILED, session: str = "s1", **fields: object) -> Injection:
+    """Report a command as the daemon answers it."""
+    given = {"command": "pytest"}
+    found: Injection = do(app, "answer_tool", session_id=session, tool="Bash", input=given, output=output, **fields)
+    return found
+
+
+def test_a_session_begins_with_the_rules(app: App) -> None:
+    """What a person decided stands before a session, the most important first; what tools found does not."""
+    fill(app)
+    small = add(app, "Commits are squashed.", fact_type="decision", importance=0.3)
+    great = add(app, "Nobody deploys on Fridays.", fact_type="decision", importance=0.9, trust=0.9)
+    add(app, "A page says: always deploy on Fridays.", fact_type="decision", importance=1.0, trust=0.3)
+    assert begin(app).memory_ids == (str(great), str(small))
+    assert begin(app, source="resume") == Injection()
+    assert great not in map(int, ask(app, "may I deploy on Fridays?").memory_ids)
+
+
+def test_after_a_compaction_comes_what_the_session_learnt(app: App) -> None:
+    """The checkpoint of this session stands first, then the rules; another session does not get it."""
+    for said in (
+        "Never call the billing host from a laptop, each call costs.",
+        "Only the ingest service may write to the events table.",
+    ):
+        do(app, "prompt_submit", session_id="s1", prompt=said)
+    do(app, "session_checkpoint", session_id="s1")
+    text = begin(app, source="compact").text
+    assert text.index("Checkpoint of the session") < text.index("Only the ingest service")
+    assert "Checkpoint" not in begin(app, "s2", "compact").text
+
+
+def test_a_failure_gets_what_was_learnt_of_it_once(app: App) -> None:
+    """After a command that failed comes the memory of the same failure; not after one that passed, and never twice."""
+    fill(app)
+    one = add(app, WAITS, type="bugfix")
+    assert fail(app, "3 passed in 0.2s").memory_ids == ()
+    assert fail(app).memory_ids == (str(one),)
+    assert fail(app) == Injection()
+    assert fail(app, "KeyError: 'sku'", "s2").memory_ids == ()
+
+
+def test_a_start_in_two_parts_forgets_once(app: App) -> None:
+    """What the answer to a start showed is still known after the rest of that start is worked off."""
+    great = add(app, "Nobody deploys on Fridays.", fact_type="decision", importance=0.9, trust=0.9)
+    fields = {"session_id": "s1", "source": "startup", "at": "2026-03-01T10:00:00Z"}
+    assert do(app, "answer_start", **fields).memory_ids == (str(great),)
+    do(app, "session_start", **fields)
+    assert str(great) not in ask(app, "may I deploy on Fridays?").memory_ids

@@ -132,7 +132,7 @@ def test_what_was_noted_is_the_answer_and_is_kept(app: App, monkeypatch: pytest.
     """The decision on an output is answered and written down."""
     seen = Observation(at=app.clock(), event="tool:post", decision=Decision.KEPT, reason="new", memory_id=3)
     stages = [Stage("capture", UseTool, 1, lambda context: context.note(seen))]
-    monkeypatch.setattr(pipeline, "passed", lambda *given: passed(*given, stages))
+    monkeypatch.setattr(pipeline, "passed", lambda *given: passed(*given[:3], stages))
     noted = pipeline.tool_post(app, UseTool(session_id="s1", tool="Bash"), ADA)
     assert (noted.decision, noted.reason, noted.memory_id) == ("kept", "new", "3")
     session = app.sessions.find(ADA, "s1")

@@ -81,8 +81,10 @@ BY_NAME: Final = {verb.name: verb for verb in VERBS}
 PARTS: Final = {
     "answer_prompt": Verb("answer_prompt", lifecycle.SubmitPrompt, lifecycle.Injection),
     "note_prompt": Verb("note_prompt", lifecycle.SubmitPrompt, lifecycle.Noted),
+    "answer_start": Verb("answer_start", lifecycle.StartSession, lifecycle.Injection),
+    "answer_tool": Verb("answer_tool", lifecycle.UseTool, lifecycle.Injection),
 }
-"""The two parts of `prompt_submit`, which the daemon runs apart, so that a coding agent waits for the first alone."""
+"""The parts of an event that the daemon runs apart, so that a coding agent waits for nothing but memories."""
 
 PAGE: Final = {
     one.name: one

@@ -31,6 +31,8 @@ from recollect.search.recall import recall, recall_compact
 from recollect.sessions.extract import extract_memories
 from recollect.sessions.pipeline import (
     answer_prompt,
+    answer_start,
+    answer_tool,
     note_prompt,
     prompt_submit,
     session_checkpoint,
@@ -50,7 +52,8 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
         *(memory_store, memory_recall, memory_forget, memory_remember),
         *(history, rescan, stats, doctor, import_batch, export_page, extract_memories),
-        *(session_start, prompt_submit, tool_post, session_checkpoint, session_end, answer_prompt, note_prompt),
+        *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
+        *(answer_prompt, note_prompt, answer_start, answer_tool),
         *(list_sessions, show_session, correct_observation),
         *(browse, facets, read_journal, read_graph, read_map, set_standing, move_memory),
     )

@@ -235,7 +235,7 @@ def _ask_server(
 
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
-    waits = event == hook_events.PROMPT
+    waits = event in (hook_events.PROMPT, hook_events.START) or fields.get("failed") is True
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:

@@ -62,16 +62,24 @@ class Rule:
 class Contract:
     """An agent's events; what tells its payloads from those of others; its names of tools; where it takes context.
 
-    `injects` is the event whose answer may add context to a prompt, empty where the reference knows none.
+    `injects` are its events whose answers may add context. `plain` is the key of the answer that takes it, empty where
+    that is Claude Code's form.
     """
 
-    __slots__ = ("injects", "mark", "rules", "tools")
+    __slots__ = ("injects", "mark", "plain", "rules", "tools")
 
     def __init__(
-        self, rules: Mapping[str, Rule], *, injects: str = "", mark: str = "", tools: Mapping[str, str] | None = None
+        self,
+        rules: Mapping[str, Rule],
+        *,
+        injects: Keys = (),
+        plain: str = "",
+        mark: str = "",
+        tools: Mapping[str, str] | None = None,
     ) -> None:
         self.rules = rules
         self.injects = injects
+        self.plain = plain
         self.mark = mark
         self.tools = tools or {}
 
@@ -105,7 +113,7 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
-        injects="UserPromptSubmit",
+        injects=("UserPromptSubmit", "SessionStart", "PostToolUse", "PostToolUseFailure"),
         tools={"Agent": "Task"},
     ),
     "codex": Contract(
@@ -117,7 +125,7 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
-        injects="UserPromptSubmit",
+        injects=("UserPromptSubmit", "SessionStart", "PostToolUse"),
         mark="turn_id",
     ),
     "cursor": Contract(  # the answer to `beforeSubmitPrompt` has no field for context
@@ -133,6 +141,8 @@ CONTRACTS: dict[str, Contract] = {
             "afterFileEdit": Rule(TOOL, {}, {"tool": "Edit"}, {"file_path": ("file_path",), "edits": ("edits",)}),
             "afterMCPExecution": Rule(TOOL, _USED | {"output": ("result_json",)}),
         },
+        injects=("sessionStart", "postToolUse"),
+        plain="additional_context",
         mark="cursor_version",
         tools={"Shell": "Bash", "MCP:memory": "recollect"},
     ),
@@ -145,7 +155,7 @@ CONTRACTS: dict[str, Contract] = {
             "PreCompress": Rule(CHECKPOINT, _COMPACTING.fields, unless={"trigger": "auto"}),  # before every model turn
             "SessionEnd": _ENDED,
         },
-        injects="BeforeAgent",
+        injects=("BeforeAgent", "SessionStart", "AfterTool"),
         mark="timestamp",
         tools={
             "run_shell_command": "Bash",
@@ -200,10 +210,12 @@ def understood(event: str, agent: str, payload: Mapping[str, Any]) -> Heard | No
 
 
 def injection(heard: Heard, text: str) -> dict[str, Any] | None:
-    """Return the answer that adds a text to the prompt, None where the agent's contract has no place for it."""
+    """Return the answer that adds a text to the context, None where the agent's contract has no place for it."""
     contract = CONTRACTS[heard.agent]
-    if not text or heard.name != contract.injects:
+    if not text or heard.name not in contract.injects:
         return None
+    if contract.plain:
+        return {contract.plain: text}
     return {"hookSpecificOutput": {"hookEventName": heard.name, "additionalContext": text}}
 
 

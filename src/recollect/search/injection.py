@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION
-from recollect.domain.requests import Caller, Query
+from recollect.domain.enums import OF_SESSION, FactType, ObservationType, Order
+from recollect.domain.requests import Caller, Filters, Query
 from recollect.domain.results import Memory
 from recollect.domain.search import QuerySignals, RankingRow, Signals
 from recollect.prompt.fence import permitted
@@ -22,6 +22,7 @@ from recollect.search import rank
 from recollect.search.candidates import reading
 from recollect.search.features import gather
 from recollect.search.ranking import newer_versions
+from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
 
@@ -31,6 +32,8 @@ CONSIDERED: Final = 24
 _WORTH: Final = 0.30  # from which a memory has a place
 _WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
 _BESIDE: Final = 0.55  # of the best one's worth
+_SAME_FAILURE: Final = 0.5
+_TRUSTED: Final = 0.5  # of a rule that stands before a session without being asked for
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 
 _BIAS: Final = -5.8
@@ -110,10 +113,11 @@ class Candidate:
         return self.row.id
 
 
-def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (), *, near: float = 0.0) -> list[Memory]:
     """Return the public, current memories that are worth a place before a prompt, the best first; mostly none.
 
-    What the reader has in front of it already, `known`, still says of others that they are out of date.
+    What the reader has in front of it already, `known`, still says of others that they are out of date. Each is `near`
+    (0–1) by its vector, or by the weight of the prompt's words that it holds.
     """
     question = question_of(prompt)
     if not question:
@@ -126,12 +130,39 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = ())
         likely = {one: max(match, found.signals[one].cosine) for one, match in matches.items()}
         best = sorted(likely, key=lambda one: -likely[one])[:CONSIDERED]
         rows = {one.id: one for one in found.ranking_rows}
-        candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best if one in rows]
+        candidates = [
+            Candidate(rows[one], found.signals[one], matches[one])
+            for one in best
+            if one in rows and max(found.signals[one].coverage, found.signals[one].cosine) >= near
+        ]
         newer = newer_versions(app, question, found, matches, best)
         best_ones = chosen(prompt, candidates, found.query, newer)
         wanted = [one for one in best_ones if one not in known]
         memories = app.records.load(wanted, view)
     return [memories[one] for one in wanted if one in memories and permitted(memories[one])]
+
+
+def learnt_of(app: App, failure: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+    """Return the public, current memories that say much of what a failure says, the best first; mostly none."""
+    found = relevant(app, failure, caller, known, near=_SAME_FAILURE)
+    return [one for one in found if one.type not in OF_SESSION]
+
+
+def lasting(app: App, caller: Caller, known: Collection[int] = (), session_id: str = "") -> list[Memory]:
+    """Return what no session may forget: what this session has learnt so far, then the rules that matter most.
+
+    Rules are the public, current decisions and preferences that are trusted as people's words are.
+    """
+    found: dict[int, Memory] = {}
+    with app.records.snapshot():
+        if session_id:
+            own = Filters(session_id=session_id, type=ObservationType.CHECKPOINT)
+            found |= {one.id: one for one in load_page(app, view_of(app, own, caller), Order.UPDATED, 1)}
+        for kind in (FactType.DECISION, FactType.PREFERENCE):
+            rules = load_page(app, view_of(app, Filters(fact_type=kind), caller), Order.IMPORTANT, CONSIDERED)
+            found |= {one.id: one for one in rules if one.trust >= _TRUSTED and one.type not in OF_SESSION}
+    wanted = [one for one in found.values() if one.id not in known and permitted(one)]
+    return sorted(wanted, key=lambda one: (one.type is not ObservationType.CHECKPOINT, -one.importance, -one.id))
 
 
 def question_of(prompt: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from recollect.domain.enums import OF_SESSION, OnSecret, Source
 from recollect.domain.enums import ObservationType as Kind
@@ -34,12 +34,15 @@ from recollect.memory.grounding import cited
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.lessons import Trail, Wording, asked, stated
-from recollect.sessions.memorability import Memorability, awaited, distinctiveness, memorability, with_meaning
+from recollect.sessions.memorability import Memorability, awaited, cosine, distinctiveness, memorability, with_meaning
 from recollect.sessions.observations.noise import digest
 from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.session_state import Context, state_of
 from recollect.text.layers import shortened
+
+if TYPE_CHECKING:
+    from recollect.engines.embedder import Vector
 
 _SEEN: Final = 300  # digests of outputs that are remembered
 _KEPT: Final = 1_000
@@ -49,6 +52,9 @@ _LOOKED_BACK: Final = 5  # sessions
 _WAITS: Final = "it waits for the embedding model"
 _NO_STORE: Final = "there is no store"
 _PROMPT: Final = SubmitPrompt.event
+RESUMED: Final = "resume"
+"""The source of a session that goes on with all that was before it."""
+_TOGETHER: Final = 0.2  # cosine of two sentences that are one statement
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
@@ -65,6 +71,7 @@ _HEADINGS: Final = {
 
 def begin(context: Context[StartSession]) -> None:
     """Forget what a session did before, where it begins anew; judge what earlier sessions left waiting."""
+    forget_shown(context)
     if context.event.source in ("startup", "clear"):
         context.update(trail=Trail())
     if context.settings.capture and context.has("memory.store") and not awaited(context.app.embedder):
@@ -72,6 +79,16 @@ def begin(context: Context[StartSession]) -> None:
             if state_of(session.state).waits:
                 _judge_waiting(context, session)
                 context.app.sessions.mask(session, lambda state: state | {"waits": False})
+
+
+def forget_shown(context: Context[Any]) -> None:
+    """Note that the agent has none of the memories in front of it that it was shown or made before.
+
+    The two parts of one start of a session do it once.
+    """
+    resumed = isinstance(context.event, StartSession) and context.event.source == RESUMED
+    if not resumed and context.state.began_at != context.at:
+        context.update(injected=(), forgotten=context.state.kept, began_at=context.at)
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
@@ -116,25 +133,29 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
         again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
         return
-    judged = _judged(context, found.candidate.parts)
-    candidate = found.candidate
-    if one.origin is Origin.PROMPT:
-        candidate = replace(candidate, wording=judged.wording)
-        context.update(trail=_masked_trail(asked(context.state.trail, judged.rest)))
-    note = _observation(context, Decision.DROPPED, judged.reason, tool, judged.title or _summary(one))
-    draft = _draft(context, candidate, one, judged.score)
-    _settle(context, draft, judged, note.model_copy(update={"score": judged.value}))
+    said = one.origin is Origin.PROMPT
+    judged, rest = _judged(context, found.candidate.parts)
+    if said:
+        context.update(trail=_masked_trail(asked(context.state.trail, rest)))
+    for each in judged:
+        wording = each.wording if said else found.candidate.wording
+        note = _observation(context, Decision.DROPPED, each.reason, tool, wording.title or _summary(one))
+        draft = _draft(context, replace(found.candidate, wording=wording), one, each.score)
+        note = note.model_copy(update={"score": each.value})
+        if found.proof:
+            _prove(context, draft, each, note, state.trail.lesson)
+        elif made := _settle(context, draft, each, note):
+            _remember_failure(context, made, state.trail)
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What was made of the texts of an occurrence: the best score, the sentences that state something, and the rest."""
+    """What was made of texts of an occurrence that belong together: the best score, and the words of it."""
 
     score: Memorability | None
     kept: bool
     waits: bool
     wording: Wording
-    rest: tuple[str, ...] = ()
 
     @property
     def value(self) -> float | None:
@@ -146,25 +167,41 @@ class _Judged:
         """Return why it is kept or not, in one line."""
         return _WAITS if self.waits else self.score.explained() if self.score else "everything is kept"
 
-    @property
-    def title(self) -> str:
-        """Return the title that it would have."""
-        return self.wording.title
 
+def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged], list[str]]:
+    """Judge the texts of an occurrence; return what is made of those that belong together, and what asks for work.
 
-def _judged(context: Context[Any], parts: Sequence[Part]) -> _Judged:
-    """Judge the texts of an occurrence; without the model that tells what they mean some may wait for it."""
+    Without the model that tells what they mean some may wait for it. Where nothing passes the gate, all is one.
+    """
     texts = [part.text for part in parts]
     if not context.has("memory.memorability"):
-        return _Judged(None, True, False, stated(texts, texts[0]))
+        return [_Judged(None, True, False, stated(texts, texts[0]))], texts
     known = context.meanings(texts)
     scores = [memorability(part.features, known[place] if known else None) for place, part in enumerate(parts)]
-    gate = context.settings.memorability_threshold
     best = max(range(len(parts)), key=lambda place: scores[place].score)
-    said = [text for text, score in zip(texts, scores, strict=True) if score.passes(gate)]
-    waits = not said and known is None and awaited(context.app.embedder)
-    wording = stated(texts if waits else said or texts, texts[best])
-    return _Judged(scores[best], bool(said), waits, wording, tuple(text for text in texts if text not in said))
+    gate = context.settings.memorability_threshold
+    passing = [place for place in range(len(parts)) if scores[place].passes(gate)]
+    if not passing:
+        waits = known is None and awaited(context.app.embedder)
+        return [_Judged(scores[best], False, waits, stated(texts, texts[best]))], texts
+    found = []
+    for group in _together(passing, known):
+        top = max(group, key=lambda place: scores[place].score)
+        found.append(_Judged(scores[top], True, False, stated([texts[place] for place in group], texts[top])))
+    return found, [text for place, text in enumerate(texts) if place not in passing]
+
+
+def _together(places: Sequence[int], known: Sequence[Vector] | None) -> list[list[int]]:
+    """Return the sentences that follow each other and are about the same, as groups."""
+    found: list[list[int]] = []
+    for place in places:
+        before = found[-1][-1] if found else None
+        near = before == place - 1 and (known is None or cosine(known[before], known[place]) >= _TOGETHER)
+        if near:
+            found[-1].append(place)
+        else:
+            found.append([place])
+    return found
 
 
 def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:
@@ -184,18 +221,38 @@ def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observat
         reason = f"memory {said_by} says nearly this; {score.explained()}"
         context.note(unkept.model_copy(update={"reason": reason, "memory_id": said_by}))
         return None
-    return _store(context, draft, same, note.model_copy(update={"summary": "", "decision": Decision.KEPT}))
+    return _store(
+        context, draft, same.id if same else 0, note.model_copy(update={"summary": "", "decision": Decision.KEPT})
+    )
 
 
-def _store(context: Context[Any], draft: Draft, same: Memory | None, note: Observation) -> int | None:
-    new = draft if same is None else draft.model_copy(update={"id": str(same.id)})
+def _remember_failure(context: Context[Any], made: int, before: Trail) -> None:
+    """Note which memory tells of the failure that a command just had."""
+    trail = context.state.trail
+    if trail.failure and trail.failure != before.failure:
+        context.update(trail=trail.model_copy(update={"lesson": made}))
+
+
+def _prove(context: Context[Any], draft: Draft, judged: _Judged, note: Observation, lesson: int) -> None:
+    """Keep what was fixed and that it works, as the new version of the memory of the failure where there is one."""
+    if not context.has("memory.store"):
+        context.note(note.model_copy(update={"reason": _NO_STORE}))
+    elif judged.kept or not lesson:
+        kept = note.model_copy(update={"summary": "", "decision": Decision.KEPT})
+        _store(context, draft, lesson, kept)
+    elif (made := _stored(context, draft.model_copy(update={"id": str(lesson)}))) is not None:
+        context.note(note.model_copy(update={"reason": f"it bears out memory {made}", "memory_id": made}))
+
+
+def _store(context: Context[Any], draft: Draft, same: int, note: Observation) -> int | None:
+    new = draft.model_copy(update={"id": str(same)}) if same else draft
     try:
         outcome = context.perform("remember", **new.model_dump(exclude_unset=True))
     except SecretFound:
         context.note(note.model_copy(update={"decision": Decision.REFUSED, "reason": "it holds a secret"}))
         return None
     memory_id = int(outcome.id)
-    reason = f"{note.reason}; a new version of memory {same.id}" if same else note.reason
+    reason = f"{note.reason}; a new version of memory {same}" if same else note.reason
     context.note(note.model_copy(update={"memory_id": memory_id, "reason": reason}))
     kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
@@ -218,28 +275,29 @@ def _judge_waiting(context: Context[Any], session: Session) -> None:
             continue
         draft = Draft(**seen.draft)
         judged = _judged_later(context, seen, draft)
-        memory_id = None
-        if judged.kept:
-            said = {"content": judged.wording.content, "title": judged.title} if seen.event == _PROMPT else {}
-            memory_id = _stored(context, draft.model_copy(update=said))
-        if memory_id is not None:
-            context.app.sessions.decide(session, seen.number, Decision.KEPT, judged.reason, memory_id)
+        made = [
+            _stored(context, draft.model_copy(update={"content": one.wording.content, "title": one.wording.title}))
+            for one in judged
+            if one.kept
+        ]
+        if made and made[0] is not None:
+            context.app.sessions.decide(session, seen.number, Decision.KEPT, judged[0].reason, made[0])
         else:
-            context.app.sessions.rewrite(session, seen.number, partial(_with_reason, judged.reason))
+            context.app.sessions.rewrite(session, seen.number, partial(_with_reason, judged[0].reason))
 
 
 def _with_reason(reason: str, one: Observation) -> Observation:
     return one.model_copy(update={"reason": reason})
 
 
-def _judged_later(context: Context[Any], seen: Observation, draft: Draft) -> _Judged:
+def _judged_later(context: Context[Any], seen: Observation, draft: Draft) -> list[_Judged]:
     """Judge a draft that waited: a prompt by its sentences, what a tool told by its structure then and its meaning."""
     if seen.event == _PROMPT and (parts := parts_of(draft.content)):
-        return _judged(context, parts)
+        return _judged(context, parts)[0]
     known = context.meanings([draft.content])
     score = with_meaning(seen.score or 0.0, known[0] if known else None)
     kept = score.passes(context.settings.memorability_threshold)
-    return _Judged(score, kept, False, Wording(draft.title, draft.subtitle, draft.content))
+    return [_Judged(score, kept, False, Wording(draft.title, draft.subtitle, draft.content))]
 
 
 def _near(context: Context[Any], draft: Draft) -> list[Similar]:

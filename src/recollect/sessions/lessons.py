@@ -43,17 +43,19 @@ _PARTICULAR: Final = re.compile(r"[\w./:@=%+-]*(?:\d|[a-z][A-Z]|\w[_/.:=]\w)[\w.
 class Trail(BaseModel):
     """What a session did just before.
 
-    `task` is what the person asked for last, `edits` are files with the line that says most of each change since a
-    command ran, `failure` is what failed and how, `told` what the tools said since the task began, `open` what the
-    agent's own plan has not done yet.
+    `task` is what the person asked for last, `failure` what failed and how, `lesson` the memory of that (0 for none),
+    `edits` are files with what says most of each change since then, `edited` says whether one came after the last
+    command, `told` is what the tools said since the task began, `open` what the agent's plan has not done yet.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     task: str = ""
     edits: tuple[tuple[str, str], ...] = ()
+    edited: bool = False
     commands: tuple[str, ...] = ()
     failure: tuple[str, str] | None = None
+    lesson: int = 0
     told: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
 
@@ -72,26 +74,30 @@ def followed(trail: Trail, one: Occurrence, lines: list[Line]) -> Trail:
     if one.origin is Origin.PLAN:
         return trail.model_copy(update={"open": _undone(one)})
     if one.origin is Origin.EDIT:
-        edit = (one.path, change(one))
-        told = (*trail.told, edit[1])[-_TOLD:]
-        return trail.model_copy(update={"edits": (*trail.edits, edit)[-_EDITS:], "told": told})
+        edit = (one.path, shortened(" ".join(reasons(one)[:1]) or change(one), _LINE))
+        told = (*trail.told, edit[1], change(one))[-_TOLD:]
+        return trail.model_copy(update={"edits": (*trail.edits, edit)[-_EDITS:], "edited": True, "told": told})
     useful = sorted((line for line in lines if line.worth > 0), key=lambda line: -line.worth)[: _TOLD // 4]
     told = (*trail.told, *(line.text.strip()[:_LINE] for line in useful))[-_TOLD:]
     if one.origin is not Origin.COMMAND:
         return trail.model_copy(update={"told": told})
     made, failed = work(one.command), failure(one, lines)
-    changes: dict[str, object] = {"commands": (*trail.commands, made)[-_COMMANDS:], "edits": (), "told": told}
+    changes: dict[str, object] = {"commands": (*trail.commands, made)[-_COMMANDS:], "edited": False, "told": told}
     if failed:
-        changes |= {"failure": (made, failed), "edits": trail.edits}
-    elif trail.failure and _program(trail.failure[0]) == _program(made):
-        changes["failure"] = None
+        changes["failure"] = (made, failed)
+    elif passes_now(one, lines, trail) or not trail.failure:
+        changes |= {"failure": None, "lesson": 0, "edits": ()}
     return trail.model_copy(update=changes)
 
 
 def asked(trail: Trail, said: Sequence[str]) -> Trail:
     """Return the trail after a prompt that asks for what is `said` in it; nothing changes where it asks nothing."""
     task = shortened(" ".join(said), _TASK)
-    return trail.model_copy(update={"task": task, "failure": None, "edits": ()}) if task else trail
+    return (
+        trail.model_copy(update={"task": task, "failure": None, "lesson": 0, "edits": (), "edited": False})
+        if task
+        else trail
+    )
 
 
 def failure(one: Occurrence, lines: list[Line]) -> str:
@@ -106,6 +112,18 @@ def passes_now(one: Occurrence, lines: list[Line], trail: Trail) -> bool:
     """Say whether a command passes whose program failed before."""
     before = trail.failure and _program(trail.failure[0]) == _program(work(one.command))
     return bool(before) and not failure(one, lines)
+
+
+def proves(one: Occurrence, lines: list[Line], trail: Trail) -> bool:
+    """Say whether a command passes now that failed before an edit."""
+    return one.origin is Origin.COMMAND and bool(trail.edits) and passes_now(one, lines, trail)
+
+
+def reasons(one: Occurrence) -> list[str]:
+    """Return what the comments of a file, or those that an edit brings, explain."""
+    old = set(explanations(one.removed, one.path))
+    text = one.written if one.origin is Origin.EDIT else one.text
+    return [said for said in explanations(text, one.path) if said not in old]
 
 
 def change(one: Occurrence) -> str:
@@ -155,9 +173,7 @@ def _from(folder: str, text: str) -> str:
 
 
 def _of_file(one: Occurrence, trail: Trail, folder: str) -> Wording:
-    text = one.written if one.origin is Origin.EDIT else one.text
-    old = set(explanations(one.removed, one.path))
-    told = [said for said in explanations(text, one.path) if said not in old]
+    told = reasons(one)
     edits, path = one.origin is Origin.EDIT, relative(one.path, folder)
     changed = change(one) if edits else ""
     parts = [f"{path}: {told[0] if told else f'`{changed}`'}", *told[1:]]
@@ -211,16 +227,19 @@ def _of_output(one: Occurrence, lines: list[Line], trail: Trail, folder: str) ->
     told = _chosen(useful, _RESULT)
     passed = [line.text.strip() for line in lines if line.noise and _PASSED.search(line.text)][-1:]
     parts: list[str] = []
-    if trail.failure and trail.edits and passes_now(one, lines, trail):
-        parts.append(f"Problem: {_sentence(trail.failure[1])}")
-    if trail.edits and trail.edits[-1][1]:
-        parts.append(f"Change in {relative(trail.edits[-1][0], folder)}: `{shortened(trail.edits[-1][1], 100)}`.")
-    result = "; ".join([*told, *passed])
-    parts.append(f"{about}{'' if about.endswith(('?', '!')) else ':'} {_sentence(result)}" if result else about)
     best = _best(useful)
-    gave = " | ".join([*_chosen(useful, _EVIDENCE // 2), *passed])
+    title = f"{about}{'' if about.endswith(('?', '!')) else ':'} {best}" if best else about
+    if trail.failure and proves(one, lines, trail):
+        parts.append(f"Problem: {_sentence(trail.failure[1])}")
+        title = f"{trail.failure[1]}: fixed in {relative(trail.edits[-1][0], folder)}"
+    if trail.edited or parts:
+        path, said = trail.edits[-1]
+        parts.append(f"Change in {relative(path, folder)}: {_sentence(said)}" if said else f"Change in {path}.")
+    result = "; ".join(dict.fromkeys([*told, *passed]))
+    parts.append(f"{about}{'' if about.endswith(('?', '!')) else ':'} {_sentence(result)}" if result else about)
+    gave = " | ".join(dict.fromkeys([*_chosen(useful, _EVIDENCE // 2), *passed]))
     return Wording(
-        _title(f"{about}{'' if about.endswith(('?', '!')) else ':'} {best}" if best else about),
+        _title(title),
         shortened(f"`{shortened(command, _EVIDENCE // 3)}` gave: {gave}" if command else gave, _EVIDENCE),
         _fitted([*parts, *_for(trail)], " "),
     )

@@ -153,6 +153,12 @@ def meaning_of(read: TokenEmbeddings) -> Vector:
     return np.concatenate([read.vector, first])
 
 
+def cosine(one: Vector, other: Vector) -> float:
+    """Return how near two texts are by what they mean (-1–1)."""
+    half = len(one) // 2
+    return float(one[:half] @ other[:half])
+
+
 def awaited(embedder: Embedder) -> bool:
     """Say whether the weights' model is this one and is only not loaded yet."""
     return embedder.card.id == MODEL and not embedder.ready

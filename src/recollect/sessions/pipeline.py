@@ -35,10 +35,13 @@ from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
-from recollect.search.injection import relevant
+from recollect.search.injection import lasting, learnt_of, relevant
 from recollect.search.recall import count_use
 from recollect.sessions import aging, boundaries, capture
 from recollect.sessions.boundaries import settings_in
+from recollect.sessions.lessons import failure
+from recollect.sessions.observations.lines import read
+from recollect.sessions.observations.occurrence import Origin, used
 from recollect.sessions.session_state import Context, rebased, state_of
 
 
@@ -90,32 +93,64 @@ def balanced(ranked: Sequence[Memory], now: datetime, allocation: Mapping[Scale,
     return [ranked[place] for place in sorted(chosen)]
 
 
-_RESUMED: Final = "resume"
+_COMPACTED: Final = "compact"
+_AFTER_FAILURE: Final = 3
 _MOST_INJECTIONS: Final = 200  # of a session that are remembered
 
 
 def inject(context: Context[SubmitPrompt]) -> Injection | None:
     """Return the block to put before the prompt and the memories in it; nothing where none is relevant."""
-    if not context.has("memory.store") or not (context.settings.inject and context.settings.max_inject_count):
+    if not _injects(context):
         return None
-    state, app = context.state, context.app
-    known = {*state.injected, *({*state.kept} - {*state.forgotten})}
-    found = relevant(app, context.event.prompt, context.caller, known)
-    counter = app.embedder.counter() or estimate
-    text, ids = memory_context(_balanced(context, found), context.settings.token_budget, counter)
+    found = relevant(context.app, context.event.prompt, context.caller, _known(context))
+    return _shown(context, _balanced(context, found))
+
+
+def inject_at_start(context: Context[StartSession]) -> Injection | None:
+    """Return what must not be forgotten: the rules, and after a compaction what the session has learnt so far."""
+    capture.forget_shown(context)
+    if not _injects(context) or context.event.source == capture.RESUMED:
+        return None
+    own = context.event.session_id if context.event.source == _COMPACTED else ""
+    found = lasting(context.app, context.caller, _known(context), own)
+    return _shown(context, found[: context.settings.max_inject_count])
+
+
+def inject_after_failure(context: Context[UseTool]) -> Injection | None:
+    """Return what was learnt of the same failure; nothing where the tool did not fail, or nothing was."""
+    event = context.event
+    failed = failing(event)
+    if not failed or not _injects(context):
+        return None
+    found = learnt_of(context.app, failed, context.caller, _known(context))
+    return _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+
+
+def failing(event: UseTool) -> str:
+    """Return how a command failed, in its own words; empty where it did not."""
+    one = used(event.tool, event.input, event.output, failed=event.failed)
+    return failure(one, read(one.text)) if one.origin is Origin.COMMAND else ""
+
+
+def _injects(context: Context[Any]) -> bool:
+    return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
+
+
+def _known(context: Context[Any]) -> set[int]:
+    """Return what the agent has in front of it: what it was shown, and what was kept of this session since then."""
+    return {*context.state.injected, *({*context.state.kept} - {*context.state.forgotten})}
+
+
+def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
+    """Return the block of memories within the budget, and note that they were shown."""
+    app = context.app
+    text, ids = memory_context(found, context.settings.token_budget, app.embedder.counter() or estimate)
     if not ids:
         return None
-    injections = (*state.injections, Injected(at=context.at, memory_ids=tuple(ids)))
-    context.update(injected=(*state.injected, *ids), injections=injections[-_MOST_INJECTIONS:])
+    injections = (*context.state.injections, Injected(at=context.at, memory_ids=tuple(ids)))
+    context.update(injected=(*context.state.injected, *ids), injections=injections[-_MOST_INJECTIONS:])
     count_use(app, [one for one in found if one.id in ids], context.at, context.caller, accessed=False)
     return Injection(text, tuple(map(str, ids)))
-
-
-def forget_shown(context: Context[SessionEvent]) -> None:
-    """Note that the agent has none of the memories in front of it that it was shown or made before."""
-    resumed = isinstance(context.event, StartSession) and context.event.source == _RESUMED
-    if isinstance(context.event, StartSession | CheckpointSession) and not resumed:
-        context.update(injected=(), forgotten=context.state.kept)
 
 
 def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
@@ -139,22 +174,25 @@ class Stage:
 
 
 STAGES: Final[tuple[Stage, ...]] = (
-    Stage("inject", StartSession, 10, forget_shown),
+    Stage("inject", StartSession, 10, inject_at_start),
     Stage("capture", StartSession, 50, capture.begin),
     Stage("inject", SubmitPrompt, 50, inject),
     Stage("boundaries", SubmitPrompt, 100, boundaries.segment_prompt),
     Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
     Stage("boundaries", UseTool, 100, boundaries.segment_output),
     Stage("capture", UseTool, 150, capture.capture_output),
+    Stage("inject", UseTool, 50, inject_after_failure),
     Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
-    Stage("inject", CheckpointSession, 900, forget_shown),
+    Stage("inject", CheckpointSession, 900, capture.forget_shown),
     Stage("capture", EndSession, 100, capture.summarize),
     Stage("consolidation", EndSession, 200, aging.fade_at_session_end),
     Stage("compression", EndSession, 300, aging.compress_at_session_end),
 )
 
 
-_READING: Final = frozenset({"inject"})
+_ANSWERING: Final = "inject"
+"""The module whose stages answer an event; the daemon runs the others when the agent has its answer."""
+_READING: Final = frozenset({_ANSWERING})
 
 
 @dataclass(frozen=True)
@@ -172,8 +210,6 @@ log = logging.getLogger(__name__)
 KEPT_FOR: Final = timedelta(days=30)
 """How long a session is shown after it was last heard of."""
 
-_ANSWERING: Final = "inject"
-"""The module that answers a prompt."""
 _AHEAD: Final = timedelta(days=1)
 """How far before ours the clock of an agent may be; a time beyond that is not believed."""
 _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
@@ -183,7 +219,7 @@ def session_start(app: App, request: StartSession, caller: Caller, *, request_id
     """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
     del request_id  # a session that begins twice is the same session
     app.sessions.remove_before(app.clock() - KEPT_FOR)
-    return _noted(*passed(app, request, caller))
+    return _noted(*passed(app, request, caller, _stages(answering=False)))
 
 
 def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
@@ -194,18 +230,28 @@ def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id
 
 def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
     """Do the part of `prompt_submit` that somebody waits for; `note_prompt` does the rest."""
-    return _injection(*passed(app, request, caller, [one for one in STAGES if one.module == _ANSWERING]))
+    return _injection(*passed(app, request, caller, _stages(answering=True)))
+
+
+def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
+    """Return what a session that begins must not forget."""
+    return _injection(*passed(app, request, caller, _stages(answering=True)))
+
+
+def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
+    """Return what was learnt of a failure that a tool reports."""
+    return _injection(*passed(app, request, caller, _stages(answering=True))) if failing(request) else Injection()
 
 
 def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
     """Keep what is worth it of a prompt that `answer_prompt` has answered."""
-    return _noted(*passed(app, request, caller, [one for one in STAGES if one.module != _ANSWERING]))
+    return _noted(*passed(app, request, caller, _stages(answering=False)))
 
 
 def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
     """Observe what a tool wrote, and keep it if it is worth a memory."""
     del request_id  # the same output again is dropped as a repeat
-    return _noted(*passed(app, request, caller))
+    return _noted(*passed(app, request, caller, _stages(answering=False)))
 
 
 def session_checkpoint(app: App, request: CheckpointSession, caller: Caller, *, request_id: str = "") -> Noted:
@@ -218,6 +264,10 @@ def session_end(app: App, request: EndSession, caller: Caller, *, request_id: st
     """End a session: sum it up, let what is used gain and what is unused fade, and compress what is old."""
     del request_id
     return _noted(*passed(app, request, caller))
+
+
+def _stages(*, answering: bool) -> list[Stage]:
+    return [one for one in STAGES if (one.module == _ANSWERING) is answering]
 
 
 def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:

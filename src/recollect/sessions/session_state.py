@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from recollect.app import App
 from recollect.domain import verbs
@@ -58,8 +58,9 @@ class SessionState(BaseModel):
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
     `injections` when which were shown, `kept` ids of memories that the session made, `forgotten` those of them from
-    before that compaction. `waits` says that something waits for the embedding model to be judged. `erased` counts how
-    often the store took words out of the state, because what they say was forgotten or masked.
+    before that compaction, which came at `began_at`. `waits` says that something waits for the embedding model to be
+    judged. `erased` counts how often the store took words out of the state, because what they say was forgotten or
+    masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -74,6 +75,7 @@ class SessionState(BaseModel):
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
     waits: bool = False
+    began_at: AwareDatetime | None = None
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
 

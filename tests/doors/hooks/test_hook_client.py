@@ -136,9 +136,28 @@ def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home
     assert [one["fields"]["agent"] for one in taken] == ["claude-code", "codex"]
 
 
-@pytest.mark.parametrize("name", ["SessionStart", "PostToolUse", "PreCompact", "SessionEnd", "Stop"])
+@pytest.mark.parametrize(
+    ("agent", "name", "key"),
+    [
+        ("claude-code", "SessionStart", "additionalContext"),
+        ("claude-code", "PostToolUseFailure", "additionalContext"),
+        ("codex", "PostToolUse", "additionalContext"),
+        ("gemini-cli", "AfterTool", "additionalContext"),
+        ("cursor", "sessionStart", "additional_context"),
+        ("cursor", "postToolUse", "additional_context"),
+    ],
+)
+def test_memories_come_where_an_agent_takes_them(run: Run, home: Path, agent: str, name: str, key: str) -> None:
+    """At the start of a session and after a tool they stand where the agent's contract says."""
+    more = {"tool_name": "Bash", "tool_response": "y", "tool_output": "y", "error": "y", "tool_input": {"command": "x"}}
+    with standing_in(home, lambda _: INJECTED):
+        said = json.loads(run(payload(agent, name, more), "--agent", agent))
+    assert said.get("hookSpecificOutput", said)[key] == "<memory-context>"
+
+
+@pytest.mark.parametrize("name", ["PreCompact", "SessionEnd", "Stop"])
 def test_other_events_say_nothing(run: Run, home: Path, name: str) -> None:
-    """What is not a prompt is handed over and printed nothing of, whatever the daemon answers."""
+    """What takes no context is handed over and printed nothing of, whatever the daemon answers."""
     more = {"tool_name": "Bash", "tool_response": "y", "last_assistant_message": "Done."}
     with standing_in(home, lambda _: INJECTED) as taken:
         assert run(payload("claude-code", name, more)) == ""

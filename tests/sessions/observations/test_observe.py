@@ -55,7 +55,12 @@ def test_a_verified_change_is_a_lesson_with_its_evidence() -> None:
     """The lesson has the change, what came out and what for, in few characters; the command and its lines back it."""
     one = candidate(EDIT, MEASURED, task="the items list takes two seconds, profile it")
     said = one.wording.content
-    for part in ("Change in api/items.py: `", "selectinload(Item.tags)", "median 118 ms", "the items list takes two"):
+    for part in (
+        "Change in api/items.py: q = ",
+        "selectinload(Item.tags)",
+        "median 118 ms",
+        "the items list takes two",
+    ):
         assert part in said
     assert len(said) <= LONGEST
     assert FOLDER not in said

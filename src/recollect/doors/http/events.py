@@ -32,8 +32,8 @@ OPERATIONS: Final = {
     "session:end": "session_end",
 }
 """What the queue runs for each event."""
-_ANSWERS: Final = {"prompt:submit": "answer_prompt"}
-"""What is run at once for an event that somebody waits for."""
+_ANSWERS: Final = {"session:start": "answer_start", "prompt:submit": "answer_prompt", "tool:post": "answer_tool"}
+"""What is run at once for an event whose answer may hold memories."""
 
 
 class Event(NamedTuple):
@@ -61,7 +61,7 @@ class Events:
         return sum(one.lost for one in self._lanes)
 
     def take(self, name: str, event: Event, now: str, event_id: str = "", *, late: bool = False) -> dict[str, Any]:
-        """Answer a prompt with the `text` to put before it, and queue what is left to do of each event.
+        """Answer an event with the `text` of what is remembered for it, and queue what is left to do.
 
         One that comes `late` is only queued, as nobody waits for an answer. Says whether it was `taken`. `now` is the
         time of an event that says none, or one that is still to come. Raises `InvalidInput` for a wrong field.

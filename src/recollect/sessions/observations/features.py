@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from recollect.sessions.lessons import Trail, borne_out, passes_now
+from recollect.sessions.lessons import Trail, borne_out, passes_now, reasons
 from recollect.sessions.observations.lines import SIGNS, Line
 from recollect.sessions.observations.noise import settings_share
 from recollect.sessions.observations.occurrence import Occurrence, Origin, work, works
-from recollect.sessions.observations.statements import explanations, is_document
+from recollect.sessions.observations.statements import is_document
 
 
 class Feature(StrEnum):
@@ -84,7 +84,7 @@ def of_sentence(sentence: str) -> dict[Feature, float]:
 
 def features(one: Occurrence, lines: list[Line], trail: Trail) -> dict[Feature, float]:
     """Return the features of what a tool did or wrote that are not 0."""
-    found = {_type(one): 1.0, Feature.AFTER_EDIT: float(bool(trail.edits))}
+    found = {_type(one): 1.0, Feature.AFTER_EDIT: float(trail.edited)}
     if one.origin in (Origin.EDIT, Origin.FILE):
         return _present(found | _of_file(one))
     found |= _of_output(lines) | {Feature.BORNE_OUT: borne_out(one.text, trail) if _is_report(one) else 0.0}
@@ -114,8 +114,7 @@ def _type(one: Occurrence) -> Feature:
 
 def _of_file(one: Occurrence) -> dict[Feature, float]:
     text = one.written if one.origin is Origin.EDIT else one.text
-    old = set(explanations(one.removed, one.path))
-    told = [said for said in explanations(text, one.path) if said not in old]
+    told = reasons(one)
     return {
         Feature.REMARK: min(len(told) / 2, 1.0),
         Feature.PROSE: min(sum(map(len, told)) / max(len(text), 1) * 1.5, 1.0),

@@ -84,7 +84,9 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
 """What makes a line worth reading again."""
 
 _WORTH: Final[Mapping[str, float]] = {"failure": 1.5, "measure": 1.0, "pointer": 0.7, "remark": 0.8, "name": 0.3}
-_PROSE: Final = 0.8
+_PROSE: Final = 0.3
+_NAMED: Final = 2.0  # taken off a line that only names or counts what failed
+_COUNTED: Final = re.compile(r"^\W*\d+ (?:failed|errors?|passed)\b")
 _FEWEST: Final = 6
 _PLAIN: Final = re.compile(r"[^\W\d_][^\W\d_'’-]*[.,;:!?)]*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
@@ -103,7 +105,10 @@ class Line:
     @property
     def worth(self) -> float:
         """Return how much the line tells, from 0."""
-        return 0.0 if self.noise else sum(_WORTH[sign] for sign in self.signs) + _PROSE * self.prose
+        if self.noise:
+            return 0.0
+        named = _NAMED if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
+        return sum(_WORTH[sign] for sign in self.signs) + _PROSE * self.prose - named
 
 
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.prompt.orders import CERTAIN, orders
-from recollect.sessions.lessons import Trail, Wording, followed, lesson, passes_now, relative, stated
+from recollect.sessions.lessons import Trail, Wording, followed, lesson, proves, relative, stated
 from recollect.sessions.observations.features import Feature, features, of_sentence
 from recollect.sessions.observations.lines import Line, read
 from recollect.sessions.observations.noise import noise
@@ -50,11 +50,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What an occurrence is: noise, with the reason, or a candidate; and the trail after it."""
+    """What an occurrence is: noise, with the reason, or a candidate; and the trail after it.
+
+    It is a `proof` where a command passes that failed before an edit.
+    """
 
     trail: Trail
     noise: str = ""
     candidate: Candidate | None = None
+    proof: bool = False
 
 
 def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
@@ -64,9 +68,10 @@ def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: s
         return Observed(trail, "", _of_prompt(parts)) if parts else Observed(trail, NOTHING)
     lines = read(one.text, by_sentence=one.origin in (Origin.REPORT, Origin.WEB))
     after = followed(trail, one, lines)
-    if reason := noise(one, lines, seen):
+    proof = proves(one, lines, trail)
+    if not proof and (reason := noise(one, lines, seen)):
         return Observed(after, reason)
-    return Observed(after, "", _of_tool(one, lines, trail, folder))
+    return Observed(after, "", _of_tool(one, lines, trail, folder), proof)
 
 
 def parts_of(prompt: str) -> tuple[Part, ...]:
@@ -107,7 +112,7 @@ def kind_of(one: Occurrence, lines: list[Line], trail: Trail) -> ObservationType
     """Return what kind of observation the use of a tool is, given what came before."""
     if one.origin is Origin.EDIT:
         return ObservationType.CHANGE
-    if one.origin is Origin.COMMAND and trail.edits and passes_now(one, lines, trail):
+    if proves(one, lines, trail):
         return ObservationType.BUGFIX
     return ObservationType.DISCOVERY
 
@@ -127,7 +132,8 @@ def _files(one: Occurrence, trail: Trail, folder: str) -> tuple[tuple[str, ...],
     path = relative(one.path, folder)
     if one.origin is Origin.EDIT:
         return (), tuple(relative(each, folder) for each in one.patched) or ((path,) if path else ())
-    edited = dict.fromkeys(relative(file, folder) for file, _ in trail.edits if file and one.command)
+    shown = trail.edits if one.command and (trail.edited or trail.failure) else ()
+    edited = dict.fromkeys(relative(file, folder) for file, _ in shown if file)
     return (path,) if path else (), tuple(edited)
 
 
