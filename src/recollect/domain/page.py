@@ -37,6 +37,7 @@ class Facets(Filters):
     """How many memories there are of each kind."""
 
     hidden: bool = Field(default=False, description="Only what is hidden and can be restored")
+    states: bool = Field(default=False, description="Also how many are out of sight, and why")
 
 
 class ReadJournal(ReadAccess):
@@ -89,10 +90,15 @@ class Browsed(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Counted(Answer):
-    """How many memories there are in all and, by the name of a field, of each of its commonest values."""
+    """How many memories there are in all, how many of the newest were looked at, and how often fields have which value.
+
+    `states` counts what is out of sight, and why.
+    """
 
     total: int
+    looked_at: int
     counts: dict[str, dict[str, int]]
+    states: dict[str, int] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, config=LAZY)

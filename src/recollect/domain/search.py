@@ -60,6 +60,11 @@ class View(MemoryFilters):
         return any(getattr(self, name) not in (None, ()) for name in FILTERS)
 
     @property
+    def labelled(self) -> bool:
+        """Say whether this view asks for tags, concepts, entities or files."""
+        return bool(self.tags or self.concepts or self.entity or self.file)
+
+    @property
     def shape(self) -> View:
         """Return what this view shares with the same question of others and at other times."""
         return self.model_copy(update={"namespaces": (), "now": _NEVER})

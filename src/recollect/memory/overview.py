@@ -38,6 +38,8 @@ _BEGINNING: Final = 60
 _LABEL: Final = 48  # characters
 _HITS: Final = 100
 _FACTS: Final = 100
+_COUNTED: Final = 20_000
+"""How many memories are counted by their fields at most: reading all of more takes too long for a page."""
 
 
 def browse(app: App, request: Browse, caller: Caller) -> Browsed:
@@ -55,10 +57,11 @@ def browse(app: App, request: Browse, caller: Caller) -> Browsed:
 
 
 def facets(app: App, request: Facets, caller: Caller) -> Counted:
-    """Count the memories by kind, scope, author, source, tag and month."""
+    """Count the memories by kind, scope, author, source, tag and month; of very many, the newest."""
     view = view_of(app, request, caller).model_copy(update={"hidden": request.hidden})
-    counts = app.records.facets(view)
-    return Counted(sum(counts["scope"].values()), counts)
+    with app.records.snapshot():
+        total, counts = app.records.facets(view, _COUNTED)
+        return Counted(total, min(total, _COUNTED), counts, app.records.states(view) if request.states else {})
 
 
 def read_journal(app: App, request: ReadJournal, caller: Caller) -> JournalPage:

@@ -48,7 +48,7 @@ def filters_of(visit: Visit) -> dict[str, Any]:
     if visit.said("superseded"):
         found["superseded"] = True
     if age := visit.number("age", 0, 36_500):
-        found["since"] = (visit.app.clock() - timedelta(days=age)).isoformat()
+        found["since"] = (visit.app.clock() - timedelta(days=age)).date().isoformat()
     return found
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import leather  # type: ignore[import-untyped]
 from markupsafe import Markup
 
-from recollect.domain.page import Counted, JournalPage
+from recollect.domain.page import Browsed, Counted, JournalPage
 from recollect.domain.requests import Caller
-from recollect.domain.results import Check, Outcome, Recalled, Stats
+from recollect.domain.results import Check, Outcome, Recalled
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, RecollectError
 
 _MOST_PLACES: Final = 200
-_CHART: Final = (640, 260)
+_WIDTH: Final = 640
+_BAR: Final = 34
+_MARGINS: Final = 110
 _INK: Final = "#1f6feb"
 ADMINISTERED: Final = (
     *("add_user", "invite_user", "disable_user", "enable_user", "add_team", "grant_team", "revoke_team"),
@@ -64,8 +66,8 @@ def changes(visit: Visit) -> Shown:
 
 def health(visit: Visit) -> Shown:
     """Show what the doctor finds and advises, how much there is of what, and how long things take."""
-    stats: Stats = visit.run("stats", **visit.levels)
-    counted: Counted = visit.run("facets", **visit.levels)
+    counted: Counted = visit.run("facets", states=True, **visit.levels)
+    facts = visit.run("query_facts", limit=1, **visit.levels).total
     may_check = not visit.team_server or visit.asker.current().administers()
     checks: list[Check] | None = visit.run("doctor") if may_check and visit.said("check") else None
     times = {name: _seconds(work) for name, work in _timed(visit).items()}
@@ -73,12 +75,13 @@ def health(visit: Visit) -> Shown:
     data = {
         "checks": checks,
         "_may_check": may_check,
-        "stats": stats,
+        "counted": counted,
+        "facts": facts,
         "times": times,
         "months": months,
-        "_kinds_chart": _bars({name: float(held) for name, held in stats.by_fact_type.items()}, "memories"),
-        "_months_chart": _columns(months, "memories stored"),
-        "_times_chart": _bars({name: 1000 * seconds for name, seconds in times.items()}, "milliseconds"),
+        "_kinds_chart": _bars(counted.counts["fact_type"]),
+        "_months_chart": _bars(dict(reversed(months.items()))),
+        "_times_chart": _bars({name: 1000 * seconds for name, seconds in times.items()}),
     }
     return Shown("health.html", data)
 
@@ -98,25 +101,14 @@ def _seconds(work: Callable[[], object]) -> float:
     return round(time.perf_counter() - began, 4)
 
 
-def _bars(values: dict[str, float], unit: str) -> Markup:
-    """Draw values as bars, the largest first."""
-    shown = sorted(values.items(), key=lambda pair: -pair[1])[:10]
-    if not shown:
-        return Markup()
-    chart = leather.Chart()
-    chart.add_bars([(value, name.replace("_", " ")) for name, value in shown], fill_color=_INK)
-    chart.add_x_axis(name=unit)
-    return Markup(chart.to_svg(width=_CHART[0], height=60 + 26 * len(shown)))  # noqa: S704 - the library escapes names
-
-
-def _columns(values: dict[str, int], unit: str) -> Markup:
-    """Draw values in their order."""
+def _bars(values: Mapping[str, float]) -> Markup:
+    """Draw values as bars in their order."""
     if not values:
         return Markup()
     chart = leather.Chart()
-    chart.add_columns(list(values.items()), fill_color=_INK)
-    chart.add_y_axis(name=unit)
-    return Markup(chart.to_svg(width=_CHART[0], height=_CHART[1]))  # noqa: S704 - the library escapes names
+    chart.add_bars([(value, name.replace("_", " ")) for name, value in values.items()], fill_color=_INK)
+    height = _MARGINS + _BAR * len(values)
+    return Markup(chart.to_svg(width=_WIDTH, height=height))  # noqa: S704 - the library escapes names
 
 
 def team(visit: Visit) -> Shown:
@@ -154,8 +146,8 @@ def administer(visit: Visit) -> Done | Shown:
 
 def start(visit: Visit) -> Shown:
     """Show which agents are connected, and what to do next."""
-    stats: Stats = visit.run("stats")
-    data: dict[str, Any] = {"stats": stats, "agents": [], "trial": None}
+    recent: Browsed = visit.run("browse", limit=1)
+    data: dict[str, Any] = {"stored": bool(recent.memories), "agents": [], "trial": None}
     if not visit.team_server:
         from recollect.doors.agents import registrations  # reads the files of agents, which no other screen does
 

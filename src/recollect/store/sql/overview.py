@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Text, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Text, case, func, select, tuple_
 
 from recollect.domain.enums import Order
 from recollect.domain.results import JournalEntry
@@ -14,11 +15,13 @@ from recollect.domain.search import View
 from recollect.errors import InvalidInput
 from recollect.store.sql import mapping, tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.dialect import any_of, count
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.visibility import (
     ENTITIES,
     inside,
     namespace_ids,
+    of_levels,
     of_lines,
     passing,
     values_of,
@@ -29,6 +32,8 @@ _used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.u
 _COUNTED: Final = ("fact_type", "type", "category", "source", "author", "project")
 _COMMONEST: Final = 12
 _CURSOR: Final = "~"
+_KEPT: Final = 128  # counts of views
+T = TypeVar("T")
 
 
 class _Sorting(NamedTuple):
@@ -52,6 +57,7 @@ class SqlOverview:
     """The part of `Records` that shows many memories at once."""
 
     _database: Database
+    _counted: CountedViews
 
     def page_after(self, view: View, order: Order, after: str | None, limit: int) -> tuple[list[int], str | None]:
         """Return the ids of the page behind the place `after`, in an order, and the place where it ends.
@@ -62,31 +68,68 @@ class SqlOverview:
         behind = None if after is None else _place(sorting, after)
         with self._database.reading() as connection:
             found: list[tuple[Any, int]] = []
-            for space in namespace_ids(connection, view.namespaces).values():
-                found += _page(connection, view, sorting, space, behind, limit + 1)
+            if view.labelled:
+                labelled = any_of(memory.c.id, mapping.IDS)
+                found = _page(connection, sorting, labelled, behind, limit + 1, ids=self._labelled(connection, view))
+            else:  # each namespace is walked along its own index
+                for space in namespace_ids(connection, view.namespaces).values():
+                    here = (memory.c.namespace_id == space) & visible(connection, view)
+                    found += _page(connection, sorting, here, behind, limit + 1)
         found.sort(reverse=sorting.down)
         ids = [one for _, one in found[:limit]]
         return ids, _cursor(*found[limit - 1]) if len(found) > limit else None
 
-    def facets(self, view: View) -> dict[str, dict[str, int]]:
-        """Count what the view may see by each of several fields, by scope, by month and by tag: the commonest."""
+    def facets(self, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
+        """Count what the view may see and, of the newest `most` of that, how many have each of the commonest values."""
         with self._database.reading() as connection:
-            here = _seen(connection, view)
-            columns = [memory.c[name] for name in _COUNTED]
-            month = func.substr(func.cast(memory.c.created_at, Text), 1, 7)
-            query = select(*columns, memory.c.namespace_id, month.label("month"), func.count().label("held"))
-            rows = connection.execute(query.where(here).group_by(*columns, memory.c.namespace_id, month)).all()
-            spaces = {number: name for name, number in namespace_ids(connection, view.namespaces).items()}
-            tags = _tags(connection, view)
-        counts: dict[str, dict[str, int]] = {name: {} for name in (*_COUNTED, "scope", "month")}
-        for row in rows:
-            values = row._mapping
-            named = {name: values[name] for name in _COUNTED} | {"month": row.month}
-            named["scope"] = mapping.scope_of(spaces[row.namespace_id])
-            for name, value in named.items():
-                if value is not None:
-                    counts[name][str(value)] = counts[name].get(str(value), 0) + row.held
-        return {name: _commonest(found) for name, found in (counts | {"tags": tags}).items()}
+            return self._counted.get(connection, "facets", view, lambda: self._facets(connection, view, most))
+
+    def _facets(self, connection: Connection, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
+        spaces = {number: name for name, number in namespace_ids(connection, view.namespaces).items()}
+        if view.labelled:
+            ids = sorted(self._labelled(connection, view), reverse=True)
+            total = len(ids)
+        else:
+            seen = visible(connection, view)
+            total = count(connection, memory, seen & inside(connection, view.namespaces))
+            ids = [one for space in spaces for one in _newest(connection, space, seen, most)]
+        given, these = {"ids": ids[:most]}, any_of(memory.c.id, mapping.IDS)
+        counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, "scope", "month", "tags")}
+        columns = [memory.c[name] for name in (*_COUNTED, "namespace_id")]
+        for row in connection.execute(select(*columns, func.count()).where(these).group_by(*columns), given):
+            *values, space, held = row
+            for name, value in zip((*_COUNTED, "scope"), (*values, mapping.scope_of(spaces[space])), strict=True):
+                counts[name][str(value)] += held if value is not None else 0
+        month = func.substr(func.cast(memory.c.created_at, Text), 1, 7)
+        counts["month"].update(_counts(connection, select(month, func.count()).where(these).group_by(month), given))
+        tagged = select(label.c.value, func.count()).where(label.c.kind == "tags").group_by(label.c.value)
+        counts["tags"].update(_counts(connection, tagged.where(any_of(label.c.memory_id, mapping.IDS)), given))
+        return total, {name: _commonest(found) for name, found in counts.items()}
+
+    def states(self, view: View) -> dict[str, int]:
+        """Count what of the view's namespaces and levels is out of sight, and why."""
+        conditions = {
+            "hidden": memory.c.deleted_at.is_not(None),
+            "replaced": memory.c.superseded_by.is_not(None),
+            "merged": memory.c.merged_into.is_not(None),
+            "expired": memory.c.expires_at <= view.now,
+        }
+        with self._database.reading() as connection:
+            here = inside(connection, view.namespaces) & of_levels(memory.c.sensitivity, view.sensitivities)
+            found = select(*(func.count(case((one, 1))) for one in conditions.values())).where(here)
+            return self._counted.get(
+                connection,
+                "states",
+                view,
+                lambda: dict(zip(conditions, map(int, connection.execute(found).one()), strict=True)),
+            )
+
+    def _labelled(self, connection: Connection, view: View) -> list[int]:
+        """Return the ids of what a view may see that asks for labels."""
+        query, values = passing(view), values_of(connection, view)
+        return self._counted.get(
+            connection, "labelled", view, lambda: list(connection.execute(query, values).scalars())
+        )
 
     def replaced_by(self, memory_id: int, limit: int) -> list[int]:
         """Return the ids of what a memory replaced, the newest first; who may see those is not looked at."""
@@ -118,10 +161,8 @@ class SqlOverview:
 
     def newest_line(self, namespaces: Sequence[str]) -> int:
         """Return the number of the newest line of the journal about these namespaces, 0 without any."""
-        journal = tables.journal.c
         with self._database.reading() as connection:
-            each = (select(func.max(journal.id)).where(journal.namespace == one) for one in namespaces)
-            return max((connection.execute(one).scalar() or 0 for one in each), default=0)
+            return max((connection.execute(_newest_line(one)).scalar() or 0 for one in namespaces), default=0)
 
     def sharing_entities(self, names: Sequence[str], view: View, limit: int) -> list[tuple[str, int]]:
         """Return which memories that the view may see name these entities: name and id, the newest memories first."""
@@ -132,39 +173,62 @@ class SqlOverview:
             return [(name, number) for name, number in connection.execute(query)]
 
 
+def _newest(connection: Connection, space: int, seen: ColumnElement[bool], most: int) -> list[int]:
+    """Return the ids of the newest memories of one namespace, along its index."""
+    query = select(memory.c.id).where(memory.c.namespace_id == space, seen)
+    return list(connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)).scalars())
+
+
+def _counts(connection: Connection, query: Select[Any], given: dict[str, Any]) -> dict[str, int]:
+    return {str(value): int(held) for value, held in connection.execute(query, given)}
+
+
+class CountedViews:
+    """What was counted for a view, for as long as nothing is written in its namespaces; for an hour at most."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, connection: Connection, what: str, view: View, ask: Callable[[], T]) -> T:
+        """Return what `ask` finds, or what it found before."""
+        newest = tuple(connection.execute(_newest_line(one)).scalar() or 0 for one in view.namespaces)
+        key = (what, newest, view.model_copy(update={"now": view.now.replace(minute=0, second=0, microsecond=0)}))
+        if key not in self._known:
+            self._known[key] = ask()
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        found: T = self._known[key]
+        return found
+
+
+def _newest_line(namespace: str) -> Select[int]:
+    return select(func.max(tables.journal.c.id)).where(tables.journal.c.namespace == namespace)
+
+
 def _page(
-    connection: Connection, view: View, sorting: _Sorting, space: int, behind: tuple[Any, int] | None, limit: int
+    connection: Connection,
+    sorting: _Sorting,
+    here: ColumnElement[bool],
+    behind: tuple[Any, int] | None,
+    limit: int,
+    **given: Any,
 ) -> list[tuple[Any, int]]:
-    """Return the next memories of one namespace: value and id. Each namespace is walked along its own index."""
-    query = select(sorting.column.label("value"), memory.c.id).where(memory.c.namespace_id == space)
+    """Return the next memories that meet a condition: value and id."""
+    query = select(sorting.column.label("value"), memory.c.id)
     if sorting.column is _used:
         query = query.outerjoin_from(memory, tables.usage, tables.usage.c.memory_id == memory.c.id)
-    query = query.where(memory.c.id.in_(passing(view))) if _labelled(view) else query.where(visible(connection, view))
+    query = query.where(here)
     if behind is not None:
         place, last = tuple_(sorting.column, memory.c.id), tuple_(*behind)
         query = query.where(place < last if sorting.down else place > last)
     order = [one.desc() if sorting.down else one for one in (sorting.column, memory.c.id)]
-    found = connection.execute(query.order_by(*order).limit(limit), values_of(connection, view))
+    found = connection.execute(query.order_by(*order).limit(limit), given)
     return [(value, number) for value, number in found]
 
 
-def _labelled(view: View) -> bool:
-    return bool(view.tags or view.concepts or view.entity or view.file)
-
-
-def _seen(connection: Connection, view: View) -> ColumnElement[bool]:
-    """Select what the view may see, for a query that walks its namespaces."""
-    return visible(connection, view) & inside(connection, view.namespaces)
-
-
-def _tags(connection: Connection, view: View) -> dict[str, int]:
-    query = select(label.c.value, func.count()).join(memory, memory.c.id == label.c.memory_id)
-    query = query.where(label.c.kind == "tags", _seen(connection, view)).group_by(label.c.value)
-    return dict(map(tuple, connection.execute(query)))
-
-
-def _commonest(found: dict[str, int]) -> dict[str, int]:
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:_COMMONEST])
+def _commonest(found: Counter[str]) -> dict[str, int]:
+    held = [(name, many) for name, many in found.items() if many]
+    return dict(sorted(held, key=lambda pair: (-pair[1], pair[0]))[:_COMMONEST])
 
 
 def _cursor(value: Any, number: int) -> str:

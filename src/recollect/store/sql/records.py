@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ from recollect.store.sql.dialect import Dialect, Listed, any_of, count, in_batch
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.mapping import held_memories, mark_embedded, replace_chunks, replace_entities
-from recollect.store.sql.overview import SqlOverview
+from recollect.store.sql.overview import CountedViews, SqlOverview
 from recollect.store.sql.sessions import SqlConsolidation
 from recollect.store.sql.tables import UtcDateTime, memory
 from recollect.store.sql.visibility import (
@@ -124,6 +124,7 @@ class Records(SqlListQueries, SqlOverview, SqlFacts, SqlConsolidation):
     _clock: Callable[[], datetime]
     _written: Callable[[], None]
     _model: Mapping[str, str] | None = None
+    _counted: CountedViews = field(default_factory=CountedViews)
 
     @contextmanager
     def writing(
