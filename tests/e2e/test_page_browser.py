@@ -1,0 +1,291 @@
+"""The page in a real browser: every screen, with and without JavaScript, by keyboard, wide and narrow."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from daemon_place import Place, open_place
+from page_store import SESSION, fill
+from recollect import App, Settings
+from stores import lay
+from team_server import TeamServer, listening
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+NARROW, WIDE = {"width": 375, "height": 800}, {"width": 1440, "height": 900}
+
+
+class Seen(NamedTuple):
+    """A page of a browser that is signed in, with what went wrong in it and which hosts it asked."""
+
+    page: Page
+    base: str
+    errors: list[str]
+    hosts: set[str]
+
+    def go(self, path: str) -> None:
+        """Open an address of the page."""
+        self.page.goto(f"{self.base}/page/{path}")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """Return a browser for all tests here."""
+    if not CHROMIUM:
+        pytest.skip("no Chromium is installed: `scripts/browser` installs it")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[Place]:
+    """Return a place whose store has something on every screen."""
+    home = tmp_path_factory.mktemp("harbour") / "home"
+    lay(migrated, home)
+    with ExitStack() as undo:
+        place = open_place(home, cache_dir, undo)
+        place.ids = fill(lambda name, **fields: place.ask(name, fields))  # type: ignore[attr-defined]
+        yield place
+
+
+def signed_in(chromium: Browser, place: Place, undo: ExitStack, **options: Any) -> Seen:
+    """Open the page by the one-time address of a place, in a browser of its own."""
+    context = chromium.new_context(**options)
+    undo.callback(context.close)
+    page = context.new_page()
+    errors: list[str] = []
+    hosts: set[str] = set()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    url = place.json("page")["url"]
+    page.goto(url)
+    return Seen(page, url.partition("/page/")[0], errors, hosts)
+
+
+@pytest.fixture
+def browse(chromium: Browser, harbour: Place) -> Iterator[Callable[..., Seen]]:
+    """Return what opens the page of the harbour in a new browser."""
+    with ExitStack() as undo:
+        yield lambda **options: signed_in(chromium, harbour, undo, **options)
+
+
+def screens(place: Place) -> list[str]:
+    """Return an address of each screen with something on it."""
+    ids = place.ids  # type: ignore[attr-defined]
+    return [
+        *("", "?q=when+do+we+deploy", "?q=zebra+pancakes+quantum", "browse", "browse?hidden=1", "browse?tags=crane"),
+        *(f"memory/{ids['new']}", f"memory/{ids['hostile']}", f"memory/{ids['hidden']}", f"memory/{ids['old']}"),
+        *(f"memory/{ids['pool']}/edit", f"memory/{ids['pool']}/move", f"act?do=forget&id={ids['pool']}"),
+        *("sessions", f"session?id={SESSION}", "graph", f"graph?id={ids['pool']}", "map", "journal", "health?check=1"),
+        *("start", "memory/99999", "nowhere"),
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_every_screen_is_sound(browse: Any, harbour: Place, size: dict[str, int], scheme: str) -> None:
+    """Nothing is wider than the window, no script fails, nothing is asked of another host, and axe finds nothing."""
+    seen = browse(viewport=size, color_scheme=scheme)
+    wrong: dict[str, Any] = {}
+    for path in screens(harbour):
+        seen.go(path)
+        found = Axe().run(seen.page).response["violations"]
+        if found:
+            wrong[path] = [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
+        wide = seen.page.evaluate("document.documentElement.scrollWidth")
+        if wide > size["width"]:
+            wrong[f"{path} is wide"] = wide
+    assert wrong == {}
+    assert [one for one in seen.errors if "404" not in one] == []
+    assert seen.hosts == {urlsplit(seen.base).netloc}
+    assert seen.page.title() != "taken"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
+def test_a_memory_is_put_right(browse: Any, harbour: Place, scripts: bool) -> None:
+    """It is found by a search, edited, taken back, hidden, restored, pinned and at last forgotten."""
+    made = harbour.remember(f"The quay {'east' if scripts else 'west'} was rebuilt in granite by Emmy Noether.")
+    seen = browse(java_script_enabled=scripts)
+    page = seen.page
+    page.get_by_role("searchbox").fill("who rebuilt the quay in granite")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("meter").first).to_be_visible()
+    page.get_by_text("Why: found by").first.click()
+    expect(page.get_by_text("how well it matches").first).to_be_visible()
+    page.locator(f'h3 a[href*="memory/{made}?"]').click()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_role("textbox", name="Text", exact=True).fill("The quay was rebuilt in basalt.")
+    page.get_by_role("button", name="Save").click()
+    content = page.locator(".content").first
+    expect(content).to_have_text("The quay was rebuilt in basalt.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".content").first).to_contain_text("granite")
+    for button, badge in (("Pin", "pinned"), ("Unpin", ""), ("Bury", "buried"), ("Unbury", ""), ("Hide", "hidden")):
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("Memory")
+        if badge:
+            expect(page.locator("main .badge", has_text=badge).first).to_be_visible()
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_role("button", name="Hide", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("This cannot be undone.")).to_be_visible()
+    page.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_role("status").first).to_contain_text(f"Memory {made} is forgotten for good.")
+    assert harbour.recall("granite basalt quay") == []
+    assert seen.errors == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
+def test_many_at_once(browse: Any, harbour: Place, scripts: bool) -> None:
+    """The confirmation names exactly what goes; one click brings all of it back."""
+    names = [f"Buoy {number} of the {scripts} channel is green." for number in range(3)]
+    ids = [harbour.remember(name) for name in names]
+    seen = browse(java_script_enabled=scripts)
+    seen.go("browse")
+    page = seen.page
+    for one in ids[:2]:
+        page.get_by_label(f"Select memory {one}", exact=True).check()
+    page.get_by_role("button", name="Hide").click()
+    expect(page.get_by_role("heading", name="Hide 2 memories?")).to_be_visible()
+    listed = page.locator("main ol li").all_inner_texts()
+    assert sorted(name in line for line in listed for name in names[:2]) == [False, False, True, True]
+    page.get_by_role("button", name="Hide").click()
+    expect(page.get_by_role("status").first).to_contain_text("2 memories are hidden.")
+    expect(page.get_by_label(f"Select memory {ids[0]}", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label(f"Select memory {ids[0]}", exact=True)).to_have_count(1)
+    assert seen.errors == []
+
+
+@pytest.mark.parametrize(("scripts", "number"), [(True, 1), (False, 2)], ids=["javascript", "plain"])
+def test_a_session_is_corrected(browse: Any, scripts: bool, number: int) -> None:
+    """What was dropped is kept, and dropped again; the memory put before a prompt is named beside it."""
+    seen = browse(java_script_enabled=scripts)
+    seen.go(f"session?id={SESSION}")
+    page = seen.page
+    expect(page.get_by_text("put before the prompt").first).to_be_visible()
+    page.get_by_role("button", name=f"Keep observation {number}", exact=True).click()
+    expect(page.get_by_role("status").first).to_contain_text(f"Observation {number} is kept as memory")
+    page.get_by_role("button", name=f"Drop observation {number}", exact=True).click()
+    expect(page.get_by_role("button", name=f"Keep observation {number}", exact=True)).to_be_visible()
+
+
+def test_drawings_lead_to_memories(browse: Any) -> None:
+    """A dot of the map and a node of the graph are links; a map can be of a search alone."""
+    seen = browse()
+    seen.go("map")
+    dots = seen.page.locator("svg.map a").count()
+    assert dots > 20
+    seen.page.get_by_label("Only what a search finds").fill("crane and radar")
+    seen.page.get_by_role("button", name="Draw").click()
+    expect(seen.page).to_have_url(re.compile(r"q=crane"))
+    seen.page.locator("svg.map a").first.click(force=True)
+    expect(seen.page).to_have_url(re.compile(r"/page/memory/\d+"))
+    seen.go("graph")
+    seen.page.get_by_label("Around a name").fill("Grace Hopper")
+    seen.page.get_by_role("button", name="Draw").click()
+    expect(seen.page.locator("svg.graph text", has_text="Grace Hopper")).to_be_visible()
+    assert 3 <= seen.page.locator("svg.graph a").count() <= 200
+
+
+def test_a_memory_goes_round(browse: Any, harbour: Place) -> None:
+    """The first visit stores a test memory, finds it and forgets it."""
+    seen = browse()
+    seen.go("start")
+    seen.page.get_by_role("button", name="Try it").click()
+    expect(seen.page.get_by_text("It works")).to_be_visible(timeout=20_000)
+    assert harbour.recall("lighthouse keeper marzipan") == []
+
+
+def test_the_keyboard_is_enough(browse: Any, harbour: Place) -> None:
+    """From the skip link to a saved edit nothing needs a mouse, and the focus never gets lost."""
+    made = harbour.remember("The foghorn of the north mole is tested at noon.")
+    seen = browse()
+    page = seen.page
+    seen.go("journal")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("searchbox")).to_be_visible()
+    page.get_by_role("searchbox").focus()
+    page.keyboard.type("when is the foghorn tested")
+    page.keyboard.press("Enter")
+    link = page.locator(f'h3 a[href*="memory/{made}?"]')
+    expect(link).to_be_visible()
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if link.evaluate("one => one === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"memory/{made}"))
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim() === 'Edit'"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Title")).to_be_visible()
+    page.get_by_label("Title").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Foghorn")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Foghorn", level=1)).to_be_visible()
+
+
+def test_changes_are_noticed(browse: Any, harbour: Place) -> None:
+    """What somebody else stores meanwhile is told, and shown when it is asked for."""
+    seen = browse()
+    seen.go("browse")
+    seen.page.wait_for_timeout(500)
+    harbour.remember("A seal was born on the slipway.")
+    seen.page.get_by_role("button", name="Show it").click(timeout=20_000)
+    expect(seen.page.get_by_text("A seal was born")).to_be_visible()
+
+
+def test_a_team_is_administered(chromium: Browser, app: App, settings: Settings) -> None:
+    """Its admin signs in by a token, invites somebody, and sees that in the audit; a reader sees no such forms."""
+    team = TeamServer(app, settings)
+    with listening(team) as there, ExitStack() as undo:
+        pages: dict[str, Page] = {}
+        for user in ("root", "bob"):
+            context = chromium.new_context()
+            undo.callback(context.close)
+            page = pages[user] = context.new_page()
+            page.goto(f"{there.url}/page/team?project=engine")
+            page.get_by_label("Token").fill(team.tokens[user])
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.get_by_role("heading", name="Team", exact=True)).to_be_visible()
+            assert Axe().run(page).response["violations"] == []
+            stored = page.evaluate("[JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie]")
+            assert stored == ["{}", "{}", ""]
+        root = pages["root"]
+        form = root.locator("form", has=root.get_by_role("button", name="Invite", exact=True))
+        form.get_by_label("Name").fill("dora")
+        form.get_by_label("Team").fill("crew")
+        form.get_by_role("button", name="Invite", exact=True).click()
+        expect(root.get_by_label("Copy it now")).to_have_value(re.compile(r"^rec_"))
+        root.reload()
+        expect(root.get_by_text("dora").first).to_be_visible()
+        expect(root.get_by_role("button", name="Invite", exact=True)).to_have_count(1)
+        expect(pages["bob"].get_by_role("button", name="Invite", exact=True)).to_have_count(0)
