@@ -186,6 +186,7 @@ def test_a_session_is_corrected(browse: Any, scripts: bool, number: int) -> None
     expect(page.get_by_role("status").first).to_contain_text(f"Observation {number} is kept as memory")
     page.get_by_role("button", name=f"Drop observation {number}", exact=True).click()
     expect(page.get_by_role("button", name=f"Keep observation {number}", exact=True)).to_be_visible()
+    assert seen.errors == []
 
 
 def test_drawings_lead_to_memories(browse: Any) -> None:
@@ -251,6 +252,7 @@ def test_the_keyboard_is_enough(browse: Any, harbour: Place) -> None:
     page.keyboard.type("Foghorn")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Foghorn", level=1)).to_be_visible()
+    assert seen.errors == []
 
 
 def test_changes_are_noticed(browse: Any, harbour: Place) -> None:
@@ -261,6 +263,7 @@ def test_changes_are_noticed(browse: Any, harbour: Place) -> None:
     harbour.remember("A seal was born on the slipway.")
     seen.page.get_by_role("button", name="Show it").click(timeout=20_000)
     expect(seen.page.get_by_text("A seal was born")).to_be_visible()
+    assert seen.errors == []
 
 
 def test_a_team_is_administered(chromium: Browser, app: App, settings: Settings) -> None:
