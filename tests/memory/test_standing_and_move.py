@@ -1,0 +1,146 @@
+"""What a person decides about a memory as a whole: it is pinned or buried, or belongs somewhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clock import Clock
+from recollect import App
+from recollect.domain.enums import Scope, Standing
+from recollect.domain.requests import Caller
+from recollect.doors.handlers import perform
+from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
+
+ADA = Caller(user="ada", team="crew", project="engine")
+MAST = ADA.model_copy(update={"project": "mast"})
+
+
+def stored(app: App, content: str, caller: Caller = ADA, **fields: Any) -> str:
+    """Store a memory and return its id."""
+    return str(perform(app, "remember", {"content": content} | fields, caller).id)
+
+
+def found(app: App, query: str, caller: Caller = ADA) -> list[str]:
+    """Return the ids of what a search finds."""
+    return [str(one.memory.id) for one in perform(app, "recall", {"query": query}, caller).hits]
+
+
+def test_what_is_pinned_comes_first_and_stays(app: App, clock: Clock) -> None:
+    """It is shown unasked before what is worth more, and does not expire any more."""
+    slight = stored(app, "The lamp of the pier is green.", importance=0.0, ttl_days=3)
+    for number in range(5):
+        stored(app, f"Anchor {number} weighs {number} tons.", importance=1.0)
+    perform(app, "set_standing", {"id": slight, "standing": "pinned"}, ADA)
+    assert str(perform(app, "format_for_prompt", {"max_entries": 1}, ADA).ids[0]) == slight
+    clock.pass_days(30)
+    memory = perform(app, "get_memory", {"id": slight}, ADA)
+    assert (memory.standing, memory.expires_at) == (Standing.PINNED, None)
+
+
+def test_what_is_buried_is_found_by_searches_alone(app: App) -> None:
+    """Neither a list of the most worthwhile nor a prompt shows it, until it is as any other again."""
+    one = stored(app, "The sluice of the harbour opens at nine o'clock each morning.", importance=1.0)
+    event = {"session_id": "s1", "agent": "x", "prompt": "When does the sluice of the harbour open?"}
+    perform(app, "set_standing", {"id": one, "standing": "buried"}, ADA)
+    assert found(app, "when does the sluice open") == [one]
+    assert perform(app, "format_for_prompt", {}, ADA).ids == ()
+    assert perform(app, "prompt_submit", event, ADA).memory_ids == ()
+    perform(app, "set_standing", {"id": one, "standing": ""}, ADA)
+    assert perform(app, "prompt_submit", event, ADA).memory_ids == (one,)
+
+
+def test_a_memory_moves_whole(app: App) -> None:
+    """Text, labels, facts and its day go along; where it was it is hidden, and can be restored."""
+    old = stored(app, "The winch of the quay is rated at nine tons.", key="winch", tags=["crane"], importance=0.9)
+    perform(app, "store_fact", {"subject": "winch", "predicate": "lifts", "object": "9 t", "memory_id": old}, ADA)
+    before = perform(app, "get_memory", {"id": old}, ADA)
+    outcome = perform(app, "move_memory", {"id": old, "to_project": "mast"}, ADA)
+    assert found(app, "what is the winch rated at") == []
+    moved = perform(app, "get_memory", {"id": outcome.id}, MAST)
+    for name in ("content", "key", "tags", "importance", "entities", "author"):
+        assert getattr(moved, name) == getattr(before, name)
+    assert moved.observed_at == before.created_at
+    assert found(app, "what is the winch rated at", MAST) == [outcome.id]
+    facts = perform(app, "query_facts", {"memory_id": outcome.id}, MAST).facts
+    assert [(one.subject, one.object) for one in facts] == [("winch", "9 t")]
+    perform(app, "restore", {"id": old}, ADA)
+    assert found(app, "what is the winch rated at") == [old]
+    assert [check.name for check in perform(app, "doctor", {}, ADA) if not check.well] == []
+
+
+@pytest.mark.parametrize("scope", ["personal", "team"])
+def test_a_memory_moves_to_another_scope(app: App, scope: str) -> None:
+    """It is then seen wherever that scope is seen."""
+    old = stored(app, "Gulls nest on the roof of the customs house.")
+    perform(app, "move_memory", {"id": old, "scope": scope}, ADA)
+    assert len(found(app, "where do gulls nest", MAST)) == 1
+
+
+def test_a_move_that_cannot_be_leaves_all_as_it_was(app: App) -> None:
+    """To where it is, over another's key, of what is not there, or without the right to write, nothing moves."""
+    old = stored(app, "The bell rings twice in fog.", key="bell")
+    stored(app, "The bell of the mast is brass.", MAST, key="bell")
+    reader = ADA.model_copy(update={"writes": (Scope.PROJECT,)})
+    for fields, caller, error in (
+        ({"id": old}, ADA, InvalidInput),
+        ({"id": old, "to_project": "mast"}, ADA, InvalidInput),
+        ({"id": "99"}, ADA, NotFound),
+        ({"id": old, "scope": "team"}, reader, Forbidden),
+        ({"id": old, "scope": "team"}, MAST, NotFound),
+    ):
+        with pytest.raises(error):
+            perform(app, "move_memory", fields, caller)
+    assert found(app, "how often does the bell ring in fog") == [old]
+
+
+def test_the_gate_sees_what_moves(app: App) -> None:
+    """A secret that today's detectors know goes nowhere."""
+    old = stored(app, "The deploy key of the harbour is kept elsewhere.")
+    secret = "-".join(("sk", "ant", "api03", "a1B2" * 22))
+    with app.records._database.writing() as connection:
+        connection.exec_driver_sql("UPDATE memory SET content = ?", (f"api key {secret}",))
+    with pytest.raises(SecretFound):
+        perform(app, "move_memory", {"id": old, "scope": "team"}, ADA)
+
+
+def test_a_graph_joins_memories_by_what_they_name(app: App) -> None:
+    """Around a memory stand those that name the same, with the facts; nothing of another project is there."""
+    one = stored(app, "Grace Hopper wrote BILL-7 about the sluice.")
+    two = stored(app, "BILL-7 was closed in May.")
+    perform(app, "store_fact", {"subject": "Grace Hopper", "predicate": "wrote", "object": "BILL-7"}, ADA)
+    stored(app, "BILL-7 is about the mast.", MAST)
+    graph = perform(app, "read_graph", {"id": one}, ADA)
+    names = {(node.kind, node.name) for node in graph.nodes}
+    assert {("memory", one), ("memory", two), ("entity", "BILL-7")} <= names
+    assert len([node for node in graph.nodes if node.kind == "memory"]) == 2
+    ends = {frozenset((graph.nodes[edge.one].name, graph.nodes[edge.two].name)) for edge in graph.edges}
+    assert frozenset((one, "BILL-7")) in ends
+    assert perform(app, "read_graph", {"limit": 2}, ADA).left_out > 0
+
+
+def test_a_map_puts_what_is_alike_together(app: App) -> None:
+    """Two memories of one subject are nearer to each other than to one of another; the same map comes again."""
+    ids = [
+        stored(app, text)
+        for text in (
+            "The database connection pool is limited to twenty.",
+            "PostgreSQL refuses more than twenty connections.",
+            "Gulls nest on the roof and steal the bread of the pilots.",
+            "A gull stole a sandwich from the harbour master.",
+        )
+    ]
+    places = {str(one.memory.id): (one.x, one.y) for one in perform(app, "read_map", {}, ADA).places}
+    near, far = (distance(places, ids[0], other) for other in ids[1:3])
+    assert near < far
+    again = perform(app, "read_map", {}, ADA)
+    assert {str(one.memory.id): (one.x, one.y) for one in again.places} == places
+    assert 0 < again.shown <= 1
+    assert [str(one.memory.id) for one in perform(app, "read_map", {"query": "gull bread", "limit": 2}, ADA).places]
+    assert perform(app, "read_map", {}, MAST).places == ()
+
+
+def distance(places: dict[str, tuple[float, float]], one: str, two: str) -> float:
+    """Return how far apart two memories are in a map."""
+    return sum((a - b) ** 2 for a, b in zip(places[one], places[two], strict=True)) ** 0.5
