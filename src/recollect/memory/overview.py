@@ -29,7 +29,7 @@ from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.search.candidates import reading
 from recollect.search.ranking import ranking_of
-from recollect.search.visibility import levels_of, load_page, parse_id, unfiltered, view_of
+from recollect.search.visibility import levels_of, parse_id, unfiltered, view_of
 
 _AROUND: Final = 60
 """How many other memories a graph shows beside the one in its middle."""
@@ -79,7 +79,7 @@ def read_graph(app: App, request: ReadGraph, caller: Caller) -> Graph:
     view = view_of(app, request, caller)
     middle = parse_id(request.id) if request.id is not None else None
     with app.records.snapshot():
-        memories = _around(app, view, middle) if middle else load_page(app, view, Order.NEWEST, _BEGINNING)
+        memories = _around(app, view, middle) if middle else _newest(app, view, _BEGINNING)
         seen = unfiltered(app, request, caller, request.scope)
         query = FactQuery(memory_id=request.id, limit=_FACTS)
         triples = app.records.facts(query, seen.model_copy(update={"superseded": False}))[0]
@@ -106,6 +106,12 @@ def _around(app: App, view: View, middle: int) -> list[Memory]:
     sharing = {number for _, number in app.records.sharing_entities(names, view, _AROUND)} if names else set()
     others = app.records.load(sharing - {middle}, view)
     return [*found.values(), *(others[one] for one in sorted(others, reverse=True))]
+
+
+def _newest(app: App, view: View, limit: int) -> list[Memory]:
+    ids = app.records.page_after(view, Order.NEWEST, None, limit)[0]
+    found = app.records.load(ids, view)
+    return [found[one] for one in ids if one in found]
 
 
 class _Drawing:
@@ -155,10 +161,7 @@ def read_map(app: App, request: ReadMap, caller: Caller) -> VectorMap:
 def _mapped(app: App, request: ReadMap, caller: Caller) -> Sequence[Memory]:
     if request.query is None:
         with app.records.snapshot():
-            view = view_of(app, request, caller)
-            ids = app.records.page_after(view, Order.NEWEST, None, request.limit)[0]
-            found = app.records.load(ids, view)
-        return [found[one] for one in ids if one in found]
+            return _newest(app, view_of(app, request, caller), request.limit)
     given = {name: getattr(request, name) for name in request.model_fields_set - {"limit"}}
     query = Query(**given | {"limit": min(request.limit, _HITS), "min_score": 0.0})
     with reading(app, query, caller) as view:

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from recollect.domain.page import Edge, Graph, VectorMap
+from recollect.domain.page import MOST_PLACES, Edge, Graph, VectorMap
 from recollect.doors.web.memories import filters_of, form_of
 from recollect.doors.web.visit import Shown, Visit
+from recollect.doors.web.words import shown
 
 WIDTH: Final = 1000
 HEIGHT: Final = 640
@@ -40,11 +41,13 @@ def graph(visit: Visit) -> Shown:
 def vector_map(visit: Visit) -> Shown:
     """Show a map of the vectors, and the memories in it as a list."""
     query = visit.said("q")
-    given = filters_of(visit) | {"query": query or None, "limit": visit.number("limit", 500, 2_000) or 1}
+    given = filters_of(visit) | {"query": query or None, "limit": visit.number("limit", 500, MOST_PLACES) or 1}
     found: VectorMap = visit.run("read_map", **given)
     dots = [
         {
             "memory": one.memory,
+            "to": visit.link(f"memory/{one.memory.id}"),
+            "label": shown(one.memory.title or one.memory.abstract or one.memory.content[:80]),
             "x": round(_MARGIN + one.x * (WIDTH - 2 * _MARGIN), 1),
             "y": round(_MARGIN + one.y * (HEIGHT - 2 * _MARGIN), 1),
         }

@@ -8,17 +8,25 @@ from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import Any, Final
 
+from markupsafe import Markup, escape
+
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _WORD: Final = re.compile(r"\s+|[^\s]+")
 _MOST_WORDS: Final = 4_000
+_CODE: Final = re.compile(r"`([^`]{1,200})`")
 
 
 def shown(text: object) -> str:
     """Return a text in which characters that nobody sees, or that turn what stands around them, have their names."""
     return _UNSEEN.sub(lambda one: f"⟦U+{ord(one[0]):04X}⟧", str(text))
+
+
+def coded(text: object) -> Markup:
+    """Return a sentence of ours as markup, in which what stands between backticks is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown(text)))))  # noqa: S704 - all else is escaped
 
 
 def moment(at: datetime | None) -> str:
@@ -42,7 +50,7 @@ def ago(at: datetime | None) -> str:
 
 def percent(share: float) -> str:
     """Return a share of 0–1 in percent."""
-    return f"{100 * share:.0f} %"
+    return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
 def bytes_of(size: float) -> str:
@@ -93,6 +101,7 @@ def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "shown": shown,
+    "coded": coded,
     "moment": moment,
     "ago": ago,
     "percent": percent,

@@ -36,6 +36,7 @@ _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
 
 _MOST_CHUNKS = 1_000_000
+_TURNS = 24  # of the power method
 
 _vector = tables.vector.c
 CHUNKS = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding).execution_options(
@@ -136,15 +137,16 @@ class SqlVectors:
             return {}, 0.0
         matrix = np.stack([some[0] for some in stacked.values()])
         matrix = matrix - matrix.mean(axis=0)
-        values, directions = np.linalg.eigh(matrix.T @ matrix)
-        first = directions[:, [-1, -2]]
+        first = np.cos(np.outer(np.arange(matrix.shape[1]), (1.0, 2.0)))
+        for _ in range(_TURNS):  # each brings both directions nearer to those of the largest differences
+            first = np.linalg.qr(matrix.T @ (matrix @ first))[0]
         largest = np.take_along_axis(first, np.abs(first).argmax(axis=0)[None], axis=0)
         points = matrix @ np.where(largest < 0, -first, first)
+        shown, whole = float((points**2).sum()), float((matrix**2).sum())
         low, high = points.min(axis=0), points.max(axis=0)
         points = (points - low) / np.where(high > low, high - low, 1.0)
-        whole = float(values.clip(0).sum())
         places = zip(stacked, points.tolist(), strict=True)
-        return {one: (x, y) for one, (x, y) in places}, float(values[-2:].clip(0).sum()) / whole if whole else 0.0
+        return {one: (x, y) for one, (x, y) in places}, shown / whole if whole else 0.0
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""

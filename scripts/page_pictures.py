@@ -1,0 +1,111 @@
+"""Take the pictures of docs/page.md: every screen of the page, wide and light, narrow and dark, in Debian's Chromium.
+
+`.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small.
+"""
+
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "docs" / "page"
+sys.path.append(str(ROOT / "tests" / "support"))
+
+from daemon_place import Place, open_place  # noqa: E402 - the folder is known by now
+from page_store import SESSION, fill  # noqa: E402
+from stores import open_app  # noqa: E402
+from team_server import TeamServer, listening  # noqa: E402
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run")
+SIZES: dict[str, dict[str, Any]] = {
+    "wide": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
+    "narrow": {"viewport": {"width": 375, "height": 812}, "color_scheme": "dark"},
+}
+COLOURS = 64
+LONGEST = 1_600  # pixels
+
+
+def screens(ids: dict[str, str]) -> dict[str, str]:
+    """Return the address of each screen by the name of its picture."""
+    return {
+        "search": "?q=when+do+we+deploy+the+harbour+service",
+        "nothing-relevant": "?q=recipe+for+zebra+pancakes",
+        "browse": "browse",
+        "memory": f"memory/{ids['new']}",
+        "hostile-memory": f"memory/{ids['hostile']}",
+        "edit": f"memory/{ids['pool']}/edit",
+        "move": f"memory/{ids['pool']}/move",
+        "confirm": f"act?do=forget&id={ids['pool']}&id={ids['login']}",
+        "hidden": "browse?hidden=1",
+        "sessions": "sessions",
+        "session": f"session?id={SESSION}",
+        "graph": "graph",
+        "map": "map",
+        "journal": "journal",
+        "health": "health?check=1",
+        "first-steps": "start",
+    }
+
+
+def picture(page: Any, name: str) -> None:
+    """Write what the window shows, the top of what is long."""
+    height = min(LONGEST, page.evaluate("document.documentElement.scrollHeight"))
+    width = page.viewport_size["width"]
+    taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+    Image.open(BytesIO(taken)).convert("RGB").quantize(COLOURS).save(OUT / f"{name}.png", optimize=True)
+
+
+def of_daemon(browser: Browser, place: Place, ids: dict[str, str]) -> None:
+    """Take the screens of one's own store."""
+    for size, options in SIZES.items():
+        context = browser.new_context(**options)
+        page = context.new_page()
+        url = place.json("page")["url"]
+        page.goto(url)
+        for name, path in screens(ids).items():
+            page.goto(f"{url.partition('/page/')[0]}/page/{path}")
+            if name == "search":
+                page.get_by_text("Why: found by").first.click()
+            picture(page, f"{name}-{size}")
+        context.close()
+
+
+def of_team(browser: Browser, place: Place) -> None:
+    """Take what only the server of a team has: signing in, and the team."""
+    with open_app(place.settings.model_copy(update={"home": place.home.with_name("team")})) as app:
+        team = TeamServer(app, place.settings)
+        team.administer("add_project", team="crew", project="engine")
+        with listening(team) as there:
+            for size, options in SIZES.items():
+                page = browser.new_context(**options).new_page()
+                page.goto(f"{there.url}/page/team?project=engine")
+                picture(page, f"sign-in-{size}")
+                page.get_by_label("Token").fill(team.tokens["root"])
+                page.get_by_role("button", name="Sign in").click()
+                page.get_by_role("heading", name="Team", exact=True).wait_for()
+                picture(page, f"team-{size}")
+
+
+def main() -> None:
+    """Take every picture anew."""
+    OUT.mkdir(exist_ok=True)
+    for old in OUT.glob("*.png"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as undo, sync_playwright() as driver:
+        place = open_place(Path(folder) / "home", Path(folder) / "cache", undo)
+        ids = fill(lambda name, **fields: place.ask(name, fields))
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        of_daemon(browser, place, ids)
+        of_team(browser, place)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
