@@ -1,13 +1,13 @@
 """Fit the weights of memorability on labelled sessions and write them to `src/recollect/sessions/memorability.toml`.
 
 Each argument is a folder with `events.jsonl`, or `FOLDER:s1,s3` for some of its sessions; the fields of a line are in
-tests/sessions/build/README.md. Sentences of people, labelled one by one, come from scripts/data/sessions/sentences.tsv.
+tests/sessions/build/README.md. Texts that were labelled one by one come from scripts/data/sessions.
 
 What people say and what tools tell are two logistic regressions with a ridge penalty. The weights of the structural
 features are fitted alone, and those of the meaning (the embedding) on what these leave open, so that the structure can
 judge by itself while the model is not there. Of a prompt the best sentence counts: of one to keep the sentence that the
 fit so far likes best is taken for the statement, of others all sentences are none. Each bias is moved so that the
-threshold chosen with one folder left out, in the middle of those that are as good, becomes the gate.
+greatest threshold that keeps enough of a folder left out becomes the gate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from recollect import Settings
 from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import open_embedder
 from recollect.sessions.lessons import Trail, asked
-from recollect.sessions.memorability import GATE, meaning_of
+from recollect.sessions.memorability import GATE, meanings
 from recollect.sessions.observations.features import Feature, of_sentence
 from recollect.sessions.observations.noise import digest
 from recollect.sessions.observations.observe import Part, observe
@@ -34,8 +34,12 @@ from session_sets import Event, load
 
 FEATURES: Final = list(Feature)
 TARGET: Final = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
-SENTENCES: Final = Path(__file__).parent / "data/sessions/sentences.tsv"
-STRUCTURE_RIDGE, MEANING_RIDGE = 0.5, {"person": 0.5, "tool": 10.0}
+TEXTS: Final = Path(__file__).parent / "data/sessions"
+SENTENCES, DESCRIPTIONS = "sentences.tsv", "descriptions.tsv"
+STRUCTURE_RIDGE, MEANING_RIDGE = 0.5, {"person": 0.5, "tool": 0.3}
+TWICE: Final = 2  # so often counts what was labelled one by one of tools
+RECALL: Final = 0.87
+"""The share of what is to be kept that the gate lets pass, with a folder left out."""
 SURE: Final = 0.90
 """The precision that what the structure alone keeps is to have."""
 _ROUNDS: Final = 3
@@ -83,15 +87,21 @@ def played(source: str, embedder: Embedder) -> Iterator[Row]:
 def judged_by(parts: Sequence[Part], embedder: Embedder) -> tuple[Array, Array]:
     """Return a row of features and one of meaning for each text."""
     structure = np.array([[part.features.get(one, 0.0) for one in FEATURES] for part in parts])
-    read = embedder.read([part.text for part in parts]) if parts else []
-    return structure, np.array([meaning_of(one) for one in read], dtype=np.float64)
+    return structure, np.array(meanings(embedder, parts) or [], dtype=np.float64)
 
 
-def sentences(embedder: Embedder) -> tuple[Array, Array, Array]:
-    """Return the structure, the meaning and the labels of the sentences that were labelled one by one."""
-    rows = [line.split("\t") for line in SENTENCES.read_text(encoding="utf-8").splitlines()]
-    structure, meaning = judged_by([Part(text, of_sentence(text)) for _, _, text in rows], embedder)
-    return structure, meaning, np.array([float(sign == "+") for sign, _, _ in rows])
+def labelled(file: str, embedder: Embedder) -> tuple[Array, Array, Array]:
+    """Return the structure, the meaning and the labels of texts that were labelled one by one.
+
+    What a tool was used for has no structure, and stands where that stands in a meaning.
+    """
+    rows = [line.split("\t") for line in (TEXTS / file).read_text(encoding="utf-8").splitlines()]
+    tools = file == DESCRIPTIONS
+    parts = [Part(row[-1], {}, row[-1]) if tools else Part(row[-1], of_sentence(row[-1])) for row in rows]
+    structure, meaning = judged_by(parts, embedder)
+    if tools:
+        meaning[:, : meaning.shape[1] // 2] = 0.0
+    return structure, meaning, np.array([float(row[0] == "+") for row in rows])
 
 
 def fitted(rows: Array, keep: Array, ridge: float, offset: Array | None = None) -> Array:
@@ -133,11 +143,11 @@ class Fit:
         return float(odds.max() + self.structure[-1] + self.meaning[-1])
 
 
-def fit(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> Fit:
+def fit(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> Fit:
     """Fit the weights on labelled events and on `more` texts."""
     found: Fit | None = None
     for _ in range(_ROUNDS if who == "person" else 1):
-        structure, meaning, keep = ([*one] for one in more) if more else ([], [], [])
+        structure, meaning, keep = ([*one] for one in more)
         for row in rows:
             best = (
                 int(np.argmax(row.structure @ found.structure[:-1] + row.meaning @ found.meaning[:-1])) if found else 0
@@ -147,14 +157,15 @@ def fit(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) 
                 meaning.append(row.meaning[place])
                 keep.append(float(row.kept))
         labels, shape = np.array(keep), np.array(structure)
-        alone = fitted(shape, labels, STRUCTURE_RIDGE)
-        offset = shape @ alone[:-1] + alone[-1]
+        told = shape.any(axis=1)  # what has a structure
+        alone = fitted(shape[told], labels[told], STRUCTURE_RIDGE)
+        offset = np.where(told, shape @ alone[:-1] + alone[-1], 0.0)
         found = Fit(alone, fitted(np.array(meaning), labels, MEANING_RIDGE[who], offset))
     assert found is not None
     return found
 
 
-def left_out(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> tuple[Array, Array, Array]:
+def left_out(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Return the chance of each event with and without its meaning, by a fit without its folder, and the labels."""
     whole, alone, keep = [], [], []
     for folder in dict.fromkeys(row.folder for row in rows):
@@ -174,13 +185,12 @@ def quality(kept: Array, keep: Array) -> tuple[float, float]:
 
 
 def threshold(held_out: Array, keep: Array, who: str) -> float:
-    """Return the threshold in the middle of those that are about as good as the best."""
-    found = {}
-    for each in np.arange(0.2, 0.8, 0.02):
+    """Return the greatest threshold that still keeps enough of what is to be kept."""
+    steps = [float(one) for one in np.arange(0.2, 0.8, 0.02)]
+    for each in steps:
         precision, recall = quality(held_out >= each, keep)
         print(f"{who}: threshold {each:.2f}: precision {precision:.2f}, recall {recall:.2f}")
-        found[float(each)] = 2 * precision * recall / max(precision + recall, 1e-9)
-    return float(np.median([each for each, both in found.items() if both >= max(found.values()) - 0.01]))
+    return max((one for one in steps if quality(held_out >= one, keep)[1] >= RECALL), default=steps[0])
 
 
 def sure(held_out: Array, keep: Array) -> float:
@@ -194,7 +204,7 @@ def log_odds(chance: float) -> float:
     return float(np.log(chance / (1 - chance)))
 
 
-def table(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array] | None) -> list[str]:
+def table(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> list[str]:
     """Fit what people say or what tools tell, and return its lines of the file."""
     whole, alone, keep = left_out(who, rows, more)
     gate, certain = threshold(whole, keep, who), sure(alone, keep)
@@ -231,8 +241,10 @@ def main() -> None:
         "# Fitted by scripts/fit-capture; log-odds that each feature adds where it is 1, and each dimension of the"
     ]
     lines += ["# meaning; `alone` is added where only the structure is known.", f'model = "{embedder.card.id}"']
-    lines += table("person", [row for row in judged if row.event.prompt], sentences(embedder))
-    lines += table("tool", [row for row in judged if not row.event.prompt], None)
+    lines += table("person", [row for row in judged if row.event.prompt], labelled(SENTENCES, embedder))
+    used_for = labelled(DESCRIPTIONS, embedder)
+    twice = (np.vstack([used_for[0]] * TWICE), np.vstack([used_for[1]] * TWICE), np.hstack([used_for[2]] * TWICE))
+    lines += table("tool", [row for row in judged if not row.event.prompt], twice)
     if not given.check:
         TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

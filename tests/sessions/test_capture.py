@@ -177,7 +177,7 @@ def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock
     """Nothing that was captured is hidden for a sentence; recall and injection put the newer one in its place."""
     old = add(app, "Start db-test, the test database on 5433, with docker compose --profile test up.", source="hook")
     clock.pass_days(2)
-    said = "The test database comes from testcontainers now; the compose service db-test on 5433 is gone for good."
+    said = "db-test on 5433 is gone, the test database always comes from testcontainers now."
     prompt(app, said, session="s2")
     assert shown(app, old).superseded_by is None
     shown_first = do(app, "answer_prompt", session_id="s3", prompt="how do I start db-test, the test database on 5433?")

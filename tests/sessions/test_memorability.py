@@ -13,8 +13,8 @@ from recollect.sessions.memorability import (
     KNOWN,
     PERSON,
     TOOL,
+    Dimension,
     Memorability,
-    Part,
     distinctiveness,
     meaning_of,
     memorability,
@@ -108,8 +108,8 @@ def test_every_feature_has_a_weight_and_a_part() -> None:
     for weights in (PERSON, TOOL):
         assert set(weights.features) == set(Feature)
         assert weights.alone < 0
-    assert {part_of(one) for one in Feature} == set(Part) - {Part.DISTINCTIVENESS}
-    assert part_of("its meaning") is Part.SALIENCE
+    assert {part_of(one) for one in Feature} == set(Dimension) - {Dimension.DISTINCTIVENESS}
+    assert part_of("its meaning") is Dimension.SALIENCE
     assert {Feature.PROMPT, Feature.ANSWER} <= TYPE_FEATURES
 
 
@@ -129,4 +129,4 @@ def test_a_score_explains_itself() -> None:
 def test_only_the_nearest_memory_counts(cosines: list[float], expected: float) -> None:
     """What is stored already is not distinct, and what is far from everything is."""
     assert distinctiveness(cosines) == pytest.approx(expected)
-    assert memorability(TOLD, None, cosines).parts[Part.DISTINCTIVENESS] == pytest.approx(KNOWN * (1 - expected))
+    assert memorability(TOLD, None, cosines).parts[Dimension.DISTINCTIVENESS] == pytest.approx(KNOWN * (1 - expected))

@@ -143,7 +143,7 @@ _BOUNDARIES: Final = 200  # of one session that are kept
 def segment_prompt(context: Context[SubmitPrompt]) -> None:
     """Look whether a prompt opens another topic."""
     parts = parts_of(said(context.event.prompt))
-    known = context.meanings([one.text for one in parts])
+    known = context.meanings(parts)
     scores = [memorability(one.features, known[place] if known else None).score for place, one in enumerate(parts)]
     _segment(context, said(context.event.prompt), prompt=True, states=max(scores, default=0.0))
 

@@ -36,7 +36,7 @@ from recollect.search.visibility import unfiltered
 from recollect.sessions.lessons import Trail, Wording, asked, stated
 from recollect.sessions.memorability import Memorability, awaited, cosine, distinctiveness, memorability, with_meaning
 from recollect.sessions.observations.noise import digest
-from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of
+from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.session_state import Context, state_of
 from recollect.text.layers import shortened
@@ -176,7 +176,7 @@ def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged]
     texts = [part.text for part in parts]
     if not context.has("memory.memorability"):
         return [_Judged(None, True, False, stated(texts, texts[0]))], texts
-    known = context.meanings(texts)
+    known = context.meanings(parts)
     scores = [memorability(part.features, known[place] if known else None) for place, part in enumerate(parts)]
     best = max(range(len(parts)), key=lambda place: scores[place].score)
     gate = context.settings.memorability_threshold
@@ -294,7 +294,7 @@ def _judged_later(context: Context[Any], seen: Observation, draft: Draft) -> lis
     """Judge a draft that waited: a prompt by its sentences, what a tool told by its structure then and its meaning."""
     if seen.event == _PROMPT and (parts := parts_of(draft.content)):
         return _judged(context, parts)[0]
-    known = context.meanings([draft.content])
+    known = context.meanings([told_of(draft.content, draft.title.partition(": ")[0], {})])
     score = with_meaning(seen.score or 0.0, known[0] if known else None)
     kept = score.passes(context.settings.memorability_threshold)
     return [_Judged(score, kept, False, Wording(draft.title, draft.subtitle, draft.content))]

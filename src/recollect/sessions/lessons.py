@@ -23,6 +23,9 @@ from recollect.text.layers import shortened
 LONGEST: Final = 400
 """Characters of the text of a memory."""
 
+ASKED: Final = "Asked: "
+"""Begins what the work was for."""
+
 _TITLE: Final = 120
 _EVIDENCE: Final = 600
 _RESULT: Final = 230  # characters of the lines of an output
@@ -247,7 +250,7 @@ def _of_output(one: Occurrence, lines: list[Line], trail: Trail, folder: str) ->
 
 def _for(trail: Trail) -> list[str]:
     """Return what the work was for, in the person's words: these are the words in which somebody asks for it again."""
-    return [f"Asked: {_sentence(shortened(trail.task, _TASK_CITED))}"] if trail.task else []
+    return [f"{ASKED}{_sentence(shortened(trail.task, _TASK_CITED))}"] if trail.task else []
 
 
 def _fitted(parts: Iterable[str], between: str) -> str:

@@ -25,6 +25,7 @@ from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, F
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Embedder, TokenEmbeddings, Vector
+    from recollect.sessions.observations.observe import Part
 
 GATE: Final = 0.30
 """Score from which something is kept."""
@@ -39,7 +40,7 @@ _MEANING: Final = "its meaning"
 _ALONE: Final = "without the embedding model"
 
 
-class Part(StrEnum):
+class Dimension(StrEnum):
     """What a score is made of."""
 
     SUBSTANCE = "substance"
@@ -80,12 +81,12 @@ class Memorability:
     distinct: float = 1.0
 
     @property
-    def parts(self) -> Mapping[Part, float]:
+    def parts(self) -> Mapping[Dimension, float]:
         """Return what each part adds to the log-odds."""
-        sums = dict.fromkeys(Part, 0.0)
+        sums = dict.fromkeys(Dimension, 0.0)
         for feature, value in self.added.items():
             sums[part_of(feature)] += value
-        sums[Part.DISTINCTIVENESS] = KNOWN * (1 - self.distinct)
+        sums[Dimension.DISTINCTIVENESS] = KNOWN * (1 - self.distinct)
         return MappingProxyType(sums)
 
     @property
@@ -130,27 +131,33 @@ def distinctiveness(cosines: Iterable[float]) -> float:
     return min(max((_SAME - nearest) / (_SAME - _FAR), 0.0), 1.0)
 
 
-def part_of(feature: str) -> Part:
+def part_of(feature: str) -> Dimension:
     """Return the part of the score that a feature belongs to."""
     if feature in SUBSTANCE:
-        return Part.SUBSTANCE
-    return Part.TYPE if feature in TYPE_FEATURES else Part.SALIENCE
+        return Dimension.SUBSTANCE
+    return Dimension.TYPE if feature in TYPE_FEATURES else Dimension.SALIENCE
 
 
-def meanings(embedder: Embedder, texts: Sequence[str]) -> list[Vector] | None:
-    """Return what each text means, for `memorability`; None where the weights' model is not there, or not yet."""
+def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Vector] | None:
+    """Return what each part means, for `memorability`; None where the weights' model is not there, or not yet."""
     if embedder.card.id != MODEL or not embedder.ready:
         return None
+    texts = [text for part in parts for text in (part.text, part.about) if text]
     try:
-        return [meaning_of(one) for one in embedder.read(texts)]
+        read = dict(zip(texts, embedder.read(texts), strict=True))
     except RecollectError:
         return None
+    return [meaning_of(read[part.text], read[part.about] if part.about else None) for part in parts]
 
 
-def meaning_of(read: TokenEmbeddings) -> Vector:
-    """Return float32[2 d] of a text: its vector and, as it tells an order from a statement, that of its first token."""
-    first = read.tokens[0] if len(read.tokens) else np.zeros_like(read.vector)
-    return np.concatenate([read.vector, first])
+def meaning_of(text: TokenEmbeddings, about: TokenEmbeddings | None = None) -> Vector:
+    """Return float32[2 d]: the vector of a text, and the one of what it is about.
+
+    Of a person's sentence the second is that of the first token, which tells an order from a statement.
+    """
+    if about is not None:
+        return np.concatenate([text.vector, about.vector])
+    return np.concatenate([text.vector, text.tokens[0] if len(text.tokens) else np.zeros_like(text.vector)])
 
 
 def cosine(one: Vector, other: Vector) -> float:

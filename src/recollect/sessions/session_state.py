@@ -45,6 +45,7 @@ from recollect.sessions.memorability import meanings
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector
+    from recollect.sessions.observations.observe import Part
 
 T = TypeVar("T")
 
@@ -132,7 +133,7 @@ class Context(Generic[E]):
     event: E
     at: datetime
     observations: list[Observation] = field(default_factory=list)
-    _read: dict[str, Vector] = field(default_factory=dict)
+    _read: dict[tuple[str, str], Vector] = field(default_factory=dict)
 
     def has(self, capability: str) -> bool:
         """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
@@ -142,15 +143,15 @@ class Context(Generic[E]):
         """Run a verb by its name, as the session's caller; every write passes the gate. Raises `RecollectError`."""
         return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
 
-    def meanings(self, texts: Sequence[str]) -> list[Vector] | None:
-        """Return what each text means; None where the embedding model that tells it is not there, or not yet."""
-        missing = [one for one in dict.fromkeys(texts) if one not in self._read]
+    def meanings(self, parts: Sequence[Part]) -> list[Vector] | None:
+        """Return what each part means; None where the embedding model that tells it is not there, or not yet."""
+        missing = [one for one in parts if (one.text, one.about) not in self._read]
         if missing:
             found = meanings(self.app.embedder, missing)
             if found is None:
                 return None
-            self._read |= dict(zip(missing, found, strict=True))
-        return [self._read[one] for one in texts]
+            self._read |= {(one.text, one.about): meant for one, meant in zip(missing, found, strict=True)}
+        return [self._read[one.text, one.about] for one in parts]
 
     def update(self, **changes: Any) -> None:
         """Put fields of the state in the place of what they were."""

@@ -6,7 +6,7 @@ import pytest
 
 from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.sessions.lessons import LONGEST, Trail, asked, borne_out
-from recollect.sessions.memorability import memorability
+from recollect.sessions.observations.features import Feature
 from recollect.sessions.observations.observe import Candidate, observe
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, used
 
@@ -192,7 +192,7 @@ def test_a_conclusion_counts_by_what_the_tools_said() -> None:
     assert "118 ms instead of 1830 ms" in one.wording.content
     assert "Shall I commit" not in one.wording.content
     assert "pool_size=20 median 118 ms" in one.wording.evidence
-    assert memorability(one.parts[0].features).score > 0.1
+    assert one.parts[0].features[Feature.BORNE_OUT] == 1.0
 
 
 def test_of_an_endless_output_the_ends_are_read() -> None:

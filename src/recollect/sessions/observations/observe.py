@@ -12,7 +12,7 @@ from typing import Final
 
 from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.prompt.orders import CERTAIN, orders
-from recollect.sessions.lessons import Trail, Wording, followed, lesson, proves, relative, stated
+from recollect.sessions.lessons import ASKED, Trail, Wording, followed, lesson, proves, relative, stated
 from recollect.sessions.observations.features import Feature, features, of_sentence
 from recollect.sessions.observations.lines import Line, read
 from recollect.sessions.observations.noise import noise
@@ -21,16 +21,21 @@ from recollect.sessions.observations.statements import said, sentences
 
 NOTHING: Final = "it says nothing that lasts"
 _MOST: Final = 5
+_ABOUT: Final = 160  # characters
 _SENTENCES: Final = 60  # of a prompt that are judged
 _INTERPRETER: Final = re.compile(r"^(?:python[\d.]*|node|bash|sh|ruby|perl|deno|bun|ssh)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text that is judged by itself, with its features: a sentence of a prompt, or what a tool told."""
+    """A text that is judged by itself, with its features: a sentence of a prompt, or what a tool told.
+
+    `about` says of a tool what it was used for.
+    """
 
     text: str
     features: Mapping[Feature, float]
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ def _of_tool(one: Occurrence, lines: list[Line], trail: Trail, folder: str) -> C
     kind = kind_of(one, lines, trail)
     read_files, modified = _files(one, trail, folder)
     return Candidate(
-        parts=(Part(wording.content, found),),
+        parts=(told_of(wording.content, one.description or one.command or wording.title, found),),
         wording=wording,
         kind=kind,
         concepts=_concepts(one, kind, found),
@@ -106,6 +111,11 @@ def _of_tool(one: Occurrence, lines: list[Line], trail: Trail, folder: str) -> C
         files_modified=modified,
         tags=_tags(one),
     )
+
+
+def told_of(lesson: str, about: str, found: Mapping[Feature, float]) -> Part:
+    """Return what a tool told as it is judged: without the task, which says nothing of how much it tells."""
+    return Part(lesson.partition(f" {ASKED}")[0], found, about[:_ABOUT])
 
 
 def kind_of(one: Occurrence, lines: list[Line], trail: Trail) -> ObservationType:
