@@ -143,3 +143,12 @@ def test_the_journal_is_read_backwards(store: Any) -> None:
     assert {one.namespace for one in store.records.journal_before([THERE], public, None, 100)} == {THERE}
     assert len(store.records.journal_before([HERE], public, None, 100, actor="bob", action="delete")) == 1
     assert store.records.journal_before([HERE], (), None, 100) == []
+
+
+def test_sizes_are_told(store: Any) -> None:
+    """What is stored has a size, by file or by table, and more of it is larger."""
+    before = sum(store.records.sizes().values())
+    assert before > 0
+    for place in range(200):
+        store.add(f"memory {place} " + "of many words " * 200)
+    assert sum(store.records.sizes().values()) > before

@@ -144,3 +144,16 @@ def test_a_map_puts_what_is_alike_together(app: App) -> None:
 def distance(places: dict[str, tuple[float, float]], one: str, two: str) -> float:
     """Return how far apart two memories are in a map."""
     return sum((a - b) ** 2 for a, b in zip(places[one], places[two], strict=True)) ** 0.5
+
+
+def test_a_standing_leaves_with_its_memory(app: App) -> None:
+    """An export holds it, and an import brings it back."""
+    one = stored(app, "The pilot boat is painted orange.")
+    perform(app, "set_standing", {"id": one, "standing": "pinned"}, ADA)
+    line = next(line["memory"] for line in perform(app, "export_page", {}, ADA).lines if "memory" in line)
+    assert line["standing"] == "pinned"
+    perform(app, "forget", {"id": one}, ADA)
+    item = {"kind": "memory", "where": "line 2", "fields": {name: line[name] for name in line if name != "id"}}
+    assert perform(app, "import_batch", {"items": [item], "last": True}, ADA).problems == ()
+    (back,) = perform(app, "list_memories", {}, ADA).memories
+    assert back.standing is Standing.PINNED

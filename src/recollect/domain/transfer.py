@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, computed_field
 from pydantic.dataclasses import dataclass
 
 from recollect.domain.answer import LAZY, Answer
-from recollect.domain.enums import OnSecret, Scope
+from recollect.domain.enums import OnSecret, Scope, Standing
 from recollect.domain.fields import (
     Count,
     Kind,
@@ -21,6 +21,7 @@ from recollect.domain.fields import (
     Text,
     WriteScope,
     blank_to_none,
+    lower,
 )
 from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
@@ -90,6 +91,7 @@ class MemoryState(FileRecord):
     recalled_count: Count = 0
     superseded_by: Count | None = None
     merged_into: Count | None = None
+    standing: Annotated[Standing | None, BeforeValidator(blank_to_none), BeforeValidator(lower)] = None
 
     @property
     def hidden(self) -> bool:

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.doors.web.entry import PAGE, Step, Undo
-from recollect.doors.web.memories import found
+from recollect.doors.web.memories import edited, found
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.doors.web.words import many
-from recollect.errors import InvalidInput, NotFound
+from recollect.errors import InvalidInput, NotFound, SecretFound
 
 _MOST: Final = 100
 _TEXTS: Final = ("content", "title", "subtitle", "abstract", "overview", "category", "key", "speaker", "observed_at")
@@ -109,15 +109,21 @@ def undo(visit: Visit) -> Done:
     return Done(_back(visit, visit.link("browse")), change.done)
 
 
-def edit(visit: Visit) -> Done:
-    """Write what the form of a memory changed over it, and nothing else."""
+def edit(visit: Visit) -> Done | Shown:
+    """Write what the form of a memory changed over it, and nothing else; where that fails, what was typed stays."""
     memory = found(visit)
+    if visit.said("seen", memory.updated_at.isoformat()) != memory.updated_at.isoformat():
+        changed = "This memory was changed meanwhile: look at it in another tab, and save again to write yours over it."
+        return edited(visit, memory, InvalidInput("seen", changed))
     given = {name: value for name, value in _typed(visit).items() if value != _shown(memory, name)}
     to = visit.link(f"memory/{memory.id}")
     if not given:
         return Done(to, "Nothing was changed.")
     known = {"id": str(memory.id)} | visit.levels
-    outcome: Outcome = visit.run("update_memory", **known, **given)
+    try:
+        outcome: Outcome = visit.run("update_memory", **known, **given)
+    except (InvalidInput, SecretFound) as error:
+        return edited(visit, memory, error)
     before = {name: _shown(memory, name) for name in given}
     back = Step(dict(visit.place), "update_memory", known | before)
     undo_ = Undo([back], f"Memory {memory.id} says again what it said before.")

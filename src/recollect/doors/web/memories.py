@@ -12,7 +12,7 @@ from recollect.domain.requests import FactQuery
 from recollect.domain.results import Hit, JournalEntry, Memory, Recalled
 from recollect.doors.web.visit import LEVELS, Shown, Visit
 from recollect.doors.web.words import differences
-from recollect.errors import InvalidInput, ModelUnusable, NotFound
+from recollect.errors import InvalidInput, ModelUnusable, NotFound, RecollectError
 from recollect.search.budget import LONG
 
 FILTERS: Final = (
@@ -140,7 +140,13 @@ def one(visit: Visit) -> Shown:
 
 def edit(visit: Visit) -> Shown:
     """Show the form for a memory's text and labels."""
-    return Shown("edit.html", {"memory": found(visit)} | {"_choices": form_of(visit)["_choices"]})
+    return edited(visit, found(visit))
+
+
+def edited(visit: Visit, memory: Memory, error: RecollectError | None = None) -> Shown:
+    """Show that form with what was typed into it, and the error that it ended with."""
+    data = {"memory": memory, "_typed": dict(visit.form), "error": error, "_choices": form_of(visit)["_choices"]}
+    return Shown("edit.html", data, error.status if error else 200)
 
 
 def move(visit: Visit) -> Shown:

@@ -70,6 +70,7 @@ def health(visit: Visit) -> Shown:
     facts = visit.run("query_facts", limit=1, **visit.levels).total
     may_check = not visit.team_server or visit.asker.current().administers()
     checks: list[Check] | None = visit.run("doctor") if may_check and visit.said("check") else None
+    sizes = dict(sorted(visit.app.records.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
     times = {name: _seconds(work) for name, work in _timed(visit).items()}
     months = dict(sorted(counted.counts["month"].items())[-12:])
     data = {
@@ -78,9 +79,11 @@ def health(visit: Visit) -> Shown:
         "counted": counted,
         "facts": facts,
         "times": times,
+        "sizes": sizes,
         "months": months,
         "_kinds_chart": _bars(counted.counts["fact_type"]),
         "_months_chart": _bars(dict(reversed(months.items()))),
+        "_sizes_chart": _bars({name: size / 2**20 for name, size in sizes.items()}),
         "_times_chart": _bars({name: 1000 * seconds for name, seconds in times.items()}),
     }
     return Shown("health.html", data)

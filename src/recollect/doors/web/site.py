@@ -152,6 +152,8 @@ class Site:
 
     def _rendered(self, found: Shown, visit: Visit, request: Request) -> Response:
         if wants_json(request):
+            if (error := found.data.get("error")) is not None:
+                return _secured(failed(error))
             body = {name: value for name, value in found.data.items() if not name.startswith("_")}
             return _secured(answered(to_json(body), found.status))
         return self._html(found, visit)

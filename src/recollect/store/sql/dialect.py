@@ -74,6 +74,11 @@ class Dialect(ABC):
         del engine
         return True
 
+    def sizes(self, connection: Connection) -> dict[str, int]:
+        """Return the size of each table with its indexes, in bytes; nothing where the files tell it."""
+        del connection
+        return {}
+
     def damage(self, connection: Connection) -> str:
         """Return what is wrong with the database's file, or an empty string."""
         del connection

@@ -221,6 +221,11 @@ def labels_of(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> It
     yield from _entities(memory_id, entry.entities)
 
 
+def standing_of(memory_id: int, standing: Standing) -> dict[str, Any]:
+    """Return the row that says what somebody decided about a memory."""
+    return {"memory_id": memory_id, "kind": STANDING, "position": 0, "value": str(standing)}
+
+
 def replace_labels(connection: Connection, memory_id: int, entry: Entry) -> None:
     """Write the lists that were given and the entities in the place of those that stood there."""
     fields = [name for name in LISTS if name in entry.given]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, case, func, select, tuple_
@@ -159,6 +160,13 @@ class SqlOverview:
             rows = connection.execute(query.order_by(journal.c.id.desc()).limit(limit))
             return [JournalEntry(**row._mapping) for row in rows]
 
+    def sizes(self) -> dict[str, int]:
+        """Return how large what is stored is, in bytes: the files beside a database in a file, else its tables."""
+        if (file := self._database.file) is not None:
+            return {one.name: size for one in file.parent.iterdir() if (size := _size(one))}
+        with self._database.reading() as connection:
+            return self._database.dialect.sizes(connection)
+
     def newest_line(self, namespaces: Sequence[str]) -> int:
         """Return the number of the newest line of the journal about these namespaces, 0 without any."""
         with self._database.reading() as connection:
@@ -199,6 +207,15 @@ class CountedViews:
                 self._known.popitem(last=False)
         found: T = self._known[key]
         return found
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder; 0 for what goes at this moment."""
+    try:
+        files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+        return sum(one.stat().st_size for one in files)
+    except OSError:
+        return 0
 
 
 def _newest_line(namespace: str) -> Select[int]:

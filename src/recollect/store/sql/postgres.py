@@ -45,6 +45,12 @@ _NEXT_IDS = text(
 _Call: TypeAlias = Generator[Any, Any, Any]
 
 
+_SIZES = text(
+    "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' "
+    "AND relnamespace = current_schema()::regnamespace"
+)
+
+
 class Postgres(Dialect):
     """The `Dialect` of PostgreSQL. Writers of different namespaces do not wait for each other."""
 
@@ -126,6 +132,10 @@ class Postgres(Dialect):
             drawn.discard(one or 0)
         fresh = iter(self._next_ids(connection, table, kept.count(None)))
         return [next(fresh) if one is None else one for one in kept]
+
+    def sizes(self, connection: Connection) -> dict[str, int]:
+        """Return the size of each table with its indexes, in bytes."""
+        return {name: int(size) for name, size in connection.execute(_SIZES)}
 
     def highest_id(self, connection: Connection, table: Table) -> int:
         """Return the highest id that a row of `table` has, or may have had."""

@@ -35,7 +35,7 @@ from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import count, insert_all, select_in
 from recollect.store.sql.facts import Transaction
-from recollect.store.sql.mapping import STANDING
+from recollect.store.sql.mapping import STANDING, standing_of
 from recollect.store.sql.tables import consolidation, label, memory, observation, session, usage
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, shown
 
@@ -312,8 +312,7 @@ class ConsolidationWriting(Transaction):
         mine = (label.c.memory_id == old.id) & (label.c.kind == STANDING)
         self._connection.execute(delete(label).where(mine))
         if standing is not None:
-            row = {"memory_id": old.id, "kind": STANDING, "position": 0, "value": str(standing)}
-            self._connection.execute(insert(label).values(row))
+            self._connection.execute(insert(label).values(standing_of(old.id, standing)))
         ends = [] if standing is not Standing.PINNED or old.expires_at is None else ["expires_at", "ttl_days"]
         if ends:
             self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))

@@ -333,6 +333,8 @@ class Writing(FactWriting, ConsolidationWriting):
             self._count(level, count_of_level)
         mapping.add_speakers(connection, number, (entry for _, entry, _ in new))
         insert_all(connection, label, (row for one, entry, _ in new for row in mapping.labels_of(one, entry)))
+        decided = ((one, state.standing) for one, _, state in new if state.standing)
+        insert_all(connection, label, (mapping.standing_of(one, standing) for one, standing in decided))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {one: (levels[one], frozenset() if state.hidden else entry.words) for one, entry, state in new}
