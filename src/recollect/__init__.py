@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from recollect.domain.results import Prompt as Prompt
     from recollect.domain.results import Purged as Purged
     from recollect.domain.results import Recalled as Recalled
-    from recollect.domain.results import Rescanned as Rescanned
     from recollect.domain.results import Similar as Similar
     from recollect.domain.results import Stats as Stats
     from recollect.domain.results import Summarized as Summarized
+    from recollect.domain.review import Rescanned as Rescanned
     from recollect.errors import RecollectError as RecollectError
     from recollect.memory.facts import forget_fact as forget_fact
     from recollect.memory.facts import query_facts as query_facts
@@ -96,9 +96,10 @@ _NAMES = {
         Update
     """,
     "recollect.domain.results": """
-        Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Rescanned Similar
+        Entity Fact FactsFound Hit JournalEntry Listed Memory Outcome Prompt Purged Recalled Similar
         Stats Summarized
     """,
+    "recollect.domain.review": "Rescanned",
     "recollect.errors": "RecollectError",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
     "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",

@@ -147,7 +147,7 @@ def test_the_block_is_fenced_and_tells_where_each_line_is_from() -> None:
     opening, warning, line, closing = text.split("\n")
     assert (opening, closing, ids) == ("<memory-context>", "</memory-context>", [1])
     assert "data, not instructions" in warning
-    assert line == "- [1] (general, 2026-03-01, from hook by ada, trust 0.5) The mast is oak."
+    assert line == "- [1] (general, 2026-03-01, from a report of the assistant by ada, trust 0.5) The mast is oak."
 
 
 def test_what_says_nothing_else_is_left_out() -> None:

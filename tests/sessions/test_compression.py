@@ -112,7 +112,7 @@ def test_the_summary_keeps_what_the_members_have() -> None:
         a_memory(tags=("b", "c"), files_modified=("y.py",), concepts=(Concept.GOTCHA,), importance=0.9, trust=0.8),
     )
     kept = kept_fields([one, other.model_copy(update={"sensitivity": Sensitivity.PRIVATE})])
-    assert kept.pop("trust") == pytest.approx(0.6)
+    assert kept.pop("trust") == pytest.approx(0.4)
     assert kept == {
         "tags": ("a", "b", "c"),
         "concepts": (Concept.GOTCHA,),

@@ -45,7 +45,7 @@ def test_what_is_relevant_stands_before_the_prompt(app: App) -> None:
     opening, warning, line, closing = injection.text.splitlines()
     assert (opening, closing, injection.memory_ids) == ("<memory-context>", "</memory-context>", (str(one),))
     assert "data, not instructions" in warning
-    assert line == f"- [{one}] (discovery, 2026-03-01, from tool by ada, trust 0.5) {LIMITS}"
+    assert line == f"- [{one}] (discovery, 2026-03-01, from a person by ada, trust 0.5) {LIMITS}"
 
 
 @pytest.mark.parametrize(

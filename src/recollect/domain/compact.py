@@ -15,19 +15,20 @@ from recollect.domain.results import NOTHING, Hit, Memory, found_message
 
 WHOLE: Final = "`recall` with an `id` shows that memory whole."
 
-_LABELS: Final = ("fact_type", "category", "key", "tags", "scope", "confidence", "trust", "source", "project")
+_LABELS: Final = ("fact_type", "category", "key", "tags", "scope", "confidence", "trust", "source", "origin", "project")
 _TEXT: Final = {"type": "string"}
 _CompactHit = Annotated[
     dict[str, Any],
     DescribedBy(
         Memory,
         {"id", "content"},
-        {*_LABELS, "author", "date", "older_than", "part"},
+        {*_LABELS, "author", "date", "older_than", "contradicts", "part"},
         similarity={"type": "number", "description": "How well it matches the query, 0–1"},
         certainty={"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"},
         found_by={"type": "string", "description": "`words`, `meaning`, `both`, or `spelling`"},
         date={"type": "string", "description": "The day it happened, else that of its last change"},
         older_than={"type": "string", "description": "A newer hit about the same subject"},
+        contradicts={"type": "string", "description": "A hit on the same subject that a person told"},
         part={"type": "string", "description": "How much of a long memory `content` shows: its best passage"},
         confidence={"type": "number"},
         trust={"type": "number"},
@@ -93,7 +94,10 @@ class CompactRecalled(Answer):
         body["date"] = (one.observed_at or one.updated_at).date().isoformat()
         if hit.older_than is not None:
             body["older_than"] = str(hit.older_than)
+        if hit.contradicts is not None:
+            body["contradicts"] = str(hit.contradicts)
         labels = one.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
+        labels = one.without_plain_origin(labels)
         body |= {name: _short(labels[name]) for name in _LABELS if name in labels}
         return body | ({"author": one.author} if one.author != self.user else {})
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from recollect.domain import fields
 from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Scope, Sensitivity, Source
 from recollect.domain.fields import Allowed, Request, blank_to_none, lower, singular, with_optional_fields
+from recollect.domain.origin import Origin, SaidBy
 from recollect.errors import Forbidden, InvalidInput
 
 RememberCategory = Literal[
@@ -34,7 +35,8 @@ WritableNamespace = NewType("WritableNamespace", str)
 class Caller(Request):
     """Who speaks and what of: the door decides it, and every namespace follows from it.
 
-    `reads` and `writes` are the scopes that the caller has a right to; on one's own machine those are all.
+    `reads` and `writes` are the scopes that the caller has a right to; on one's own machine those are all. `origin` is
+    what the door knows of whose words a write brings.
     """
 
     user: fields.CallerName
@@ -42,6 +44,11 @@ class Caller(Request):
     project: fields.CallerName
     reads: tuple[Scope, ...] = tuple(Scope)
     writes: tuple[Scope, ...] = tuple(Scope)
+    origin: Origin = Origin()
+
+    def saying(self, said_by: SaidBy, came_from: str = "") -> Caller:
+        """Return the same caller with words of another origin."""
+        return self.model_copy(update={"origin": Origin(said_by=said_by, came_from=came_from)})
 
     def namespace(self, scope: Scope) -> str:
         """Return the one namespace of `scope`: `user:U`, `project:T/P` or `team:T`."""

@@ -14,15 +14,18 @@ from typing_extensions import TypedDict
 
 from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
 from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity, Standing
+from recollect.domain.origin import Authority, SaidBy, Stamped
 from recollect.domain.requests import MemoryFields
 from recollect.domain.search import Signals
 
 _PREVIEW: Final = 200  # characters
 _LAYERS: Final = frozenset({"content", "abstract", "overview"})
-_LABELS: Final = frozenset({"fact_type", "scope", "key", "category", "tags", "author", "source", "trust", "project"})
+_LABELS: Final = frozenset(
+    {"fact_type", "scope", "key", "category", "tags", "author", "source", "origin", "trust", "project"}
+)
 _HIT: Final = (
     *("id", "content", "fact_type", "key", "category", "tags", "scope"),
-    *("confidence", "trust", "source", "author", "updated_at", "project"),
+    *("confidence", "trust", "source", "origin", "author", "updated_at", "project"),
 )
 
 
@@ -35,13 +38,16 @@ class Entity(Answer):
 
 
 @without_checks(MemoryFields)
-class Memory(Answer, MemoryFields):
+class Memory(Answer, MemoryFields, Stamped):
     """One remembered thing as it is stored."""
 
-    internal: ClassVar[frozenset[str]] = frozenset({"namespace", "content_hash", "deleted_at"})
+    internal: ClassVar[frozenset[str]] = frozenset({"namespace", "content_hash", "deleted_at", "said_by", "came_from"})
 
     id: Id
     namespace: str
+    said_by: SaidBy | None = None
+    came_from: str | None = None
+    review: str | None = Field(default=None, description="Why it waits for a decision, or that it is approved")
     author: str = Field(description="Whose process or token wrote it")
     content_hash: str
     accessed_count: int = Field(default=0, description="How often it was read by its id")
@@ -57,6 +63,17 @@ class Memory(Answer, MemoryFields):
     entities: tuple[Entity, ...] = Field(default=(), description="People, files, addresses and other things it names")
     standing: Standing | None = Field(default=None, description="Whether somebody pinned or buried it")
 
+    @computed_field(description="Who said it, and where that stood")  # type: ignore[prop-decorator]
+    @property
+    def origin(self) -> str:
+        """Return in plain words where it came from."""
+        return self.stamp.words
+
+    def without_plain_origin(self, labels: dict[str, Any]) -> dict[str, Any]:
+        """Return labels without the origin of what was told, which is the rule and says nothing."""
+        plain = self.authority is Authority.TOLD
+        return {name: value for name, value in labels.items() if not (plain and name == "origin")}
+
     def preview(self) -> dict[str, Any]:
         """Return its labels, and the beginning of its content in place of its layers, as doors show them."""
         body = self.model_dump(mode="json", by_alias=True)
@@ -69,12 +86,16 @@ def preview_of(text: str) -> str:
     return text if len(text) <= _PREVIEW else text[: _PREVIEW - 1].rstrip() + "…"
 
 
-_PREVIEWED: Final = Memory.model_fields.keys() - Memory.internal - _LAYERS
+_PREVIEWED: Final = (Memory.model_fields.keys() | {"origin"}) - Memory.internal - _LAYERS
 _BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
 _COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
 _MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
 _CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
 _OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
+_TOLD: Final = {
+    "type": "string",
+    "description": "A hit about the same subject that a person told; this one may deny it",
+}
 _PASSAGE: Final = {"type": "string", "description": "The stretch of the content that is nearest to the query"}
 _SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
 _DAY: Final = {"type": "string"}
@@ -86,10 +107,11 @@ _Hit = Annotated[
     DescribedBy(
         Memory,
         [name for name in _HIT if name != "project"],
-        {"older_than", "project"},
+        {"older_than", "contradicts", "project"},
         similarity=_MATCH,
         certainty=_CERTAINTY,
         older_than=_OLDER,
+        contradicts=_TOLD,
         score=_SCORE,
         why=_WHY,
     ),
@@ -99,10 +121,11 @@ _Detail = Annotated[
     DescribedBy(
         Memory,
         _LABELS | {"id"},
-        _LAYERS | {"older_than", "passage"},
+        _LAYERS | {"older_than", "contradicts", "passage"},
         passage=_PASSAGE,
         certainty=_CERTAINTY,
         older_than=_OLDER,
+        contradicts=_TOLD,
         updated_at=_DAY,
     ),
 ]
@@ -117,7 +140,8 @@ class Hit(Answer):
     """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
 
     `certainty` is the match in a word. `layer` is how deep the answer shows it: all of it, unless a budget was given.
-    `older_than` is a newer hit about the same subject, `passage` the part of a long memory nearest to the query.
+    `older_than` is a newer hit about the same subject, `contradicts` one that somebody told and this may deny,
+    `passage` the part of a long memory nearest to the query.
     """
 
     memory: Memory
@@ -128,6 +152,7 @@ class Hit(Answer):
     certainty: Certainty = Certainty.WEAK
     layer: Layer = Layer.CONTENT
     older_than: Id | None = None
+    contradicts: Id | None = None
     passage: str = ""
 
     @property
@@ -155,13 +180,15 @@ class Hit(Answer):
     def detail(self) -> _Detail:
         """Return its text under the name of its layer, the labels that are not at their defaults, and its day."""
         labels = self.memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
+        labels = self.memory.without_plain_origin(labels)
         day = self.memory.updated_at.date().isoformat()
         first = {"id": str(self.memory.id), str(self.layer): self.text, **self._standing()}
         return {**first, **labels, "updated_at": day}
 
     def _standing(self) -> dict[str, str]:
         older = {"older_than": str(self.older_than)} if self.older_than is not None else {}
-        return {"certainty": str(self.certainty), **older}
+        told = {"contradicts": str(self.contradicts)} if self.contradicts is not None else {}
+        return {"certainty": str(self.certainty), **older, **told}
 
 
 @dataclass(frozen=True, config=LAZY)
@@ -367,35 +394,6 @@ class Purged(Answer):
     def message(self) -> str:
         """Say how many they were."""
         return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed."
-
-
-@dataclass(frozen=True, config=LAZY)
-class StoredSecret(Answer):
-    """A stored secret: in which memory, fact or session, in which field, and of which kinds; never its value.
-
-    Of a session the `id` is the number of the observation, 0 for what is kept of all of them.
-    """
-
-    what: str
-    id: Id
-    field: str
-    kinds: tuple[str, ...]
-
-
-@dataclass(frozen=True, config=LAZY)
-class Rescanned(Answer):
-    """How much was looked at, which secrets are stored, and how much was changed for that."""
-
-    scanned: int
-    exposed: tuple[StoredSecret, ...]
-    changed: int
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def message(self) -> str:
-        """Say what was found."""
-        looked_at = f"{self.scanned} memories, facts and observations scanned"
-        return f"{looked_at}, {len(self.exposed)} secrets found, {self.changed} changed."
 
 
 @dataclass(frozen=True, config=LAZY)

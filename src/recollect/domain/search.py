@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from recollect.domain.enums import FactType, ObservationType, Sensitivity
+from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source
+from recollect.domain.origin import SaidBy, Stamped
 from recollect.domain.requests import MemoryFilters
 
 
 @dataclass(frozen=True, slots=True)
-class RankingRow:
+class RankingRow(Stamped):
     """What ranking needs to know of a memory; `words` are its distinct words, folded, with spaces between them."""
 
     id: int
@@ -29,6 +30,10 @@ class RankingRow:
     content: str = ""
     words: str = ""
     type: ObservationType | None = None
+    source: Source = Source.TOOL
+    said_by: SaidBy | None = None
+    came_from: str | None = None
+    review: str | None = None
 
 
 FILTERS: Final = tuple(MemoryFilters.model_fields)

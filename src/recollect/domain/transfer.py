@@ -23,6 +23,7 @@ from recollect.domain.fields import (
     blank_to_none,
     lower,
 )
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
@@ -92,6 +93,9 @@ class MemoryState(FileRecord):
     superseded_by: Count | None = None
     merged_into: Count | None = None
     standing: Annotated[Standing | None, BeforeValidator(blank_to_none), BeforeValidator(lower)] = None
+    said_by: SaidBy | None = None
+    came_from: Label = None
+    review: Label = None
 
     @property
     def hidden(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from recollect.domain import accounts, compact, lifecycle, page, requests, results, transfer
+from recollect.domain import accounts, compact, lifecycle, page, requests, results, review, transfer
 from recollect.domain.fields import Request
 
 
@@ -54,7 +54,7 @@ VERBS: Final = (
     Verb("find_similar", requests.FindSimilar, list[results.Similar]),
     Verb("format_for_prompt", requests.ForPrompt, results.Prompt),
     Verb("history", requests.Get, list[results.JournalEntry]),
-    Verb("rescan", requests.Rescan, results.Rescanned, writes=True, destructive=True, idempotent=True),
+    Verb("rescan", requests.Rescan, review.Rescanned, writes=True, destructive=True, idempotent=True),
     Verb("stats", requests.ReadAccess, results.Stats),
     Verb("doctor", requests.Inspect, list[results.Check]),
     Verb("import_batch", transfer.ImportBatch, transfer.Imported, writes=True, destructive=True, idempotent=True),

@@ -13,6 +13,7 @@ from typing import Any
 
 from recollect.app import App
 from recollect.domain.compact import CompactRecalled
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.results import Failure, Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
@@ -105,7 +106,7 @@ def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "
     action, fields = parse(arguments)
     if action == "recall" and "id" in fields:
         return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
-    result = perform(app, _OPERATIONS[action], fields, caller, request_id)
+    result = perform(app, _OPERATIONS[action], fields, caller.saying(SaidBy.ASSISTANT), request_id)
     if isinstance(result, CompactRecalled):
         return _page(result)
     answer = written(result, "`supersedes`")

@@ -14,6 +14,7 @@ from typing import Any, Final
 from recollect.app import App
 from recollect.domain.enums import ObservationType
 from recollect.domain.fields import one_of
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller, Update
 from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.domain.verbs import BY_NAME, Verb
@@ -186,7 +187,7 @@ def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_
         known = ", ".join(f"`{one}`" for one in sorted(NAMES))
         raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
     tool = TOOLS[name]
-    return _answer(tool, perform(app, name, parse(tool, arguments), caller, request_id))
+    return _answer(tool, perform(app, name, parse(tool, arguments), caller.saying(SaidBy.ASSISTANT), request_id))
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Order, Sensitivity, owned
-from recollect.domain.requests import Draft
+from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
 from recollect.engines.chat import Judgement
@@ -52,18 +52,18 @@ def unlooked(app: App, one: PreparedDraft, namespace: str, user: str) -> bool:
 
 
 def decide_by_likeness(
-    app: App, one: PreparedDraft, namespace: str, user: str, near: dict[int, float]
+    app: App, one: PreparedDraft, namespace: str, caller: Caller, near: dict[int, float]
 ) -> reconcile.Decision:
     """Return what becomes of a draft that has neither the key nor the content of a memory.
 
     A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
-    chooses, where there is one; else it is a new memory.
+    chooses, where there is one; else it is a new memory. It joins only what has the same authority.
     """
-    draft = one.draft
+    draft, user, rank = one.draft, caller.user, caller.origin.authority
     if reconcile.always_merged(draft):
 
         def joins(old: Memory) -> bool:
-            return reconcile.may_join(draft, old) and draft.trust >= old.trust
+            return reconcile.may_join(draft, old, rank) and draft.trust >= old.trust
 
         nearest = next((old for old in _profiles(app, one, namespace, user) if joins(old)), None)
         return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
@@ -73,7 +73,7 @@ def decide_by_likeness(
     if one.chunks is None:
         close = _with_its_words(app, draft, namespace, user)
     found = app.records.load(close, _view(app, draft, namespace, user)) if close else {}
-    memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number])]
+    memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number], rank)]
     decision = reconcile.refresh_if_same(draft, memories)
     choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
     return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)

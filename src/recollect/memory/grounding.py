@@ -184,7 +184,7 @@ def cited(said: str) -> str:
 
 
 def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
-    """Return what a summary keeps of its memories: every label and file, the highest importance, the mean trust.
+    """Return what a summary keeps of its memories: every label and file, the highest importance, the least trust.
 
     It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
     """
@@ -198,7 +198,7 @@ def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
         | {name: values.pop() for name, values in alike.items() if len(values) == 1}
         | {
             "importance": max(one.importance for one in memories),
-            "trust": sum(one.trust for one in memories) / len(memories),
+            "trust": min(one.trust for one in memories),
             "sensitivity": strictest(*(one.sensitivity for one in memories)),
         }
     )

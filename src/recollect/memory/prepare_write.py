@@ -16,10 +16,11 @@ from recollect.app import App
 from recollect.domain.enums import IMPORTANCE_DAYS, OnSecret, Retention, Sensitivity
 from recollect.domain.fields import Request
 from recollect.domain.lifecycle import CAPTURED, OBSERVED
+from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, least
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
-from recollect.gate import Cleared, clear
+from recollect.gate import Cleared, clear, masked
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
@@ -271,8 +272,14 @@ def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: d
     return (f"Memory {other.id} has the same content.",)
 
 
-def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> Entry:
-    """Return all that is written of a draft; `old` is the memory that it is a new version of."""
+def entry_for(
+    app: App, one: PreparedDraft, old: Memory | None, author: str, said: Origin | None = None, review: str | None = None
+) -> Entry:
+    """Return all that is written of a draft; `old` is the memory that it is a new version of.
+
+    `said` is the origin of the draft's words, None where it only says again what `old` says.
+    """
+    origin = stamped(old, said, same=old is not None and old.content_hash == one.content_hash)
     draft, now = one.draft, app.clock()
     given = frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"}
     if old is not None and lapsed(old, now):
@@ -298,7 +305,28 @@ def entry_for(app: App, one: PreparedDraft, old: Memory | None, author: str) -> 
         at=now,
         expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         author=author,
+        said_by=origin.said_by,
+        came_from=masked(origin.came_from) or None,
+        review=review or (old.review if old is not None and said != Origin() else None),
     )
+
+
+def stamped(old: Memory | None, said: Origin | None, *, same: bool) -> Origin:
+    """Return the origin of a memory after a write: no write but a person's own raises the authority of what was there.
+
+    The `same` words again change nothing; other words have the least authority of both.
+    """
+    if old is None:
+        return said or Origin()
+    if said is not None and said.said_by is SaidBy.PERSON:
+        return said
+    return old.stamp if said is None or same else least((old.stamp, said))
+
+
+def within_trust(draft: Draft, origin: Origin) -> Draft:
+    """Return a draft that is trusted no further than its origin allows, whatever it claims."""
+    most = MOST_TRUST[origin.said_by]
+    return draft if draft.trust <= most else draft.model_copy(update={"trust": most})
 
 
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:

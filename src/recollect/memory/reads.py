@@ -213,7 +213,8 @@ def _most_valuable(app: App, request: ForPrompt, caller: Caller) -> list[Memory]
         pages = [app.records.list_ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING]
         pages.append(app.records.pinned(view, request.max_entries))
         found = app.records.load({one for page in pages for one in page}, view)
-    return most_valuable(found.values(), request.max_entries, view.now)
+    speaking = (one for one in found.values() if one.speaks_unasked)
+    return most_valuable(speaking, request.max_entries, view.now)
 
 
 def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> list[Memory]:

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 from recollect.domain.enums import POLICIES, Choice, Merge
 from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.origin import Authority
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.engines.chat import Judgement
@@ -247,13 +248,14 @@ def merge_or_refresh(draft: Draft, old: Memory) -> Decision:
     return Decision(Action.MERGE, old) if len(both) <= MAX_CONTENT else NEW
 
 
-def may_join(draft: Draft, old: Memory) -> bool:
+def may_join(draft: Draft, old: Memory, rank: Authority) -> bool:
     """Say whether a memory is of the draft's kind, no turn of a talk, and kept as a draft is: for a term, or for ever.
 
-    Nothing goes before its time by joining another, nor outlives it.
+    Its authority is that of the draft, its `rank`: a part has that of the whole. Nothing goes before its time by
+    joining another, nor outlives it.
     """
     alike = old.fact_type is draft.fact_type and old.position is None
-    return alike and (draft.ttl_days is None) == (old.ttl_days is None)
+    return alike and old.authority is rank and (draft.ttl_days is None) == (old.ttl_days is None)
 
 
 def reinforced(confidence: float) -> float:

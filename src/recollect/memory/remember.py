@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from recollect.app import App
 from recollect.domain.enums import Sensitivity
 from recollect.domain.lifecycle import CAPTURED
+from recollect.domain.origin import MOST_TRUST
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.chat import Judgement
@@ -31,8 +32,10 @@ from recollect.memory.prepare_write import (
     prepare,
     prepare_revival,
     refuse_taken_key,
+    within_trust,
 )
 from recollect.memory.reconcile import Action, decide, expired
+from recollect.memory.review import REJECTED, contradicts, outranks, why_review
 from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's; then
     nothing is written.
     """
+    draft = within_trust(draft, caller.origin)
     namespace = _namespace(app, draft, caller)
     cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
     if namespace is None:
@@ -69,6 +73,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
     one = prepare(app, cleared)
     near = duplicates.cosines(app, one, namespace, caller.user)
+    review = why_review(app, one, namespace, caller, near)
     unlooked = duplicates.unlooked(app, one, namespace, caller.user)
     plan = _planned(app, one, namespace, near, caller)
     evicted = 0
@@ -76,7 +81,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
         outcome = transaction.previous_outcome(_NAME, request_id)
         if outcome is None:
-            outcome, kept = _written(app, transaction, one, plan, caller.user)
+            outcome, kept = _written(app, transaction, one, plan, caller, review)
             if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
                 transaction.stop_fading(int(outcome.id))
             evicted = evict_surplus(app, transaction, int(outcome.id))
@@ -127,7 +132,7 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
     """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
     if one.draft.id or one.draft.supersedes:
         return None
-    decision = duplicates.decide_by_likeness(app, one, namespace, caller.user, near)
+    decision = duplicates.decide_by_likeness(app, one, namespace, caller, near)
     if decision.old is None or decision.action is Action.SUPERSEDE:
         judged = decision.judgement
         return None if judged is None else _Plan(decision.action, decision.old, one, judged)
@@ -140,12 +145,20 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
 
 
 def _written(
-    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, author: str
+    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, caller: Caller, review: str | None
 ) -> tuple[Outcome, _Kept]:
-    """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory."""
+    """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory.
+
+    What has less authority than a memory takes no place of it, and waits for a decision beside it.
+    """
     draft, level = one.draft, given_level(one.draft)
     named = _named(app, transaction, draft)
     known = transaction.by_key(draft.key, level) if draft.key else None
+    if outranked := next((old for old in (named, known) if old is not None and outranks(old, caller.origin)), None):
+        apart = clear(draft.model_copy(update={"id": None, "supersedes": None, "key": None}), app.on_secret)
+        entry = entry_for(app, replace(one, cleared=apart), None, caller.user, caller.origin, contradicts(outranked))
+        note = f"Memory {outranked.id} was said by {outranked.origin}, which this does not replace; it waits for you."
+        return Outcome(WriteStatus.STORED, str(transaction.insert(entry)), (note,)), ()
     if named is not None and draft.id:
         refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
         known = named
@@ -154,16 +167,26 @@ def _written(
     if decision.old is not None:
         replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
         kept = _archived(transaction, decision.old, level) if replaced else ()
-        outcome = _updated(app, transaction, one, decision.action, decision.old, author)
+        outcome = _updated(app, transaction, one, decision.action, decision.old, caller)
     elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
-        outcome, kept = _judged(app, transaction, one, plan, author)
+        outcome, kept = _judged(app, transaction, one, plan, caller, review)
     else:
-        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+        outcome = _inserted(app, transaction, one, caller, review)
     if named is None or str(named.id) == outcome.id:
         return outcome, kept
     transaction.supersede(named.id, by=int(outcome.id))
     note = f"Replaces memory {named.id}, which is now hidden."
     return replace(outcome, notes=(*outcome.notes, note)), kept
+
+
+def _inserted(app: App, transaction: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
+    """Write a new memory; one from a source that a person has rejected is hidden at once."""
+    kept = None if review == REJECTED else review
+    new = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, kept))
+    if review == REJECTED:
+        transaction.hide(new, "reject")
+        return Outcome(WriteStatus.STORED, str(new), ("It is hidden: its source was rejected.",))
+    return Outcome(WriteStatus.STORED, str(new))
 
 
 def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
@@ -185,10 +208,12 @@ def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _
     return ((kept, f"The earlier text is kept as memory {kept}, which is hidden."),)
 
 
-def _updated(app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, author: str) -> Outcome:
+def _updated(
+    app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller
+) -> Outcome:
     """Write the draft over a memory, which is current from now on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
-    transaction.update(old, entry_for(app, seen, old, author), action)
+    transaction.update(old, entry_for(app, seen, old, caller.user, caller.origin), action)
     back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
     return Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
 
@@ -200,13 +225,15 @@ def _is_unchanged(transaction: Writing, old: Memory) -> bool:
     return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
 
 
-def _judged(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, author: str) -> tuple[Outcome, _Kept]:
+def _judged(
+    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, caller: Caller, review: str | None
+) -> tuple[Outcome, _Kept]:
     """Write as planned, and journal what a language model said of it."""
     kept: _Kept = ()
     if plan.old is None or plan.action is Action.SUPERSEDE:
-        outcome = Outcome(WriteStatus.STORED, str(transaction.insert(entry_for(app, one, None, author))))
+        outcome = _inserted(app, transaction, one, caller, review)
     else:
-        outcome, kept = _joined(app, transaction, one, plan.old, plan, author)
+        outcome, kept = _joined(app, transaction, one, plan.old, plan, caller)
     if plan.judgement is not None:
         transaction.note_judgement(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
     if plan.old is None or plan.action is not Action.SUPERSEDE:
@@ -217,16 +244,16 @@ def _judged(app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, aut
 
 
 def _joined(
-    app: App, transaction: Writing, one: PreparedDraft, old: Memory, plan: _Plan, author: str
+    app: App, transaction: Writing, one: PreparedDraft, old: Memory, plan: _Plan, caller: Caller
 ) -> tuple[Outcome, _Kept]:
     """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
-    entry = entry_for(app, plan.whole, old, author)
+    entry = entry_for(app, plan.whole, old, caller.user, caller.origin)
     if plan.action is not Action.MERGE:
         transaction.update(old, entry, plan.action)
         return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
     if not duplicates.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
-    part = transaction.insert(entry_for(app, one, None, author), merged_into=old.id)
+    part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin), merged_into=old.id)
     transaction.update(old, entry, plan.action)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)
@@ -251,6 +278,8 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
         if before is not None:
             return before
         raise NotFound(f"Memory {request.id} not found.")
+    if (trust := getattr(request, "trust", None)) is not None:
+        request = request.model_copy(update={"trust": min(trust, MOST_TRUST[caller.origin.said_by])})
     cleared = clear_or_journal(app, request, namespace, caller, _level(request))
     outcome = retry_with_embeddings(
         app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
@@ -284,7 +313,8 @@ def _update(
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
             notes += same_text_note(transaction, one, old, app.clock())
-        entry = entry_for(app, one, old, caller.user)
+        words = caller.origin if one.content_hash != old.content_hash else None
+        entry = entry_for(app, one, old, caller.user, words)
         transaction.update(old, entry, "update", revive=False)
         outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
         transaction.record_outcome(_UPDATE, request_id, outcome)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret, Order, Scope, Source
+from recollect.domain.origin import least
 from recollect.domain.requests import Caller, Draft, Summarize
 from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
@@ -66,7 +67,7 @@ def write_summary(
         one = prepare(app, clear_or_journal(app, draft, namespace, caller))
     except SecretFound:
         return None
-    entry = entry_for(app, one, None, caller.user)
+    entry = entry_for(app, one, None, caller.user, least(one.stamp for one in members), of_members(members))
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.by_id(member.id) != member for member in members):
@@ -78,6 +79,12 @@ def write_summary(
             app.run_later(app.text.purge_deleted)
     sum_up_later(app, new, members, caller)
     return new
+
+
+def of_members(members: Iterable[Memory]) -> str | None:
+    """Return what a summary waits for: a decision, where it waits for one about a member of the least authority."""
+    slight = min(members, key=lambda one: (one.speaks_unasked, one.authority))
+    return slight.review
 
 
 def session_key(session_id: str) -> str:

@@ -21,7 +21,8 @@ from pydantic import BaseModel
 from recollect.app import App
 from recollect.domain.enums import OnFound, OnSecret, Scope
 from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespace
-from recollect.domain.results import Fact, Memory, Rescanned, StoredSecret
+from recollect.domain.results import Fact, Memory
+from recollect.domain.review import Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
 from recollect.memory.prepare_write import draft_of, entry_for, prepare
 from recollect.search.visibility import allowed_levels

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from recollect.domain.enums import Sensitivity, Standing
+from recollect.domain.origin import Authority, in_words
 from recollect.domain.results import Memory
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import REDACTED, governed
@@ -23,7 +24,14 @@ _SHORT: Final = 400  # characters: what is no longer is shown whole where there 
 
 def _line(memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
-    return neutral(f"- [{memory.id}] ({memory.fact_type}, {day}) {said}")
+    origin = "" if memory.authority is Authority.TOLD else f", from {_origin(memory)}"
+    return neutral(f"- [{memory.id}] ({memory.fact_type}, {day}{origin}) {said}")
+
+
+def _origin(memory: Memory) -> str:
+    """Return in plain words where a memory came from; its address is a stranger's text."""
+    stamp = memory.stamp
+    return in_words(stamp.said_by, governed(one_line(stamp.came_from)).text)
 
 
 def fenced(
@@ -105,5 +113,5 @@ def governed_memory(memory: Memory) -> Memory:
 def _context_line(memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     author = governed(memory.author).text
-    labels = f"{memory.type or memory.fact_type}, {day}, from {memory.source} by {author}, trust {memory.trust:.1f}"
+    labels = f"{memory.type or memory.fact_type}, {day}, from {_origin(memory)} by {author}, trust {memory.trust:.1f}"
     return neutral(f"- [{memory.id}] ({labels}) {said}")

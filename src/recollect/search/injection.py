@@ -21,7 +21,7 @@ from recollect.prompt.fence import permitted
 from recollect.search import rank
 from recollect.search.candidates import reading
 from recollect.search.features import gather
-from recollect.search.ranking import newer_versions
+from recollect.search.ranking import newer_versions, outranking
 from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
@@ -130,12 +130,16 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
         likely = {one: max(match, found.signals[one].cosine) for one, match in matches.items()}
         best = sorted(likely, key=lambda one: -likely[one])[:CONSIDERED]
         rows = {one.id: one for one in found.ranking_rows}
-        candidates = [
-            Candidate(rows[one], found.signals[one], matches[one])
+        best = [
+            one
             for one in best
-            if one in rows and max(found.signals[one].coverage, found.signals[one].cosine) >= near
+            if one in rows
+            and rows[one].speaks_unasked
+            and max(found.signals[one].coverage, found.signals[one].cosine) >= near
         ]
         newer = newer_versions(app, question, found, matches, best)
+        best = outranking(app, found, best)
+        candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]
         best_ones = chosen(prompt, candidates, found.query, newer)
         wanted = [one for one in best_ones if one not in known]
         memories = app.records.load(wanted, view)
@@ -161,7 +165,7 @@ def lasting(app: App, caller: Caller, known: Collection[int] = (), session_id: s
         for kind in (FactType.DECISION, FactType.PREFERENCE):
             rules = load_page(app, view_of(app, Filters(fact_type=kind), caller), Order.IMPORTANT, CONSIDERED)
             found |= {one.id: one for one in rules if one.trust >= _TRUSTED and one.type not in OF_SESSION}
-    wanted = [one for one in found.values() if one.id not in known and permitted(one)]
+    wanted = [one for one in found.values() if one.id not in known and one.speaks_unasked and permitted(one)]
     return sorted(wanted, key=lambda one: (one.type is not ObservationType.CHECKPOINT, -one.importance, -one.id))
 
 

@@ -207,8 +207,10 @@ def replaces(asked: Asked, newer: RankingRow, older: RankingRow, *, again: bool)
 
 
 def _may_replace(newer: RankingRow, older: RankingRow) -> bool:
-    """Say whether one may replace the other at all: not in a talk or a session, nor at the same time, nor a summary."""
+    """Say whether one may replace the other: not in a session, nor at the same time, nor with less authority."""
     if older.session_id is not None and older.session_id == newer.session_id:
+        return False
+    if newer.authority < older.authority:
         return False
     apart = any(one.position is not None or one.type in OF_SESSION for one in (older, newer))
     return not apart and dated(newer) > dated(older)

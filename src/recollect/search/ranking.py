@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.app import App
 from recollect.domain.enums import Profile
+from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import View
@@ -36,13 +37,14 @@ _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
 class Ranked(NamedTuple):
-    """A candidate: its id, its match (0–1), its score, the parts that add up to it, and a newer version of it."""
+    """A candidate: its id, match (0–1), score, the parts of that, a newer version, and what a person told instead."""
 
     id: int
     match: float
     score: float
     parts: dict[str, float]
     older_than: int | None = None
+    contradicts: int | None = None
 
 
 class Ranking(NamedTuple):
@@ -74,6 +76,7 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
             candidates.signals[one.id],
             rank.certainty(one.match),
             older_than=one.older_than if one.older_than in memories else None,
+            contradicts=one.contradicts if one.contradicts in memories else None,
         )
         for one in best
         if one.id in memories
@@ -90,6 +93,30 @@ def newer_versions(
     rows = {one.id: one for one in candidates.ranking_rows}
     asked = rank.Asked.of(question, candidates.found.terms.weights)
     return rank.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
+
+
+def outranking(app: App, candidates: Candidates, ids: Sequence[int]) -> list[int]:
+    """Return those of `ids` that nothing of more authority among them outranks: nothing about the same subject."""
+    below = contradicted(app, candidates, ids)
+    return [one for one in ids if one not in below]
+
+
+def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, int]:
+    """Return for each memory of `ids` about whose subject somebody told something among them what that is."""
+    rank_of = {one.id: one.authority for one in candidates.ranking_rows}
+    known = [one for one in ids if one in rank_of]
+    if len({rank_of[one] for one in known}) < 2:
+        return {}
+    if not candidates.query.semantic:  # no vector tells what they are about: all of them answer the query
+        told = next((one for one in known if rank_of[one] is Authority.TOLD), None)
+        return {one: told for one in known if told is not None and rank_of[one] < Authority.TOLD}
+    found: dict[int, int] = {}
+    cosines = sorted(app.vectors.similarities(known).items(), key=lambda pair: -pair[1])
+    for pair, cosine in cosines:
+        low, high = sorted(pair, key=lambda one: rank_of[one])
+        if cosine >= app.embedder.card.subject and rank_of[high] is Authority.TOLD and rank_of[low] < rank_of[high]:
+            found.setdefault(low, high)
+    return found
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
@@ -110,7 +137,9 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
         links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
         summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
         order, newer = rank.in_order(order, summaries), newer | summaries
-    known = {one.id: one._replace(older_than=newer.get(one.id)) for one in ranked}
+    told = contradicted(app, candidates, [one for one in order[:FIRST] if matches[one] >= answers])
+    order = rank.in_order(order, told)
+    known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=told.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):
         return ranked

@@ -25,12 +25,15 @@ from recollect.domain.lifecycle import (
     SubmitPrompt,
     UseTool,
 )
+from recollect.domain.origin import Origin as Stamp
+from recollect.domain.origin import least
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear, masked
 from recollect.memory.describe import sum_up_session_later
 from recollect.memory.grounding import cited
+from recollect.memory.review import outranks
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.lessons import Trail, Wording, asked, stated
@@ -38,7 +41,8 @@ from recollect.sessions.memorability import Memorability, awaited, cosine, disti
 from recollect.sessions.observations.noise import digest
 from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
-from recollect.sessions.session_state import Context, state_of
+from recollect.sessions.observations.origins import outside_after, stamp_of
+from recollect.sessions.session_state import Context, drafted, state_of
 from recollect.text.layers import shortened
 
 if TYPE_CHECKING:
@@ -115,7 +119,9 @@ def summarize(context: Context[EndSession]) -> None:
     _catch_up(context)
     kept = _memories(context)
     if len(kept) >= 2 and (
-        found := _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail))
+        found := _stored(
+            context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept)
+        )
     ):
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
         sum_up_session_later(context.app, found, kept, context.caller)
@@ -127,6 +133,9 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
         return
     _catch_up(context)
     one, state = masked_occurrence(one), context.state
+    stamp = stamp_of(one, context.event.folder, state.outside)
+    context.caller = context.caller.saying(stamp.said_by, stamp.came_from)
+    context.update(outside=outside_after(state.outside, one, stamp))
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
     if found.candidate is None:
@@ -206,14 +215,15 @@ def _together(places: Sequence[int], known: Sequence[Vector] | None) -> list[lis
 
 def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:
     """Store what passes the gate, refresh what says nearly the same, or note that it is dropped; return the memory."""
-    unkept = note.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True)})
+    said = context.caller.origin.model_dump(mode="json")
+    unkept = note.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | said})
     if not judged.kept or not context.has("memory.store"):
         context.update(waits=context.state.waits or judged.waits)
         context.note(unkept if context.has("memory.store") else unkept.model_copy(update={"reason": _NO_STORE}))
         return None
     near = _near(context, draft)
     same = next(
-        (each.memory for each in near if each.cosine >= _NEARLY_SAME and each.memory.source is Source.HOOK), None
+        (each.memory for each in near if each.cosine >= _NEARLY_SAME and _is_version(context, each.memory)), None
     )
     score = replace(judged.score, distinct=distinctiveness(each.cosine for each in near)) if judged.score else None
     if same is None and score is not None and not score.passes(context.settings.memorability_threshold):
@@ -240,8 +250,13 @@ def _prove(context: Context[Any], draft: Draft, judged: _Judged, note: Observati
     elif judged.kept or not lesson:
         kept = note.model_copy(update={"summary": "", "decision": Decision.KEPT})
         _store(context, draft, lesson, kept)
-    elif (made := _stored(context, draft.model_copy(update={"id": str(lesson)}))) is not None:
+    elif (made := _stored(context, draft.model_copy(update={"id": str(lesson)}), context.caller.origin)) is not None:
         context.note(note.model_copy(update={"reason": f"it bears out memory {made}", "memory_id": made}))
+
+
+def _is_version(context: Context[Any], old: Memory) -> bool:
+    """Say whether a memory was captured, and may be replaced by what this event says."""
+    return old.source is Source.HOOK and not outranks(old, context.caller.origin)
 
 
 def _store(context: Context[Any], draft: Draft, same: int, note: Observation) -> int | None:
@@ -273,10 +288,12 @@ def _judge_waiting(context: Context[Any], session: Session) -> None:
     for seen in context.app.sessions.observations(session):
         if seen.reason != _WAITS or not seen.draft:
             continue
-        draft = Draft(**seen.draft)
+        draft, stamp = drafted(seen.draft)
         judged = _judged_later(context, seen, draft)
         made = [
-            _stored(context, draft.model_copy(update={"content": one.wording.content, "title": one.wording.title}))
+            _stored(
+                context, draft.model_copy(update={"content": one.wording.content, "title": one.wording.title}), stamp
+            )
             for one in judged
             if one.kept
         ]
@@ -334,7 +351,7 @@ def _draft(context: Context[Any], candidate: Candidate, one: Occurrence, score: 
 def _checkpoint(context: Context[Any]) -> None:
     kept = _memories(context)
     if context.has("memory.store") and len(kept) >= 2:
-        _stored(context, checkpoint(context.event.session_id, context.at, kept))
+        _stored(context, checkpoint(context.event.session_id, context.at, kept), _least(kept))
     context.update(since_checkpoint=0)
 
 
@@ -345,9 +362,16 @@ def _memories(context: Context[Any]) -> list[Memory]:
     return [found[one] for one in context.state.kept if one in found and found[one].superseded_by is None]
 
 
-def _stored(context: Context[Any], draft: Draft) -> int | None:
+def _least(kept: Sequence[Memory]) -> Stamp:
+    """Return the origin of what sums memories up: it has no more authority than the least of them."""
+    return least(one.stamp for one in kept)
+
+
+def _stored(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
+    """Store a draft as the words of another origin than the event's."""
+    said = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
     try:
-        return int(context.perform("remember", **draft.model_dump(exclude_unset=True)).id)
+        return int(said.perform("remember", **draft.model_dump(exclude_unset=True)).id)
     except SecretFound:
         return None
 

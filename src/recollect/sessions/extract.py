@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from recollect.app import App
 from recollect.domain.answer import DescribedBy
 from recollect.domain.enums import FactType, OnSecret, Source
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Outcome, WriteStatus
 from recollect.domain.transfer import Extracted, ExtractMemories, Problem, Said
@@ -177,5 +178,6 @@ def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller:
         **{name: text for name in ("abstract", "overview") if (text := getattr(one, name))},
         **({} if request.session_id is None else {"session_id": request.session_id}),
     )
-    outcome = remember(app, clear(draft, OnSecret.REDACT).value, caller)
+    said = caller.saying(SaidBy.MODEL, f"session {request.session_id}" if request.session_id else "")
+    outcome = remember(app, clear(draft, OnSecret.REDACT).value, said)
     return "new" if outcome.status is WriteStatus.STORED else "updated"

@@ -31,6 +31,7 @@ from recollect.domain.lifecycle import (
     ShownSession,
     ShowSession,
 )
+from recollect.domain.origin import Origin, before_stamps
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
@@ -58,10 +59,10 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `injections` when which were shown, `kept` ids of memories that the session made, `forgotten` those of them from
-    before that compaction, which came at `began_at`. `waits` says that something waits for the embedding model to be
-    judged. `erased` counts how often the store took words out of the state, because what they say was forgotten or
-    masked.
+    `injections` when which were shown, `outside` what the assistant has read from outside since the last prompt, `kept`
+    ids of memories that the session made, `forgotten` those of them from before that compaction, which came at
+    `began_at`. `waits` says that something waits for the embedding model to be judged. `erased` counts how often the
+    store took words out of the state, because what they say was forgotten or masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -77,6 +78,7 @@ class SessionState(BaseModel):
     since_checkpoint: int = 0
     waits: bool = False
     began_at: AwareDatetime | None = None
+    outside: str = ""
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
 
@@ -87,6 +89,13 @@ def state_of(stored: dict[str, Any]) -> SessionState:
         return SessionState.model_validate(stored)
     except ValidationError:
         return SessionState()
+
+
+def drafted(stored: dict[str, Any]) -> tuple[Draft, Origin]:
+    """Return the draft of an observation that was not kept, and who said it; an older one says that by its trust."""
+    draft = Draft(**{name: value for name, value in stored.items() if name not in Origin.model_fields})
+    said_by = stored.get("said_by") or before_stamps(draft.source, draft.trust)
+    return draft, Origin(said_by=said_by, came_from=stored.get("came_from") or "")
 
 
 def rebased(before: SessionState, after: SessionState, stored: SessionState) -> SessionState:
@@ -204,7 +213,8 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
 def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
     if not one.draft:
         raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
-    outcome = remember(app, Draft(**one.draft), caller, request_id=request_id)
+    draft, said = drafted(one.draft)
+    outcome = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id)
     app.sessions.decide(session, one.number, Decision.KEPT, _BY_YOU, int(outcome.id))
     return Noted(session.session_id, str(Decision.KEPT), _BY_YOU, outcome.id)
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.results import Entity
 from recollect.domain.transfer import MemoryRecord
@@ -31,7 +32,7 @@ class Entry:
     """A cleared draft with everything derived from it, ready to be written.
 
     `given` names the draft's fields that somebody set: an update leaves the others as they are.
-    `chunks` is None while the embedding model has not seen the content.
+    `chunks` is None while the embedding model has not seen the content. `review` says why it waits for a decision.
     """
 
     cleared: Cleared[Draft]
@@ -49,6 +50,9 @@ class Entry:
     at: datetime
     expires_at: datetime | None
     author: str
+    said_by: SaidBy = SaidBy.PERSON
+    came_from: str | None = None
+    review: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ class Signed(NamedTuple):
 
 
 _DERIVED = {"keywords"}
+_LATER = {"said_by", "came_from", "review"}
+"""Columns that came after the first lines: what has none of them has the checksum that it had before."""
 _TABLES = {"memory": memory, "fact": fact}
 # A closed set is read as its text, so that a value from outside the set has a checksum too.
 _COLUMNS = {
@@ -204,7 +206,8 @@ def altered(connection: Connection, signed: Mapping[Subject, Signed], *, whole: 
 
 
 def _state(row: Row[Any], lists: Mapping[str, list[str]]) -> str:
-    values = {name: value for name, value in row._mapping.items() if name not in _DERIVED}
+    said = ((name, value) for name, value in row._mapping.items() if name not in _DERIVED)
+    values = {name: value for name, value in said if name not in _LATER or value is not None}
     dated = {name: _moment(value) if isinstance(value, datetime) else value for name, value in values.items()}
     canonical = json.dumps([dated, lists], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

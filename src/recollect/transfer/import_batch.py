@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Sensitivity
+from recollect.domain.origin import APPROVED, Authority, Origin, before_stamps
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
 from recollect.memory.reconcile import expired
+from recollect.memory.review import NEW_SOURCE, outranks
 from recollect.store.entries import Chunk, ImportedMemory
 from recollect.transfer.import_paths import CheckedMemory, Report
 
@@ -34,6 +36,7 @@ from recollect.domain.transfer import (
     ImportItem,
     ItemKind,
     MemoryLink,
+    MemoryRecord,
     Problem,
 )
 from recollect.errors import RecollectError
@@ -62,6 +65,8 @@ class NamespaceImport:
     writing: Writing
     chunks: ChunksByHash
     dry: bool
+    namespace: str
+    rules: dict[str, bool | None] = field(default_factory=dict)
     stored: dict[int, Memory] = field(default_factory=dict)
     waiting: list[CheckedMemory] = field(default_factory=list)
 
@@ -130,6 +135,11 @@ class NamespaceImport:
         hidden = old.deleted_at is not None or old.merged_into is not None
         passed = expired(old, self.app.clock()) and not hidden
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
+        if outranks(old, _said(record)):
+            self.report.outcomes[one.place] = "unchanged"
+            why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
+            self.report.problems.append(Problem(record.origin, why))
+            return
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
             self.report.outcomes[one.place] = "unchanged"
             return
@@ -151,12 +161,21 @@ class NamespaceImport:
     def _entry(self, one: CheckedMemory, old: Memory | None) -> ImportedMemory:
         record, now = one.record, self.app.clock()
         ready = PreparedDraft(one.cleared, one.content_hash, self._chunks_of(one, old))
-        entry = entry_for(self.app, ready, old, self.caller.user)
+        said = _said(record)
+        entry = entry_for(self.app, ready, old, self.caller.user, said, self._review(record, said))
         given = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
         told = record.id is not None or record.expires_at is not None
         ends = record.expires_at if told else entry.expires_at
         return ImportedMemory(replace(entry, given=given, at=at, expires_at=ends), one.cleared)
+
+    def _review(self, record: MemoryRecord, said: Origin) -> str | None:
+        """Return why a memory waits for a decision: what comes from outside does until its source is approved."""
+        if said.authority is not Authority.OUTSIDE or record.review is not None:
+            return record.review
+        if said.source not in self.rules:
+            self.rules[said.source] = self.app.records.source_rule(self.namespace, said.source)
+        return APPROVED if self.rules[said.source] else NEW_SOURCE
 
     def _chunks_of(self, one: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
         """Return the vectors; those of a text that was here, and is not now, are made at once."""
@@ -165,6 +184,11 @@ class NamespaceImport:
         if one.content_hash in self.chunks:
             return self.chunks[one.content_hash]
         return chunks_of(self.app.embedder, one.record.content) if self.app.embedder.ready else None
+
+
+def _said(record: MemoryRecord) -> Origin:
+    said_by = record.said_by or before_stamps(record.source, record.trust)
+    return Origin(said_by=said_by, came_from=record.came_from or "")
 
 
 def _differs(one: CheckedMemory, old: Memory) -> bool:
@@ -312,7 +336,13 @@ class _Batch:
         with self._importing(*(one.record.sensitivity for one in run)) as namespaces:
             for namespace, some in groupby(run, key=lambda one: one.namespace):
                 importing = NamespaceImport(
-                    self._app, self._caller, self.report, namespaces[namespace], chunks, self._request.dry_run
+                    self._app,
+                    self._caller,
+                    self.report,
+                    namespaces[namespace],
+                    chunks,
+                    self._request.dry_run,
+                    namespace,
                 )
                 importing.write(list(some))
             self._as_first_told(namespaces, [one.place for one in run])

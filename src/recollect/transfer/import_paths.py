@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from recollect.domain.enums import OnSecret, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
+from recollect.domain.origin import MOST_TRUST, SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -237,8 +238,6 @@ def _is_instruction(path: PurePath) -> bool:
 
 R = TypeVar("R", MemoryRecord, FactRecord)
 
-IMPORT_TRUST: Final = 0.5
-"""How far an import is trusted at most, unless the importer wrote it."""
 CLAIMED: Final = "claimed-author:"
 """What the tag begins with that tells who wrote a memory, as the file has it."""
 _MOST_TAGS: Final = 199  # beside that one
@@ -352,7 +351,8 @@ class Checks:
         """
         if not isinstance(record, MemoryRecord) or record.author == self.caller.user:
             return record
-        marked: dict[str, Any] = {"trust": min(record.trust, IMPORT_TRUST), "source": Source.IMPORT}
+        marked: dict[str, Any] = {"trust": min(record.trust, MOST_TRUST[SaidBy.IMPORT]), "source": Source.IMPORT}
+        marked |= {"said_by": SaidBy.IMPORT, "came_from": record.origin[:MAX_NAME] or None, "review": None}
         if record.author is not None:
             marked |= {
                 "author": self.caller.user,

@@ -16,6 +16,7 @@ from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tok
 from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
+from recollect.domain.review import Rescanned
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
 
 _LAYERS: Final = ("title", "abstract", "overview")
@@ -43,7 +44,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
         case results.Stats():
             _stats(result)
             _notes(result.notes)
-        case results.Rescanned():  # where secrets are stored and of which kinds, never what they are
+        case Rescanned():  # where secrets are stored and of which kinds, never what they are
             rows = [[one.what, str(one.id), one.field, ", ".join(one.kinds)] for one in result.exposed]
             print_rows(rows, "what", "id", "field", "kinds")
             print_line(result.message, "yellow" if result.exposed else "green")

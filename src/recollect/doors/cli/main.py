@@ -12,7 +12,8 @@ from typer.core import TyperArgument, TyperGroup
 
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
-from recollect.domain.results import JournalEntry, Listed, Memory, Rescanned
+from recollect.domain.results import JournalEntry, Listed, Memory
+from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import changes, exit_codes, page, render, serve, setup, store, team, transfer
 from recollect.doors.cli.answers import print_answer, print_memory

@@ -7,20 +7,16 @@ database has are declared in `sqlite.py` and `postgres.py`. Statements use the t
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from enum import StrEnum
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     JSON,
     ColumnElement,
-    DateTime,
-    Dialect,
     Index,
     LargeBinary,
     Table,
     Text,
-    TypeDecorator,
     func,
     text,
 )
@@ -28,7 +24,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
-from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source, sensitivity_of
+from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source
+from recollect.domain.origin import SaidBy
+from recollect.store.sql.column_types import QUARANTINED as QUARANTINED
+from recollect.store.sql.column_types import EnumText as EnumText
+from recollect.store.sql.column_types import UtcDateTime as UtcDateTime
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -39,57 +39,9 @@ metadata.naming_convention = {
 }
 
 
-QUARANTINED = "quarantined:"
-"""What stands before the level of sensitivity of what is in quarantine: so it is none that a read lets in."""
-
-
 def level_of(table: Table) -> ColumnElement[str]:
     """Select the level of a memory or fact as it is stored, with its owner; quarantine does not change it."""
     return func.replace(table.c.sensitivity, QUARANTINED, "", type_=Text).label("level")
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC datetime, also where the database knows no time zones."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, _: Dialect) -> datetime | None:
-        """Bring an aware datetime to UTC."""
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: Any, _: Dialect) -> datetime | None:
-        """Return what was stored as an aware UTC datetime."""
-        if value is None:
-            return None
-        moment: datetime = value
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-class EnumText(TypeDecorator[StrEnum]):
-    """A member of a closed set, stored as its text; what is in quarantine is read as what it was before.
-
-    A text that is none of them is read as `unknown`, where given; the owner behind a level is passed over.
-    """
-
-    impl = Text
-    cache_ok = True
-
-    def __init__(self, kind: type[StrEnum], unknown: StrEnum | None = None) -> None:
-        super().__init__()
-        self.kind = kind
-        self.unknown = unknown
-        self._members = {prefix + one: one for one in kind for prefix in ("", QUARANTINED)}
-
-    def process_bind_param(self, value: str | None, _: Dialect) -> str | None:
-        """Return the text of a member."""
-        return None if value is None else str(value)
-
-    def process_result_value(self, value: str | None, _: Dialect) -> StrEnum | None:
-        """Return the member of this text."""
-        if value is None:
-            return None
-        return self._members.get(sensitivity_of(value), self.unknown) or self.kind(value)
 
 
 def _index(table: str, *columns: str, unique: bool = False) -> Index:
@@ -106,6 +58,7 @@ _LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speak
 _FACT_TYPE: Any = EnumText(FactType)
 _OBSERVATION: Any = EnumText(ObservationType)
 _SOURCE: Any = EnumText(Source)
+_SAID_BY: Any = EnumText(SaidBy, unknown=SaidBy.WEB)  # what is unknown has the least authority
 _LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
 _JSON: Any = JSON().with_variant(JSONB(), "postgresql")
 
@@ -142,6 +95,7 @@ class MemoryRow(_Row, table=True):
         Index("ix_memory_namespace_id_happened_at", "namespace_id", text("coalesce(observed_at, created_at)")),
         _index_where_set("merged_into"),
         _index_where_set("superseded_by"),
+        _index_where_set("review"),
         {"sqlite_autoincrement": True},
     )
 
@@ -177,6 +131,9 @@ class MemoryRow(_Row, table=True):
     ttl_days: float | None = None
     superseded_by: int | None = None
     merged_into: int | None = None
+    said_by: SaidBy | None = Field(default=None, sa_type=_SAID_BY)
+    came_from: str | None = Field(default=None, sa_type=Text)
+    review: str | None = Field(default=None, sa_type=Text)
 
 
 class _OfMemory(_Row):
@@ -305,6 +262,29 @@ class ObservationRow(_Row, table=True):
     score: float | None = None
     memory_id: int | None = None
     draft: dict[str, Any] | None = Field(default=None, sa_type=_JSON)
+
+
+class SourceRuleRow(_Row, table=True):
+    """What a person decided of everything that comes from one source: it is approved, or it is hidden."""
+
+    namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
+    source: str = Field(primary_key=True, sa_type=Text)
+    approved: bool
+    author: str = Field(sa_type=Text)
+    at: datetime = Field(sa_type=UtcDateTime)
+
+
+class WithdrawalRow(_Row, table=True):
+    """What was withdrawn, by whom and when, and how to undo that; it is kept for 30 days."""
+
+    __table_args__ = (_index("withdrawal", "namespace_id", "at"), {"sqlite_autoincrement": True})
+
+    id: int | None = Field(default=None, primary_key=True)
+    namespace_id: int = Field(foreign_key="namespace.id")
+    at: datetime = Field(sa_type=UtcDateTime)
+    actor: str = Field(sa_type=Text)
+    sensitivity: str = Field(sa_type=Text)
+    undo: dict[str, Any] = Field(sa_type=_JSON)
 
 
 class OutboxRow(_Row, table=True):
@@ -477,4 +457,5 @@ request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadat
 account, team, membership = _table(AccountRow), _table(TeamRow), _table(MembershipRow)
 team_project, project_membership = _table(TeamProjectRow), _table(ProjectMembershipRow)
 token = _table(TokenRow)
+source_rule, withdrawal = _table(SourceRuleRow), _table(WithdrawalRow)
 session, observation, consolidation = _table(SessionRow), _table(ObservationRow), _table(ConsolidationRow)

@@ -15,6 +15,7 @@ down_revision = None
 
 _LATER = (
     *("consolidation", "observation", "session"),
+    *("source_rule", "withdrawal"),
     *("account", "team", "membership", "team_project", "project_membership", "token"),
 )
 

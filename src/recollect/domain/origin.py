@@ -1,0 +1,187 @@
+"""Where a memory came from, and what that gives it the authority to do.
+
+The door stamps the origin; nothing that a text says changes it. Authority follows from who said it, and from nothing
+else: neither trust that was claimed, nor how often something is repeated, summarised or confirmed by a model raises it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from recollect.domain.enums import Source
+
+_HOST: Final = re.compile(r"https?://(?:[^/@\s]{0,200}@)?([^/:?#\s]+)", re.IGNORECASE)
+
+_LINE: Final = re.compile(r"(?:, line |:)\d+$")  # of a file
+
+
+class SaidBy(StrEnum):
+    """Who or what said a memory."""
+
+    PERSON = "person"
+    ASSISTANT = "assistant"
+    REPORT = "report"
+    FILE = "file"
+    COMMAND = "command"
+    FOREIGN_FILE = "foreign_file"
+    TOOL = "tool"
+    WEB = "web"
+    IMPORT = "import"
+    MODEL = "model"
+
+
+class Authority(IntEnum):
+    """What a memory may do unasked; the greater outranks the lesser on the same subject."""
+
+    OUTSIDE = 0
+    """Found when asked for. Never put before a prompt until a person approves it."""
+    OBSERVED = 1
+    """Seen in this project. Put before a prompt where nobody has told anything of the subject."""
+    TOLD = 2
+    """Said by a person, or stored by a call. Only what was told replaces it."""
+
+
+AUTHORITY: Final[Mapping[SaidBy, Authority]] = MappingProxyType(
+    {
+        SaidBy.PERSON: Authority.TOLD,
+        SaidBy.ASSISTANT: Authority.TOLD,
+        SaidBy.REPORT: Authority.OBSERVED,
+        SaidBy.FILE: Authority.OBSERVED,
+        SaidBy.COMMAND: Authority.OBSERVED,
+    }
+)
+"""All others are from outside."""
+
+MOST_TRUST: Final[Mapping[SaidBy, float]] = MappingProxyType(
+    {
+        SaidBy.PERSON: 0.9,
+        SaidBy.ASSISTANT: 0.9,
+        SaidBy.REPORT: 0.5,
+        SaidBy.FILE: 0.7,
+        SaidBy.COMMAND: 0.6,
+        SaidBy.FOREIGN_FILE: 0.3,
+        SaidBy.TOOL: 0.4,
+        SaidBy.WEB: 0.3,
+        SaidBy.IMPORT: 0.5,
+        SaidBy.MODEL: 0.4,
+    }
+)
+"""How far a memory is trusted at most (0–1), whatever a request claims."""
+
+_WORDS: Final[Mapping[SaidBy, str]] = MappingProxyType(
+    {
+        SaidBy.PERSON: "a person",
+        SaidBy.ASSISTANT: "the assistant",
+        SaidBy.REPORT: "a report of the assistant",
+        SaidBy.FILE: "a file of this project",
+        SaidBy.COMMAND: "the output of a command",
+        SaidBy.FOREIGN_FILE: "a file from outside this project",
+        SaidBy.TOOL: "another tool",
+        SaidBy.WEB: "a web page",
+        SaidBy.IMPORT: "an import",
+        SaidBy.MODEL: "a language model",
+    }
+)
+
+_BY_TRUST: Final = (
+    (0.85, SaidBy.PERSON),
+    (0.65, SaidBy.FILE),
+    (0.55, SaidBy.COMMAND),
+    (0.45, SaidBy.REPORT),
+    (0.35, SaidBy.TOOL),
+    (0.0, SaidBy.WEB),
+)
+_BY_SOURCE: Final[Mapping[Source, SaidBy]] = MappingProxyType(
+    {
+        Source.TOOL: SaidBy.PERSON,
+        Source.IMPORT: SaidBy.IMPORT,
+        Source.EXTRACTION: SaidBy.MODEL,
+        Source.COMPRESSION: SaidBy.COMMAND,
+    }
+)
+
+
+APPROVED: Final = "approved"
+"""The review of what a person decided to trust."""
+
+
+class Origin(BaseModel):
+    """Who said something, and its address: of a web page its URL, of a file its path, of an output its command."""
+
+    model_config = ConfigDict(frozen=True)
+
+    said_by: SaidBy = SaidBy.PERSON
+    came_from: str = ""
+
+    @property
+    def authority(self) -> Authority:
+        """Return what this origin gives a memory the authority to do."""
+        return authority(self.said_by)
+
+    @property
+    def source(self) -> str:
+        """Return what decisions about all memories of one source are kept under: the host of an address, or a path."""
+        host = _HOST.match(self.came_from) if self.said_by is SaidBy.WEB else None
+        return f"{self.said_by}:{host[1].lower() if host else _LINE.sub('', self.came_from)}"
+
+    @property
+    def words(self) -> str:
+        """Return the origin as a sentence names it, such as `a web page: https://example.com/a`."""
+        return in_words(self.said_by, self.came_from)
+
+
+def authority(said_by: SaidBy) -> Authority:
+    """Return what a memory of this speaker may do unasked."""
+    return AUTHORITY.get(said_by, Authority.OUTSIDE)
+
+
+def in_words(said_by: SaidBy, came_from: str | None) -> str:
+    """Return an origin in plain words."""
+    return f"{_WORDS[said_by]}: {came_from}" if came_from else _WORDS[said_by]
+
+
+def least(origins: Iterable[Origin]) -> Origin:
+    """Return the origin with the least authority and trust: what is made of several has no more."""
+    return min(origins, key=lambda one: (one.authority, MOST_TRUST[one.said_by]))
+
+
+def before_stamps(source: Source, trust: float) -> SaidBy:
+    """Return who said a memory that was stored before the store stamped origins: its way in, and its trust, tell."""
+    if source is not Source.HOOK:
+        return _BY_SOURCE[source]
+    return next(one for least_trust, one in _BY_TRUST if trust >= least_trust)
+
+
+class Stamped:
+    """What the store knows of a memory that tells its origin, and what follows from that."""
+
+    source: Source
+    trust: float
+    said_by: SaidBy | None
+    came_from: str | None
+    review: str | None
+    __slots__ = ()
+
+    @property
+    def stamp(self) -> Origin:
+        """Return the origin that the store stamped on it, or what its way in tells."""
+        said_by = self.said_by or before_stamps(self.source, self.trust)
+        return Origin(said_by=said_by, came_from=self.came_from or "")
+
+    @property
+    def authority(self) -> Authority:
+        """Return what it may do unasked."""
+        return self.stamp.authority
+
+    @property
+    def speaks_unasked(self) -> bool:
+        """Say whether it may stand before a prompt that did not ask for it; what waits for a decision may not."""
+        if self.authority is Authority.OBSERVED:
+            return self.review in (None, APPROVED)
+        return self.authority is Authority.TOLD or self.review == APPROVED

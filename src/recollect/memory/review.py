@@ -1,0 +1,67 @@
+"""What of a write waits for a person's decision, and why; what waits is never put before a prompt unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION, owned
+from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy
+from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
+from recollect.domain.search import View
+from recollect.memory.prepare_write import PreparedDraft
+from recollect.memory.reconcile import same
+
+REJECTED: Final = "rejected"
+"""What is said of something from a source that a person has rejected: it is hidden at once."""
+OF_MODEL: Final = "proposed by a language model"
+NEW_SOURCE: Final = "the source is not approved"
+_CONTRADICTS: Final = "may contradict memory "
+
+
+def outranks(old: Memory, said: Origin) -> bool:
+    """Say whether words of this origin may not take the place of a memory."""
+    return old.authority > said.authority and old.type not in OF_SESSION
+
+
+def contradicts(old: Memory) -> str:
+    """Return why something waits that is about the subject of a memory with more authority."""
+    return f"{_CONTRADICTS}{old.id}"
+
+
+def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Mapping[int, float]) -> str | None:
+    """Return why a new memory waits for a decision; None where it does not.
+
+    What was told waits for nobody. All else waits that is near something told and says another thing; what comes from
+    outside waits until its source is approved.
+    """
+    origin = caller.origin
+    if origin.authority is Authority.TOLD or one.draft.type in OF_SESSION:
+        return None
+    decided = None
+    if origin.authority is Authority.OUTSIDE:
+        decided = app.records.source_rule(namespace, origin.source)
+        if decided is False:
+            return REJECTED
+    if (told := _told(app, one, namespace, caller.user, near)) is not None:
+        return contradicts(told)
+    if origin.authority is not Authority.OUTSIDE or decided:
+        return APPROVED if decided else None
+    return OF_MODEL if origin.said_by is SaidBy.MODEL else NEW_SOURCE
+
+
+def _told(app: App, one: PreparedDraft, namespace: str, user: str, near: Mapping[int, float]) -> Memory | None:
+    """Return the nearest memory that somebody told about the same subject and that says another thing."""
+    close = [number for number, cosine in near.items() if cosine >= app.embedder.card.subject]
+    if not close:
+        return None
+    view = View(
+        namespaces=app.records.existing_namespaces([namespace]),
+        now=app.clock(),
+        sensitivities=(owned(one.draft.sensitivity, user),),
+    )
+    found = app.records.load(close, view)
+    told = (found[number] for number in close if number in found and found[number].authority is Authority.TOLD)
+    return next((old for old in told if not same(old.content, one.draft.content)), None)
