@@ -14,6 +14,7 @@ from ranked_memories import NOW, a_memory
 from recollect import Draft
 from recollect.domain.enums import Choice, FactType
 from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.origin import Authority
 from recollect.engines.chat import Judgement
 from recollect.memory.reconcile import (
     Action,
@@ -121,7 +122,7 @@ def test_a_choice_raises_no_trust(choice: Choice) -> None:
 )
 def test_only_what_is_kept_alike_joins(draft: dict[str, Any], memory: dict[str, Any], joins: bool) -> None:
     """A draft joins a memory of its kind that is no turn of a talk, where both have a term or neither."""
-    assert may_join(Draft(content="x", **draft), a_memory(**memory)) is joins
+    assert may_join(Draft(content="x", **draft), a_memory(**memory), Authority.TOLD) is joins
 
 
 @hypothesis_settings(deadline=None, database=None)

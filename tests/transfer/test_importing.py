@@ -123,16 +123,26 @@ def test_two_files_of_one_name_keep_apart(
 
 
 def test_what_an_import_overwrites_is_kept(app: App, bring: Importing) -> None:
-    """Where a section was edited here and in its file, the file leads, and the text from here is kept with it."""
-    bring("CLAUDE.md", "# Style\nTabs.")
+    """Where a section changed in its file, the file leads, and the earlier text is kept with it."""
+    bring("CLAUDE.md", "# Style\nTabs, but spaces in YAML.")
     (one,) = stored(app)
-    update_memory(app, Update(id=str(one.id), content="Tabs, but spaces in YAML."), ADA)
     assert bring("CLAUDE.md", "# Style\nSpaces.").updated == 1
     whole = get_memory(app, Get(id=str(one.id)), ADA)
     assert whole.content == "# Style\n\nSpaces."
     (kept,) = whole.merged_from
-    assert get_memory(app, Get(id=str(kept)), ADA).content == "Tabs, but spaces in YAML."
+    assert get_memory(app, Get(id=str(kept)), ADA).content == "# Style\n\nTabs, but spaces in YAML."
     assert history(app, Get(id=str(one.id)), ADA)[-1].changes["fields"].count("content") == 1
+
+
+def test_an_import_replaces_nothing_that_a_person_said(app: App, bring: Importing) -> None:
+    """Where a person edited a section here, a later version of its file leaves that alone and says so."""
+    bring("CLAUDE.md", "# Style\nTabs.")
+    (one,) = stored(app)
+    update_memory(app, Update(id=str(one.id), content="Tabs, but spaces in YAML."), ADA)
+    report = bring("CLAUDE.md", "# Style\nSpaces.")
+    assert (report.unchanged, report.updated) == (1, 0)
+    assert report.problems[0].why == f"Memory {one.id} was said by a person, which an import does not replace."
+    assert get_memory(app, Get(id=str(one.id)), ADA).content == "Tabs, but spaces in YAML."
 
 
 def test_an_import_that_fails_midway_says_what_it_kept(

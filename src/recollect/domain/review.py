@@ -1,11 +1,128 @@
-"""What is answered about what should not be trusted as it is: secrets that a rescan found."""
+"""What should not be trusted as it is: secrets that a rescan found, what waits for a decision, what is withdrawn."""
 
 from __future__ import annotations
 
-from pydantic import computed_field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BeforeValidator, Field, computed_field
 from pydantic.dataclasses import dataclass
 
+from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
+from recollect.domain.requests import Levels, ReadAccess
+from recollect.errors import InvalidInput
+
+UNDOABLE_DAYS: Final = 30
+"""For so long a withdrawal can be undone; then what it took away is removed for good."""
+
+
+class Decision(StrEnum):
+    """What a person decides of a memory that waits: about it alone, or about everything from its source."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Inbox(ReadAccess):
+    """Which memories wait for a decision, the longest waiting first."""
+
+    limit: fields.Limit = 20
+    offset: fields.Offset = 0
+
+
+class Decide(Levels):
+    """What is decided of a memory that waits; with a `content` it is approved in these words, which are a person's."""
+
+    id: fields.Id
+    decision: Annotated[Decision, BeforeValidator(fields.lower)] = Field(
+        description="This one, or everything from its source: approve, reject, always or never"
+    )
+    content: fields.Text | None = Field(default=None, description="Approved in these words instead")
+
+
+class Withdraw(Levels):
+    """What is withdrawn: what meets all that is given. Without `apply` it is only said what that would be."""
+
+    source: fields.Label = Field(default=None, description="Address, host, path or command that it came from")
+    session_id: fields.Label = Field(default=None, description="Session it came from")
+    author: fields.Label = Field(default=None, description="User whose process or token wrote it")
+    since: fields.Since = Field(default=None, description="Day or ISO time. Only what was stored then or later")
+    until: fields.Until = Field(default=None, description="Only what was stored then or earlier")
+    apply: bool = Field(default=False, description="Withdraw it; without this the answer only says what that would be")
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        if not any((self.source, self.session_id, self.author, self.since, self.until)):
+            raise InvalidInput("source", "Missing source: Name a source, a session, an author or a time")
+
+
+class UndoWithdrawal(Levels):
+    """Which withdrawal to undo."""
+
+    id: fields.Id
+
+
+@dataclass(frozen=True, config=LAZY)
+class Waiting(Answer):
+    """A memory that waits for a decision: since when, why, who said it, and which memory it may contradict."""
+
+    id: Id
+    since: datetime
+    why: str
+    origin: str
+    content: str
+    contradicts: Id | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True, config=LAZY)
+class WaitingPage(Answer):
+    """One page of what waits for a decision, how much there is, and since when the oldest waits."""
+
+    waiting: tuple[Waiting, ...]
+    total: int
+    since: datetime | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say how many memories wait, and since when."""
+        if not self.total:
+            return "Nothing waits for a decision."
+        since = f" since {self.since:%Y-%m-%d}" if self.since else ""
+        noun, verb = ("memory", "waits") if self.total == 1 else ("memories", "wait")
+        return f"{self.total} {noun} {verb} for a decision{since}: `recollect inbox` shows them."
+
+
+@dataclass(frozen=True, config=LAZY)
+class Withdrawn(Answer):
+    """What was withdrawn, or would be: memories, what was made of them, and what they had replaced."""
+
+    internal: ClassVar[frozenset[str]] = frozenset({"undone"})
+
+    id: str
+    applied: bool
+    hidden: tuple[Id, ...]
+    rebuilt: tuple[Id, ...]
+    current_again: tuple[Id, ...]
+    sources: tuple[str, ...] = ()
+    undone: bool = False
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say what became of how much, or would become of it."""
+        if self.undone:
+            back = f"{len(self.hidden)} memories are back, {len(self.rebuilt)} say again what they said."
+            return f"Withdrawal {self.id} undone: {back}"
+        verb, be = ("", "are") if self.applied else ("would be ", "would be")
+        counts = f"{len(self.rebuilt)} {be} rebuilt without them, {len(self.current_again)} {be} current again."
+        named = f" Withdrawal {self.id}; `recollect withdraw --undo {self.id}` undoes it." if self.applied else ""
+        return f"{len(self.hidden)} memories {verb or 'are '}withdrawn, {counts}{named}"
 
 
 @dataclass(frozen=True, config=LAZY)

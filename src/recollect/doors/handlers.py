@@ -10,6 +10,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PAGE, PARTS
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
+from recollect.memory.inbox import decide, inbox
 from recollect.memory.move import move_memory, set_standing
 from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
 from recollect.memory.reads import (
@@ -27,6 +28,7 @@ from recollect.memory.reads import (
 from recollect.memory.remember import memory_recall, memory_remember, memory_store, remember, update_memory
 from recollect.memory.summaries import summarize_old
 from recollect.memory.upkeep import rescan
+from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
 from recollect.sessions.extract import extract_memories
 from recollect.sessions.pipeline import (
@@ -51,6 +53,7 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(search_by_file, search_by_concept, get_timeline, find_similar, format_for_prompt),
         *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
         *(memory_store, memory_recall, memory_forget, memory_remember),
+        *(inbox, decide, withdraw, undo_withdrawal),
         *(history, rescan, stats, doctor, import_batch, export_page, extract_memories),
         *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
         *(answer_prompt, note_prompt, answer_start, answer_tool),

@@ -182,7 +182,7 @@ def without(
     rest = [one for one in said if one.id != part.id]
     if whole is None or not rest or len(rest) == len(said):
         return False
-    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else _joined(rest), on_secret)
+    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined(rest), on_secret)
     one = prepare(app, cleared, whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
@@ -192,7 +192,8 @@ def without(
     return True
 
 
-def _joined(parts: Sequence[Memory]) -> Draft:
+def joined(parts: Sequence[Memory]) -> Draft:
+    """Return the draft that says what these statements say together, with the labels of all."""
     labels = {name: tuple(dict.fromkeys(chain(*(getattr(one, name) for one in parts)))) for name in LABELS}
     sure = max(one.confidence for one in parts)
     return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from recollect.domain.requests import Restore
 from recollect.domain.results import JournalEntry
+from recollect.domain.review import UNDOABLE_DAYS
 from recollect.domain.search import View
 from recollect.gate import clear
 from recollect.memory.prepare_write import MASKED, draft_of, entry_for, journal_refusals, prepare, same_text_note
@@ -112,6 +113,7 @@ def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str =
     for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
         with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
             gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
+            gone += transaction.drop_old_withdrawals(UNDOABLE_DAYS)
     if gone:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)

@@ -71,7 +71,7 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             if draft.key is not None and new_home.by_key(draft.key, old.sensitivity) is not None:
                 raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
             one = prepare(app, clear(draft, app.on_secret), None, made)
-            new = new_home.insert(entry_for(app, one, None, caller.user))
+            new = new_home.insert(entry_for(app, one, None, caller.user, old.stamp, old.review))
             for each in _facts_of(app, request, caller, old):
                 new_home.put_fact(_fact_entry(app, each, request.scope, new, caller.user))
             here.hide(old.id)

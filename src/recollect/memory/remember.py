@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recollect.app import App
-from recollect.domain.enums import Sensitivity
+from recollect.domain.enums import OF_SESSION, Sensitivity
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.origin import MOST_TRUST
 from recollect.domain.requests import Caller, Draft
@@ -165,7 +165,8 @@ def _written(
     decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash, level))
     kept: _Kept = ()
     if decision.old is not None:
-        replaced = named is not None and named.id == decision.old.id and decision.action is Action.UPDATE
+        named_one = named is not None and named.id == decision.old.id
+        replaced = decision.action is Action.UPDATE and (named_one or _is_of_another(decision.old, caller))
         kept = _archived(transaction, decision.old, level) if replaced else ()
         outcome = _updated(app, transaction, one, decision.action, decision.old, caller)
     elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
@@ -200,6 +201,11 @@ def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
     if old.sensitivity not in allowed_levels(draft):  # the level that the draft names is let in for its own key only
         raise NotFound(f"Memory {named} not found.")
     return old
+
+
+def _is_of_another(old: Memory, caller: Caller) -> bool:
+    """Say whether another source said what is written over, so that it is there again without this one."""
+    return old.stamp != caller.origin and old.type not in OF_SESSION
 
 
 def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _Kept:

@@ -135,7 +135,7 @@ class NamespaceImport:
         hidden = old.deleted_at is not None or old.merged_into is not None
         passed = expired(old, self.app.clock()) and not hidden
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
-        if outranks(old, _said(record)):
+        if one.content_hash != old.content_hash and outranks(old, _said(record)):
             self.report.outcomes[one.place] = "unchanged"
             why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
             self.report.problems.append(Problem(record.origin, why))

@@ -15,7 +15,7 @@ from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import changes, exit_codes, page, render, serve, setup, store, team, transfer
+from recollect.doors.cli import changes, exit_codes, page, render, review, serve, setup, store, team, transfer
 from recollect.doors.cli.answers import print_answer, print_memory
 from recollect.doors.cli.changes import every
 from recollect.doors.cli.exit_codes import opened, perform
@@ -29,7 +29,7 @@ GROUPS: Final = {
     "Every day": "remember recall list show edit update forget undo",
     "Other ways to look": "timeline by-file by-concept similar tags prompt fact facts stats session page",
     "Set up": "init install uninstall project model",
-    "Look after the store": "doctor status stop reindex rescan purge summarize backup migrate-store",
+    "Look after the store": "doctor status stop reindex rescan inbox withdraw purge summarize backup migrate-store",
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
     "Teams": "user team token audit",
@@ -266,7 +266,7 @@ def rescan(
         raise typer.Exit(SecretFound.exit_code)
 
 
-for _part in (changes, transfer, setup, store, page, serve, team):
+for _part in (changes, review, transfer, setup, store, page, serve, team):
     cli.add_typer(_part.cli)
 
 

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
 
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+
+from recollect.domain.enums import OF_SESSION, ObservationType, strictest
+from recollect.domain.origin import APPROVED
+from recollect.domain.results import Memory
+from recollect.domain.search import View
+from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.tables import namespace, source_rule
+from recollect.store.sql.facts import Transaction
+from recollect.store.sql.tables import memory, namespace, source_rule, withdrawal
+from recollect.store.sql.visibility import inside, of_levels, visible
 
-_RULE = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
+_RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
+_MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
+"""The types of what is made of other memories."""
+
+
+def waits() -> ColumnElement[bool]:
+    """Select what waits for a decision."""
+    return memory.c.review.is_not(None) & (memory.c.review != APPROVED)
 
 
 class SqlReviews:
@@ -20,3 +38,107 @@ class SqlReviews:
         query = _RULE.where(namespace.c.name == name, source_rule.c.source == source)
         with self._database.reading() as connection:
             return connection.execute(query).scalar()
+
+    def waiting(self, view: View, limit: int, offset: int) -> tuple[list[int], int, datetime | None]:
+        """Return a page of what waits for a decision, the oldest first, how many there are, and since when."""
+        with self._database.reading() as connection:
+            mine = waits() & visible(connection, view) & inside(connection, view.namespaces)
+            page = select(memory.c.id).where(mine).order_by(memory.c.created_at, memory.c.id)
+            ids = connection.execute(page.limit(limit).offset(offset)).scalars().all()
+            total, since = connection.execute(select(func.count(), func.min(memory.c.created_at)).where(mine)).one()
+            return list(ids), int(total), since
+
+
+class ReviewWriting(Transaction):
+    """Writes decisions and withdrawals in one open transaction."""
+
+    def decide(self, old: Memory, review: str | None) -> None:
+        """Write what was decided of a memory that waits."""
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(review=review))
+        self._journal("review", (old.id, old.sensitivity, {"review": review or ""}))
+
+    def decide_source(self, source: str, *, approved: bool) -> None:
+        """Write what was decided of everything from a source, from now on."""
+        mine = (source_rule.c.namespace_id == self._namespace_id) & (source_rule.c.source == source)
+        self._connection.execute(delete(source_rule).where(mine))
+        row = {"namespace_id": self._namespace_id, "source": source, "approved": approved}
+        self._connection.execute(insert(source_rule).values(row | {"author": self._actor, "at": self._now}))
+
+    def all_waiting(self) -> list[Memory]:
+        """Return all that waits for a decision here and is in sight."""
+        return self._reviewed(waits() & memory.c.deleted_at.is_(None) & memory.c.merged_into.is_(None))
+
+    def from_origin(
+        self, source: str | None, session_id: str | None, author: str | None, times: Sequence[datetime | None]
+    ) -> list[Memory]:
+        """Return what came from there, but for what was softly deleted or is made of other memories.
+
+        Of a `source` the address is, begins with, or has the host `source`; the caller checks that.
+        """
+        asked = [memory.c.deleted_at.is_(None), or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        if source is not None:
+            asked.append(memory.c.came_from.contains(source, autoescape=True))
+        if session_id is not None:
+            asked.append(memory.c.session_id == session_id)
+        if author is not None:
+            asked.append(memory.c.author == author)
+        since, until = times
+        asked += [memory.c.created_at >= since] if since else []
+        asked += [memory.c.created_at <= until] if until else []
+        condition = asked[0]
+        for one in asked[1:]:
+            condition &= one
+        return self._reviewed(condition)
+
+    def replaced_by(self, ids: Iterable[int]) -> list[Memory]:
+        """Return what gave way to one of these memories."""
+        return self._reviewed(memory.c.superseded_by.in_(list(ids)))
+
+    def put_away(self, old: Memory) -> None:
+        """Hide a memory for good measure: softly deleted, and a part of nothing any more."""
+        values = {"deleted_at": self._now, "merged_into": None}
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
+        self._journal("withdraw", (old.id, old.sensitivity, {"soft": True}))
+
+    def set_link(self, old: Memory, by: int | None) -> None:
+        """Let a memory be replaced by another one, or be current again."""
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(superseded_by=by))
+        self._journal("withdraw", (old.id, old.sensitivity, {"superseded_by": by}))
+
+    def set_part_of(self, old: Memory, whole: int | None) -> None:
+        """Let a memory be a part of another one again, out of sight."""
+        values = {"deleted_at": None, "merged_into": whole}
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
+        self._journal("restore", (old.id, old.sensitivity, {"merged_into": whole}))
+
+    def note_withdrawal(self, undo: dict[str, Any], levels: Sequence[str]) -> int:
+        """Keep how to undo a withdrawal, and return its id."""
+        (new,) = self._claim_ids(withdrawal, [None])
+        row = {"id": new, "namespace_id": self._namespace_id, "at": self._now, "actor": self._actor, "undo": undo}
+        self._connection.execute(insert(withdrawal).values(row | {"sensitivity": strictest("public", *levels)}))
+        self._journal("withdraw", (None, strictest("public", *levels), {"withdrawal": new}))
+        return new
+
+    def undo_of(self, number: int) -> dict[str, Any] | None:
+        """Return how to undo a withdrawal of this namespace, None where there is none of it."""
+        mine = (withdrawal.c.id == number) & (withdrawal.c.namespace_id == self._known_id)
+        found: dict[str, Any] | None = self._connection.execute(select(withdrawal.c.undo).where(mine)).scalar()
+        return found
+
+    def drop_withdrawal(self, number: int) -> None:
+        """Forget how to undo a withdrawal."""
+        self._connection.execute(delete(withdrawal).where(withdrawal.c.id == number))
+        self._journal("restore", (None, "public", {"withdrawal": number}))
+
+    def old_withdrawals(self, days: int) -> list[tuple[int, dict[str, Any]]]:
+        """Return the withdrawals of this namespace that are older than so many days."""
+        mine = (withdrawal.c.at < self._now - timedelta(days=days)) & (withdrawal.c.namespace_id == self._known_id)
+        return [(row.id, row.undo) for row in self._connection.execute(select(withdrawal).where(mine))]
+
+    def _reviewed(self, condition: ColumnElement[bool]) -> list[Memory]:
+        if not self._known_id:
+            return []
+        let_in = of_levels(memory.c.sensitivity, self._levels)
+        here = (memory.c.namespace_id == self._known_id) & let_in
+        found = mapping.load(self._connection, condition & here, self._levels)
+        return sorted(found, key=lambda one: one.id)

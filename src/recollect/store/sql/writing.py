@@ -21,6 +21,7 @@ from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import mapping
 from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
+from recollect.store.sql.reviews import ReviewWriting
 from recollect.store.sql.sessions import ConsolidationWriting, forget_texts
 from recollect.store.sql.tables import (
     QUARANTINED,
@@ -48,7 +49,7 @@ _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
 """The fields that an entry sets whatever was given."""
 
 
-class Writing(FactWriting, ConsolidationWriting):
+class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
     """Writes memories in one open transaction."""
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:
@@ -195,6 +196,16 @@ class Writing(FactWriting, ConsolidationWriting):
         self._replace(replaced, row.superseded_by)
         mapping.prune_speaker(self._connection, self._namespace_id, row.speaker)
         self._journal(action, (memory_id, row.level, {}))
+
+    def drop_old_withdrawals(self, days: int) -> list[int]:
+        """Remove for good what was withdrawn more than so many days ago, if it is still hidden; return the ids."""
+        gone: list[int] = []
+        for number, undo in self.old_withdrawals(days):
+            ids = [*undo["hidden"], *(one for one, _ in undo["parts"]), *(copy for _, copy in undo["copies"])]
+            away = [one for one in ids if self._row(one, memory.c.deleted_at.is_not(None)) is not None]
+            gone += [one for one in away if self.delete(one, "purge")]
+            self.drop_withdrawal(number)
+        return gone
 
     def page(self, after: int, limit: int) -> list[Memory]:
         """Return the next memories of the namespace in the order of their ids, whatever their state."""

@@ -1,0 +1,102 @@
+"""The commands on what should not be trusted as it is: `inbox` decides, `withdraw` takes a source back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from recollect.domain.review import Decision, Inbox, Waiting, WaitingPage, Withdraw, Withdrawn
+from recollect.doors.cli import answers, exit_codes, render
+from recollect.doors.cli.exit_codes import opened, perform
+from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.render import print_line
+from recollect.doors.serializers import public_json
+from recollect.errors import InvalidInput
+
+cli = typer.Typer()
+
+_KEYS: Final = {"a": "approve", "r": "reject", "e": "edit", "y": "always", "n": "never", "s": "skip", "q": "quit"}
+_ASKED: Final = "[a]pprove  [r]eject  [e]dit  alwa[y]s this source  [n]ever this source  [s]kip  [q]uit"
+
+
+@cli.command()
+@from_fields(Inbox)
+def inbox(
+    ctx: typer.Context,
+    given: Given,
+    as_json: bool = False,
+    decide: Annotated[
+        str | None, typer.Option("--decide", metavar="ID", help="Decide this one, as `--as` says, and ask nothing.")
+    ] = None,
+    decision: Annotated[
+        str | None, typer.Option("--as", metavar="HOW", help="`approve`, `reject`, `always` or `never`.")
+    ] = None,
+) -> None:
+    """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
+    if (decide is None) != (decision is None):
+        raise InvalidInput("decide", "Invalid decide: Must be given together with `--as`")
+    if decide is not None:
+        exit_codes.answered(ctx.obj, "decide", {"id": decide, "decision": decision}, as_json)
+        return
+    page: WaitingPage = perform(ctx.obj, "inbox", given)
+    if as_json or not render.out.is_terminal or not page.total:
+        exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: print_waiting(page))
+        return
+    _decide_each(ctx, given)
+
+
+def print_waiting(page: WaitingPage) -> None:
+    """Print what waits, one after the other."""
+    for one in page.waiting:
+        _print(one)
+    print_line(page.message)
+
+
+def _print(one: Waiting) -> None:
+    print_line(f"{one.id}, since {one.since:%Y-%m-%d}, from {one.origin}: {one.why}", "bold")
+    print_line(f"  {one.content}")
+    if one.told:
+        print_line(f"  Memory {one.contradicts} says: {one.told}", "yellow")
+
+
+def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
+    """Show each memory that waits and ask for a key, until none is left or the person ends."""
+    seen: set[int] = set()
+    with opened(ctx.obj, model=False) as run:
+        while one := next((new for new in run("inbox", **given | {"limit": 100}).waiting if new.id not in seen), None):
+            seen.add(one.id)
+            _print(one)
+            chosen = _KEYS.get(typer.prompt(_ASKED, default="s").strip().lower()[:1], "skip")
+            if chosen == "quit":
+                return
+            if chosen == "skip":
+                continue
+            words = {"content": typer.prompt("In your words")} if chosen == "edit" else {}
+            decision = Decision.APPROVE if chosen == "edit" else Decision(chosen)
+            answers.print_answer(run("decide", id=str(one.id), decision=decision, **words))
+
+
+@cli.command()
+@from_fields(Withdraw, without="apply")
+def withdraw(
+    ctx: typer.Context,
+    given: Given,
+    as_json: bool = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Withdraw it; without this only say what that would be.")] = False,
+    undo: Annotated[str | None, typer.Option("--undo", metavar="ID", help="Undo the withdrawal with this id.")] = None,
+) -> None:
+    """Take back all that came from a source, and what was made of it. For 30 days that can be undone."""
+    if undo is not None:
+        answer: Withdrawn = perform(ctx.obj, "undo_withdrawal", {"id": undo})
+    else:
+        answer = perform(ctx.obj, "withdraw", given | {"apply": yes})
+    exit_codes.show(public_json(Withdrawn, answer), as_json, print_answer=lambda: _print_withdrawn(answer, yes=yes))
+
+
+def _print_withdrawn(answer: Withdrawn, *, yes: bool) -> None:
+    for source in answer.sources:
+        print_line(f"  {source}")
+    print_line(answer.message, "green")
+    if not answer.applied and answer.hidden and not yes:
+        print_line("Nothing was changed. `--yes` withdraws them.")

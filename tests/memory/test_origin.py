@@ -1,0 +1,180 @@
+"""Origin: every door stamps it, nothing claims or raises it, and what comes from outside outranks nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from callers import ADA
+from clock import Clock
+from recollect import App, Settings
+from recollect.domain.enums import Scope
+from recollect.domain.origin import Authority, SaidBy
+from recollect.domain.results import WriteStatus
+from recollect.errors import Forbidden, NotFound
+from recollect.search.injection import relevant
+from run_operations import add, by_hand, call_tool, do, ill, listed, shown
+
+PAGE = ADA.saying(SaidBy.WEB, "https://docs.example.com/deploys")
+TOLD = "We deploy the billing service from the branch release-stable."
+CLAIM = "We deploy the billing service from the branch release-canary now."
+
+
+def test_each_door_stamps_who_said_it(app: App) -> None:
+    """A call is a person's, a tool call the assistant's, and an import says which file it is of."""
+    person = add(app, TOLD)
+    told = call_tool(app, "store_memory", {"content": "The assistant learnt it."}).structured["id"]
+    item = {"kind": "memory", "where": "notes.md:3", "fields": {"content": "Imported.", "author": "bob", "trust": 1.0}}
+    done = do(app, "import_batch", items=[item], last=True)
+    (imported,) = set(listed(app)) - {person, int(told)}
+    assert done.new == 1
+    assert [shown(app, one).origin for one in (person, int(told), imported)] == [
+        "a person",
+        "the assistant",
+        "an import: notes.md:3",
+    ]
+    assert shown(app, imported).trust == 0.5
+
+
+@pytest.mark.parametrize(("said_by", "most"), [(SaidBy.PERSON, 0.9), (SaidBy.WEB, 0.3), (SaidBy.COMMAND, 0.6)])
+def test_nobody_claims_more_trust_than_their_origin_has(app: App, said_by: SaidBy, most: float) -> None:
+    """A write and an update that claim full trust get what the door allows."""
+    one = add(app, "The mast is oak.", ADA.saying(said_by), trust=1.0)
+    assert shown(app, one).trust == most
+    do(app, "update_memory", ADA.saying(said_by), id=str(one), trust=1.0)
+    assert shown(app, one).trust == most
+
+
+@pytest.mark.parametrize("named", ["id", "supersedes", "key"])
+def test_a_page_takes_no_place_of_what_a_person_said(app: App, named: str) -> None:
+    """A page's claim that names a person's memory is a memory of its own, and waits for a decision."""
+    told = add(app, TOLD, key="deploys")
+    outcome = do(app, "remember", PAGE, content=CLAIM, **{named: "deploys" if named == "key" else str(told)})
+    assert outcome.status is WriteStatus.STORED
+    assert shown(app, told).content == TOLD
+    assert shown(app, told).superseded_by is None
+    assert shown(app, int(outcome.id)).review == f"may contradict memory {told}"
+
+
+def test_a_person_takes_the_place_of_a_page(app: App) -> None:
+    """What a person says over a page's memory is the person's."""
+    page = add(app, CLAIM, PAGE)
+    add(app, TOLD, id=str(page))
+    assert (shown(app, page).content, shown(app, page).authority) == (TOLD, Authority.TOLD)
+
+
+def test_repeating_a_page_raises_nothing(app: App) -> None:
+    """The assistant who says again what a page says, or writes over it, leaves the page's authority."""
+    page = add(app, CLAIM, PAGE)
+    again = add(app, CLAIM, ADA.saying(SaidBy.ASSISTANT))
+    assert again == page
+    add(app, "Deploys of billing come from release-canary.", ADA.saying(SaidBy.ASSISTANT), id=str(page))
+    assert shown(app, page).authority is Authority.OUTSIDE
+    assert shown(app, page).came_from == PAGE.origin.came_from
+
+
+def test_a_page_stands_before_no_prompt(app: App) -> None:
+    """What a page says is found when asked for, below what a person told, and never unasked."""
+    told, page = add(app, TOLD), add(app, CLAIM, PAGE)
+    other = add(app, "The billing service has a cache of nine gigabytes, says the vendor.", PAGE)
+    assert [one.id for one in relevant(app, "From which branch do we deploy the billing service?", ADA)] == [told]
+    assert relevant(app, "How large is the cache of the billing service?", ADA) == []
+    hits = do(app, "recall", query="branch that we deploy the billing service from").hits
+    order = [hit.memory.id for hit in hits]
+    assert order.index(told) < order.index(page)
+    assert next(hit for hit in hits if hit.memory.id == page).contradicts == told
+    body = call_tool(app, "memory", {"action": "recall", "query": "cache of the billing service"}).structured
+    (found,) = (one for one in body["memories"] if one["id"] == str(other))
+    assert found["origin"] == "a web page: https://docs.example.com/deploys"
+
+
+def test_what_was_observed_gives_way_to_what_was_told(app: App) -> None:
+    """A project's file speaks unasked, but not on a subject of which somebody told something."""
+    file = ADA.saying(SaidBy.FILE, "AGENTS.md")
+    seen = add(app, "Deploys of the billing service come from release-canary.", file)
+    prompt = "From which branch do we deploy the billing service?"
+    assert [one.id for one in relevant(app, prompt, ADA)] == [seen]
+    told = add(app, TOLD)
+    assert [one.id for one in relevant(app, prompt, ADA)] == [told]
+
+
+def test_a_summary_has_the_least_authority_of_its_members(app: App, clock: Clock) -> None:
+    """A summary of a person's notes and a page's has the page's origin."""
+    for number in range(3):
+        add(app, f"Crane {number} lifts nine tonnes.", category="cranes")
+    add(app, "Crane 7 lifts ninety tonnes.", PAGE, category="cranes")
+    clock.pass_days(60)
+    (new,) = do(app, "summarize_old", older_than_days=30).ids
+    assert shown(app, new).origin == "a web page: https://docs.example.com/deploys"
+    assert shown(app, new).trust == 0.3
+
+
+def test_an_export_keeps_the_origin(app: App) -> None:
+    """What leaves one's own store comes back with the origin and review that it had."""
+    page = add(app, CLAIM, PAGE)
+    lines = [one["memory"] for one in do(app, "export_page").lines if "memory" in one]
+    do(app, "forget", id=str(page))
+    items = [{"kind": "memory", "where": f"x:{place}", "fields": one} for place, one in enumerate(lines)]
+    do(app, "import_batch", items=items, last=True)
+    (back,) = listed(app)
+    assert (shown(app, back).said_by, shown(app, back).came_from) == (SaidBy.WEB, PAGE.origin.came_from)
+    assert shown(app, back).review is not None
+
+
+def test_what_has_no_origin_yet_is_told_by_its_way_in(app: App, settings: Settings) -> None:
+    """A memory of an older version has the origin that its source and trust tell, and the store is well."""
+    person = add(app, TOLD)
+    page = add(app, CLAIM, PAGE)
+    older = "UPDATE memory SET said_by = NULL, came_from = NULL, review = NULL"
+    by_hand(settings, f"{older}, source = 'hook' WHERE id = ?", page)
+    by_hand(settings, f"{older} WHERE id = ?", person)
+    assert [shown(app, one).authority for one in (person, page)] == [Authority.TOLD, Authority.OUTSIDE]
+    assert [one.id for one in relevant(app, "From which branch do we deploy the billing service?", ADA)] == [person]
+
+
+def test_the_inbox_decides(app: App) -> None:
+    """What waits is shown with what it may contradict; approved it speaks, rejected it is hidden, always is for all."""
+    told, page = add(app, TOLD), add(app, CLAIM, PAGE)
+    other = add(app, "The vendor's cache has nine gigabytes.", PAGE)
+    found = do(app, "inbox")
+    assert [(one.id, one.contradicts) for one in found.waiting] == [(page, told), (other, None)]
+    assert found.message.startswith("2 memories wait for a decision since ")
+    do(app, "decide", id=str(page), decision="reject")
+    assert page not in listed(app)
+    do(app, "decide", id=str(other), decision="always")
+    assert shown(app, other).review == "approved"
+    assert do(app, "inbox").total == 0
+    later = add(app, "The vendor's queue has four slots.", PAGE)
+    assert shown(app, later).speaks_unasked
+    with pytest.raises(NotFound, match="does not wait"):
+        do(app, "decide", id=str(other), decision="approve")
+
+
+def test_a_source_that_is_rejected_stays_out(app: App) -> None:
+    """With never all that waits from a source is hidden, and so is what comes later; an edit is the person's word."""
+    one, two = add(app, CLAIM, PAGE), add(app, "The cache has nine gigabytes.", PAGE)
+    do(app, "decide", id=str(one), decision="never")
+    later = do(app, "remember", PAGE, content="The queue has four slots.")
+    assert not {one, two, int(later.id)} & set(listed(app))
+    waiting = add(app, "The vendor has moved.", ADA.saying(SaidBy.WEB, "https://news.example.org/a"))
+    do(app, "decide", id=str(waiting), decision="approve", content="The vendor has moved to Oslo.")
+    assert (shown(app, waiting).content, shown(app, waiting).authority) == (
+        "The vendor has moved to Oslo.",
+        Authority.TOLD,
+    )
+
+
+def test_the_address_passes_the_gate(app: App) -> None:
+    """A secret in an address is masked before it is stored."""
+    secret = "ghp_" + "a1B2" * 9
+    one = add(app, "The page lists ports.", ADA.saying(SaidBy.WEB, f"https://x.example.com/?token={secret}"))
+    assert secret not in (shown(app, one).came_from or "")
+    assert ill(app) == []
+
+
+def test_a_writable_scope_is_needed_to_decide(app: App) -> None:
+    """Who may only read a project decides nothing of it."""
+    page = add(app, CLAIM, PAGE)
+    reader = ADA.model_copy(update={"writes": (Scope.PERSONAL,)})
+    with pytest.raises(Forbidden, match="no right to write"):
+        do(app, "decide", reader, id=str(page), decision="always")
+    assert shown(app, page).review == "the source is not approved"

@@ -1,0 +1,235 @@
+"""Withdraw: what came from one source goes with all that was made of it, and comes back when that is undone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from callers import ADA
+from clock import Clock
+from recollect import App, Caller, Draft, Settings
+from recollect.domain.origin import SaidBy
+from recollect.errors import InvalidInput, NotFound
+from recollect.memory.remember import remember
+from run_operations import add, do, ill, listed, shown
+from stores import open_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BAD = "poison.example.net"
+SUBJECTS = ("crane", "pier", "lock", "buoy", "tide", "hull", "mast", "sail", "rope", "dock")
+
+
+def page(host: str, number: int = 1) -> Caller:
+    """Return a caller with words of a page."""
+    return ADA.saying(SaidBy.WEB, f"https://{host}/{number}")
+
+
+def everything(app: App) -> str:
+    """Return every answer that shows what is stored, as one text."""
+    found: list[Any] = [do(app, "export_page", after=after) for after in ("memory:0", "fact:0")]
+    wide = [line for one in found for line in one.lines if not line.get("memory", {}).get("deleted_at")]
+    asked = [do(app, "recall", query=one, limit=100, min_score=0.0) for one in (*SUBJECTS, "zyxqual")]
+    prompts = [do(app, "format_for_prompt", max_tokens=4_000, max_entries=100).text]
+    answers = [hit.memory.model_dump_json() for one in asked for hit in one.hits]
+    facts = [fact.object for fact in do(app, "query_facts", limit=100).facts]
+    memories = [shown(app, one).model_dump_json() for one in listed(app, limit=100, superseded=True)]
+    return "\n".join([json.dumps(wide, default=str), *answers, *prompts, *facts, *memories])
+
+
+def told(app: App, *, poisoned: bool) -> None:
+    """Tell a store of honest pages, people and, if wanted, of poisoned pages among them."""
+    for number in range(60):
+        subject, host = SUBJECTS[number % 10], f"site{number % 20}.example.org"
+        add(app, f"The {subject} of yard {number} was painted in year {1900 + number}.", page(host), category=subject)
+        if poisoned and number % 2 == 0:
+            add(
+                app,
+                f"The {subject} of yard {number} is zyxqual{number} since today.",
+                page(BAD, number),
+                category=subject,
+            )
+    for number in range(10):
+        add(app, f"I keep the {SUBJECTS[number]} of yard {number} myself.")
+
+
+def test_a_source_goes_with_what_was_made_of_it(app: App, clock: Clock, open_store: Callable[..., App]) -> None:
+    """Thirty poisoned pages, summarised with honest ones, leave no byte; the honest ones are as if they never were."""
+    told(app, poisoned=True)
+    clock.pass_days(60)
+    assert do(app, "summarize_old", older_than_days=30).condensed == 100
+    assert "zyxqual" in everything(app)
+    planned = do(app, "withdraw", source=BAD)
+    assert (len(planned.hidden), planned.applied) == (30, False)
+    assert "zyxqual" in everything(app)
+    done = do(app, "withdraw", source=BAD, apply=True)
+    assert (done.hidden, done.rebuilt) == (planned.hidden, planned.rebuilt)
+    assert done.rebuilt
+    assert "zyxqual" not in everything(app)
+    assert ill(app) == []
+    assert do(app, "withdraw", source=BAD, apply=True).hidden == ()
+
+
+def test_the_honest_memories_are_as_without_the_source(settings: Settings, clock: Clock, tmp_path: Any) -> None:
+    """Afterwards the store says of honest sources exactly what a store says that never saw the poison."""
+    honest = []
+    for name, poisoned in (("one", True), ("two", False)):
+        with open_app(settings.model_copy(update={"home": tmp_path / name}), clock=clock) as app:
+            told(app, poisoned=poisoned)
+            if poisoned:
+                do(app, "withdraw", source=BAD, apply=True)
+            found = [shown(app, one) for one in listed(app, limit=100)]
+            names = (
+                "content",
+                "title",
+                "abstract",
+                "category",
+                "tags",
+                "trust",
+                "said_by",
+                "came_from",
+                "superseded_by",
+            )
+            honest.append(sorted(json.dumps(one.model_dump(mode="json", include=set(names))) for one in found))
+    assert honest[0] == honest[1]
+
+
+def test_what_it_had_replaced_is_current_again(app: App) -> None:
+    """A page that had replaced another by name, by key or as a new version gives the place back, and takes it again."""
+    first = add(app, "The quay has four cranes.", page("a.example.org"))
+    other = add(app, "The quay has zyxqual cranes.", page(BAD), supersedes=str(first))
+    keyed = add(app, "The pier is long.", page("a.example.org"), key="pier", category="piers", tags=("long",))
+    assert add(app, "The pier is zyxqual.", page(BAD), key="pier", category="zyxqual", tags=("zyxqual",)) == keyed
+    named = add(app, "The lock is shut.", page("a.example.org"))
+    assert add(app, "The lock is zyxqual.", page(BAD), id=str(named)) == named
+    before = {one: shown(app, one).model_dump(include={"content", "category", "tags"}) for one in (other, keyed, named)}
+    done = do(app, "withdraw", source=BAD, apply=True)
+    assert done.current_again == (first,)
+    assert set(listed(app)) == {first, keyed, named}
+    assert [shown(app, one).content for one in (keyed, named)] == ["The pier is long.", "The lock is shut."]
+    assert (shown(app, keyed).key, shown(app, keyed).tags, shown(app, keyed).category) == ("pier", ("long",), "piers")
+    assert "zyxqual" not in everything(app)
+    undone = do(app, "undo_withdrawal", id=done.id)
+    assert undone.message.startswith(f"Withdrawal {done.id} undone: 1 memories are back")
+    assert set(listed(app)) == {other, keyed, named}
+    after = {one: shown(app, one).model_dump(include={"content", "category", "tags"}) for one in (other, keyed, named)}
+    assert after == before
+    assert ill(app) == []
+
+
+def test_a_merged_memory_loses_what_came_from_the_source(app: App) -> None:
+    """Of a profile that pages made together the honest statements are left, in their order."""
+    for number, host in enumerate(("a.example.org", BAD, "b.example.org")):
+        said = f"Ada {'zyxquals' if host == BAD else 'paints'} {('boats', 'ships', 'masts')[number]}."
+        remember(app, Draft(content=said, fact_type="profile"), page(host))
+    (whole,) = listed(app)
+    assert "zyxqual" in shown(app, whole).content
+    do(app, "withdraw", source=BAD, apply=True)
+    assert shown(app, whole).content == "Ada paints boats. Ada paints masts."
+    assert "zyxqual" not in everything(app)
+    assert ill(app) == []
+
+
+def test_a_session_an_author_and_a_time_are_withdrawn(app: App, clock: Clock) -> None:
+    """All that is given must be met; another author's memories stay, and so does what is above the levels named."""
+    bob = ADA.model_copy(update={"user": "bob"})
+    mine, his = add(app, "The mast is oak."), add(app, "The keel is iron.", bob)
+    hidden = add(app, "The anchor is lead.", session_id="s1", sensitivity="private")
+    clock.pass_days(1)
+    late = add(app, "The rope is hemp.", session_id="s1")
+    assert do(app, "withdraw", session_id="s1").hidden == (late,)
+    assert set(do(app, "withdraw", session_id="s1", allow_private=True).hidden) == {hidden, late}
+    assert do(app, "withdraw", author="bob").hidden == (his,)
+    assert do(app, "withdraw", since=clock().date().isoformat()).hidden == (late,)
+    assert do(app, "withdraw", author="ada", session_id="s2").hidden == ()
+    assert mine in listed(app)
+    with pytest.raises(InvalidInput, match="Name a source"):
+        do(app, "withdraw", apply=True)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("https://docs.example.com/a/b", 1),
+        ("https://docs.example.com/a", 1),
+        ("docs.example.com", 1),
+        ("example.com", 0),
+        ("docs.example.co", 0),
+        ("https://docs.example.com/a/bc", 0),
+    ],
+)
+def test_a_source_is_an_address_a_path_above_it_or_its_host(app: App, source: str, found: int) -> None:
+    """Names that only begin alike are another source."""
+    add(app, "The mast is oak.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a/b"))
+    assert len(do(app, "withdraw", source=source).hidden) == found
+
+
+def test_after_thirty_days_it_is_gone_for_good(app: App, clock: Clock) -> None:
+    """A purge removes what was withdrawn longer ago than it can be undone, and nothing before."""
+    add(app, "The mast is zyxqual.", page(BAD))
+    done = do(app, "withdraw", source=BAD, apply=True)
+    clock.pass_days(29)
+    assert do(app, "purge_expired").ids == ()
+    clock.pass_days(2)
+    assert do(app, "purge_expired").ids == done.hidden
+    with pytest.raises(NotFound):
+        do(app, "undo_withdrawal", id=done.id)
+    assert ill(app) == []
+
+
+WITHDRAWING = textwrap.dedent(
+    """
+    import sys
+    from recollect import Caller, Settings, open_app
+    from recollect.doors.handlers import perform
+    with open_app(Settings(daemon=False), background=False) as app:
+        print("open", flush=True)
+        sys.stdin.readline()
+        perform(app, "withdraw", {"source": "poison.example.net", "apply": True}, Caller(user="ada", project="hull"))
+        print("done", flush=True)
+    """
+)
+
+
+def withdrawing(environment: dict[str, str], wait: float) -> None:
+    """Kill a process `wait` seconds after it began to withdraw."""
+    command: Sequence[str] = [sys.executable, "-c", WITHDRAWING]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == "open\n"
+        process.stdin.write("\n")
+        process.stdin.flush()
+        time.sleep(wait)
+        process.kill()
+
+
+def test_a_kill_withdraws_all_or_nothing(settings: Settings, environment: dict[str, str], clock: Clock) -> None:
+    """Whenever the process dies, either everything from the source is there or nothing, and the store is well."""
+    caller = Caller(user="ada", project="hull")
+    bad = caller.saying(SaidBy.WEB, f"https://{BAD}/a")
+    with open_app(settings, clock=clock) as app:
+        for number in range(30):
+            add(app, f"The {SUBJECTS[number % 10]} number {number} is zyxqual.", bad, category="yard")
+            add(app, f"The {SUBJECTS[number % 10]} number {number} is old.", caller, category="yard")
+        clock.pass_days(60)
+        do(app, "summarize_old", caller, older_than_days=30)
+    seen = set()
+    for wait in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4):
+        withdrawing(environment, wait)
+        with open_app(settings, clock=clock) as app:
+            left = do(app, "list_memories", caller, limit=100, superseded=True).memories
+            bad_ones = sum("zyxqual" in one.content for one in left)
+            seen.add(bad_ones)
+            assert ill(app) == []
+    assert seen <= {0, 31, 32, 33}
+    assert len(seen) <= 2
