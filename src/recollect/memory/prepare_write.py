@@ -320,7 +320,7 @@ def stamped(old: Memory | None, said: Origin | None, *, same: bool) -> Origin:
         return said or Origin()
     if said is not None and said.said_by is SaidBy.PERSON:
         return said
-    return old.stamp if said is None or same else least((old.stamp, said))
+    return old.stamp if said is None or same else least((said, old.stamp))
 
 
 def within_trust(draft: Draft, origin: Origin) -> Draft:
