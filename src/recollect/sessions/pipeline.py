@@ -33,6 +33,8 @@ from recollect.domain.lifecycle import (
 )
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
+from recollect.domain.review import Inbox
+from recollect.memory.inbox import inbox
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
 from recollect.search.injection import lasting, learnt_of, relevant
@@ -234,8 +236,12 @@ def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
 
 
 def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
-    """Return what a session that begins must not forget."""
-    return _injection(*passed(app, request, caller, _stages(answering=True)))
+    """Return what a session that begins must not forget, and how much waits for a person's decision."""
+    found = _injection(*passed(app, request, caller, _stages(answering=True)))
+    waiting = inbox(app, Inbox(limit=1), caller)
+    if not waiting.total:
+        return found
+    return Injection("\n".join(filter(None, (found.text, waiting.message))), found.memory_ids, found.failed)
 
 
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:

@@ -22,9 +22,10 @@ from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
 from recollect.client.server import persistently
 from recollect.domain.results import Check
+from recollect.domain.review import WaitingPage
 from recollect.doors.agents import registrations
 from recollect.doors.cli import answers, exit_codes, render
-from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
@@ -204,6 +205,8 @@ def status(
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)
         return
     body = {"running": True} | client.post("/status", {}) | {"url": url_for_mcp(ctx.obj, client.runtime.port)}
+    waiting: WaitingPage = perform(ctx.obj, "inbox", {"limit": 1})
+    body |= {"inbox": waiting.message} if waiting.total else {}
     exit_codes.show(body, as_json, print_answer=lambda: answers.print_status(body))
 
 
