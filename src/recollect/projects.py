@@ -220,6 +220,10 @@ NAMES: Final = (
 """The settings that a project may change."""
 NO_MORE: Final = ("capture", "inject", "token_budget", "max_inject_count", "consolidation_decay_rate")
 """Those of them that it may only turn off, or lower."""
+NO_LESS: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
+"""Those that it may only raise: what is not worth a memory stays out, and nothing is compressed sooner."""
+FILTERS: Final = frozenset({"memorability"})
+"""The modules that a project cannot turn off, as they keep things out."""
 _OWN: Final = "recollect.toml"
 _PYPROJECT: Final = "pyproject.toml"
 _LARGEST: Final = 1_000_000  # bytes of a file that is read
@@ -246,6 +250,9 @@ def asked_here(folder: str, told: Mapping[str, str]) -> dict[str, Any]:
     for name in NO_MORE:
         if name in said:
             asked[name] = _least(said[name], asked[name])
+    for name in NO_LESS:
+        if name in said:
+            asked[name] = said[name] if _least(said[name], asked[name]) == asked[name] else asked[name]
     if "modules_off" in said:
         more = asked["modules_off"]
         asked["modules_off"] = ",".join([said["modules_off"], *(more if isinstance(more, list) else [str(more)])])

@@ -73,6 +73,16 @@ def test_no_folder_is_no_error(folder: str) -> None:
     assert settings_in(folder, DEFAULTS) == DEFAULTS
 
 
+def test_a_repository_weakens_no_filter(project: Path) -> None:
+    """Its file lets nothing in that is not worth a memory, and has nothing summed up sooner; it may ask for more."""
+    weak = "memorability_threshold = 0.0\ncheckpoint_every = 1\ncompression_min_age_days = 0.1\n"
+    write(project / "recollect.toml", weak + 'modules_off = "memorability,temporal"\n')
+    found = settings_in(str(project), DEFAULTS)
+    assert found == DEFAULTS.model_copy(update={"modules_off": "temporal"})
+    write(project / "recollect.toml", "memorability_threshold = 0.9\n")
+    assert settings_in(str(project), DEFAULTS).memorability_threshold == 0.9
+
+
 def test_a_repository_undoes_no_opt_out(project: Path) -> None:
     """Its file turns nothing on that is off, and spends and fades no more than without it; it may do less."""
     write(

@@ -1,7 +1,8 @@
 """Random calls of every operation by random callers, and an independent model of what each may see and change.
 
 The rules are those of the design, read off the rows by hand: a caller sees their own namespaces, and of these what is
-public or of a level of sensitivity that the call lets in or names. The model knows none of the code that it judges.
+public or of a level of sensitivity that the call lets in or names. What was told outranks what was seen in the project,
+and that what comes from outside. The model knows none of the code that it judges.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pydantic import BaseModel
 from clock import Clock
 from recollect import App, Caller
 from recollect.domain import verbs
+from recollect.domain.origin import SaidBy
 from recollect.domain.results import Fact, IndexLine, JournalEntry, Memory, Outcome
 from recollect.doors import toolsets
 from recollect.doors.handlers import perform
@@ -41,12 +43,22 @@ CALLERS = [
 LEVELS = ("public", "private", "secret")
 NOUNS = "ledger mascot kernel teapot harbour violin comet budget glacier anchor".split()
 VERBS = "holds finds paints moves lifts".split()
+SOURCES = ("https://a.example.org/x", "https://b.example.org/y", "make test", "docs/a.md")
 KEYS = ("anchor", "ledger", "mast")
 FACTS = {"store_fact", "query_facts", "forget_fact"}
 _MARK = re.compile(r"qx[a-z]{6}")
 _NUMBER = re.compile(r"\d+")
 _ONCE = "once "
 """Before a kind of id that a line of the journal names, which has the level that it had when it was written."""
+
+
+RANKS = {"person": 2, "assistant": 2, "report": 1, "file": 1, "command": 1}
+"""What each speaker may do unasked; all others nothing."""
+MOST = {"person": 0.9, "assistant": 0.9, "report": 0.5, "file": 0.7, "command": 0.6, "tool": 0.4, "import": 0.5}
+MOST |= {"foreign_file": 0.3, "web": 0.3, "model": 0.4}
+SAYING = ("web", "web", "tool", "file", "command", "report", "model")
+WORDS = {"remember", "store_memory", "memory_store", "memory_remember", "update_memory", "import_batch"}
+"""The operations that bring words."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,14 @@ class Row:
     of: int | None
     text: str
     row: tuple[Any, ...]
+    said_by: str | None = None
+    trust: float = 0.0
+    review: str | None = None
+
+    @property
+    def rank(self) -> int:
+        """Return what it may do unasked."""
+        return RANKS.get(self.said_by or "", 0)
 
 
 @dataclass(frozen=True)
@@ -145,7 +165,10 @@ class Maker:
             levels &= {"public", *(level for level in LEVELS if asked.get(f"allow_{level}"))}
         levels |= {asked["sensitivity"]} if "sensitivity" in asked and name != "update_memory" else set()
         levels |= {one["fields"].get("sensitivity", "public") for one in asked.get("items", ())}
-        return RandomCall(self.chance.choice(self.callers), name, asked, frozenset(levels), tool)
+        caller = self.chance.choice(self.callers)
+        if not tool and self.chance.random() < 0.4:
+            caller = caller.saying(SaidBy(self.chance.choice(SAYING)), self.chance.choice(SOURCES))
+        return RandomCall(caller, name, asked, frozenset(levels), tool)
 
     def text(self) -> str:
         """Return a text: often one that was told before, else a new one with a mark that no other has."""
@@ -175,6 +198,7 @@ class Maker:
             ("fact_type", lambda: pick(("general", "profile", "event", "decision"))),
             ("speaker", lambda: pick(("Grace", "Linus"))),
             ("tags", lambda: [pick(NOUNS)]),
+            ("trust", lambda: pick((0.0, 0.7, 1.0))),
         )
         if self.chance.random() < 0.2:
             more[pick(("id", "supersedes"))] = self.id()
@@ -238,6 +262,10 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "stats": _scoped,
     "doctor": lambda make: {},
     "import_batch": _import,
+    "inbox": _scoped,
+    "decide": lambda make: _by_id(make) | {"decision": make.chance.choice(("approve", "reject", "always", "never"))},
+    "withdraw": lambda make: {"source": make.chance.choice(SOURCES), "apply": make.chance.random() < 0.3},
+    "undo_withdrawal": lambda make: {"id": str(make.chance.randint(1, 6))},
     "export_page": lambda make: {"after": make.chance.choice(("memory:0", "fact:0", "journal:0"))} | _scoped(make),
 }
 _FIELDS["extract_memories"] = lambda make: {"messages": [{"speaker": "user", "content": make.text()}]}
@@ -259,7 +287,7 @@ _FIELDS |= {
 _OF_SESSIONS = {name for name in _FIELDS if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
 _WITHOUT_LEVELS = {"doctor", "summarize_old", "memory_store", "memory_remember", "extract_memories"} | _OF_SESSIONS
 _RARE = _OF_SESSIONS | {"doctor", "rescan", "summarize_old", "search_by_file", "search_by_concept", "purge_expired"}
-_RARE |= {"extract_memories"}
+_RARE |= {"extract_memories", "withdraw", "undo_withdrawal"}
 _WEIGHTED = [name for name in _FIELDS for _ in range(1 if name in _RARE else 3)]
 assert _FIELDS.keys() == {operation.name for operation in verbs.VERBS}, "each operation is called"
 
@@ -303,6 +331,9 @@ def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
         of=row.get("memory_id"),
         text=" ".join(str(row.get(name)) for name in ("content", "title", "overview", "subject", "object")),
         row=kept,
+        said_by=row.get("said_by"),
+        trust=float(row.get("trust") or 0.0),
+        review=row.get("review"),
     )
 
 
@@ -335,6 +366,8 @@ class Model:
                 if row.level not in [was.level for was in known]:
                     known.append(row)
         self._changed(call, before, after)
+        self._outranked(call, before, after)
+        self._spoke(call, before, after, answer)
         self._named(call, before, after, answer)
         self._marked(call, before, after, answer)
         self._counted(call, after, answer)
@@ -364,6 +397,31 @@ class Model:
                     self._breach(call, f"wrote {one} at a level that it does not name")
                 if call.name in _READS:
                     self._breach(call, f"changed {one}, although it only reads")
+
+    def _outranked(self, call: RandomCall, before: State, after: State) -> None:
+        """Look whether words took the place of what outranks them, gained authority, or were trusted too far."""
+        said_by = "assistant" if call.tool else str(call.caller.origin.said_by)
+        for one, now in after.memories.items():
+            if now.trust > MOST.get(now.said_by or "", 0.0):
+                self._breach(call, f"trusts {one} further than its origin is")
+            was = before.memories.get(one)
+            if was is None:
+                continue
+            if now.rank > was.rank and said_by != "person":
+                self._breach(call, f"gave {one} more authority")
+            if call.name in WORDS and RANKS.get(said_by, 0) < was.rank:
+                if (was.text, was.deleted, was.merged) != (now.text, now.deleted, now.merged) and not was.merged:
+                    self._breach(call, f"took the place of {one}, which outranks it")
+                if was.superseded != now.superseded:
+                    self._breach(call, f"replaced {one}, which outranks it")
+
+    def _spoke(self, call: RandomCall, before: State, after: State, answer: Any) -> None:
+        """Look whether only what may speak unasked was put before a prompt."""
+        for one in getattr(answer, "memory_ids", ()):
+            row = before.memories.get(int(one)) or after.memories[int(one)]
+            decided = row.review in (None, "approved")
+            if not (row.rank == 2 or (row.rank == 1 and decided) or row.review == "approved"):
+                self._breach(call, f"put {one} before a prompt")
 
     def _changed_link(self, call: RandomCall, one: int, *, gone: bool) -> None:
         if not gone:

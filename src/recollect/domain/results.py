@@ -120,8 +120,8 @@ _Detail = Annotated[
     dict[str, Any],
     DescribedBy(
         Memory,
-        _LABELS | {"id"},
-        _LAYERS | {"older_than", "contradicts", "passage"},
+        (_LABELS - {"origin"}) | {"id"},
+        _LAYERS | {"origin", "older_than", "contradicts", "passage"},
         passage=_PASSAGE,
         certainty=_CERTAINTY,
         older_than=_OLDER,

@@ -19,7 +19,7 @@ from recollect.domain.origin import MOST_TRUST
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.chat import Judgement
-from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
 from recollect.memory import duplicates
 from recollect.memory.describe import describe_later
 from recollect.memory.prepare_write import (
@@ -310,6 +310,8 @@ def _update(
         old = transaction.by_id(memory_id)
         if old is None or expired(old, app.clock()) or old.merged_into is not None:
             raise NotFound(f"Memory {request.id} not found.")
+        if outranks(old, caller.origin):
+            raise Forbidden(f"Memory {old.id} was said by {old.origin}, which this does not replace.")
         draft = _updated_draft(old, asked)
         level = asked.sensitivity or old.sensitivity
         key = draft.key if "key" in draft.model_fields_set else old.key

@@ -40,6 +40,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "stats": (),
     "summarize": (),
     "rescan": (),
+    "inbox": (),
+    "withdraw": ("--source", "docs.example.com"),
     "tags rename": ("ship", "boat"),
     "tags merge": ("boat", "ship"),
     "session list": (),
