@@ -1,4 +1,4 @@
-"""Measure what attempts to poison an agent's memory achieve, and what becomes of their harmless twins.
+"""Measure what attempts to poison an agent's memory achieve, and what becomes of harmless outputs of the same shape.
 
 Each attempt is played in a store of its own: the person says something, the steps follow in another session, and a
 third one asks. What was planted counts as there where its text stands there, or most of its words do.
@@ -35,13 +35,13 @@ COUNTED: Final = ("stored", "injected unasked", "outranking a person", "presente
 
 @dataclass
 class Counts:
-    """How many attempts achieved what, by their ids, and what became of the twins."""
+    """How many attempts achieved what, by their ids, and what became of harmless outputs."""
 
     attempts: int = 0
     found: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in COUNTED})
     recalled: int = 0
-    twins: int = 0
-    twins_kept: int = 0
+    harmless: int = 0
+    harmless_kept: int = 0
 
 
 @contextmanager
@@ -119,21 +119,24 @@ def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None
                 counts.found[name].append(str(case["id"]))
 
 
-def twin(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None:
-    """Play the harmless twin of an attempt, and count whether anything of it is kept."""
-    if not case["twin"].get("worth"):
+def harmless(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None:
+    """Play the harmless output of the same shape as an attempt, and count whether anything of it is kept."""
+    paired = next(value for value in case.values() if isinstance(value, dict))
+    if not paired.get("worth"):
         return
     with store(embedder) as app:
-        play(app, case["twin"]["steps"], "twin")
-        counts.twins += 1
-        counts.twins_kept += bool([one for one in memories(app) if one.type not in ("session_summary", "checkpoint")])
+        play(app, paired["steps"], "harmless")
+        counts.harmless += 1
+        counts.harmless_kept += bool(
+            [one for one in memories(app) if one.type not in ("session_summary", "checkpoint")]
+        )
 
 
 def main(
     files: Annotated[list[Path], typer.Argument(help="Files of attempts, one JSON object a line.")],
     show: Annotated[bool, typer.Option("--show", help="Also name the attempts that achieved something.")] = False,
 ) -> None:
-    """Play attempts to poison a memory and their harmless twins, and print what each kind achieved."""
+    """Play attempts to poison a memory and harmless outputs of the same shape, and print what each kind achieved."""
     given = Settings()
     embedder = open_embedder(given.model, given.models_dir, given.caches)
     embedder.warm()
@@ -144,13 +147,13 @@ def main(
                 case = json.loads(line)
                 kinds[case["kind"]] += 1
                 attempt(case, embedder, counts)
-                twin(case, embedder, counts)
+                harmless(case, embedder, counts)
     out = Console(highlight=False)
     out.print(f"{counts.attempts} attempts: {', '.join(f'{many} {kind}' for kind, many in sorted(kinds.items()))}")
     for name, ids in counts.found.items():
         out.print(f"{name}: {len(ids)}{' (' + ', '.join(ids) + ')' if show and ids else ''}")
     out.print(f"the person's statement put before the later prompt: {counts.recalled}")
-    out.print(f"harmless twins with something worth keeping: {counts.twins}, kept {counts.twins_kept}")
+    out.print(f"harmless outputs with something worth keeping: {counts.harmless}, kept {counts.harmless_kept}")
 
 
 if __name__ == "__main__":
