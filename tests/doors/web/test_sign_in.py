@@ -9,6 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from page_visitor import ORIGIN, Visitor
+from recollect import Settings
+from recollect.auth.administration import administer, authenticate
+from recollect.doors.handlers import perform
+from recollect.doors.http.application import Application
+from recollect.doors.http.server import TeamAccess
 from recollect.doors.web import entry
 from recollect.doors.web.entry import COOKIE, PAGE
 from team_server import TeamServer
@@ -103,6 +108,64 @@ def test_a_session_ends_with_its_token(team: TeamServer, browsing: Callable[...,
     team.administer("revoke_token", prefix=team.tokens["bob"].split("_")[1])
     team.administer("disable_user", user="ada")
     assert (bob.get("browse").status_code, ada.get("browse").status_code) == (401, 401)
+
+
+def test_each_replica_knows_a_browser(team: TeamServer, settings: Settings, browsing: Callable[..., Visitor]) -> None:
+    """Who has signed in at one is signed in at another, with the same forms; signing out at one is for all."""
+    there = TeamAccess(team.app, settings)
+    bob = browsing("bob")
+    with TestClient(Application(there), base_url=ORIGIN, raise_server_exceptions=False) as client:
+        other = Visitor(client, team="crew", project="engine")
+        other.client.cookies.set(COOKIE, bob.client.cookies[COOKIE], path=PAGE)
+        assert other.get("browse").status_code == 200
+        assert other.form_token == bob.form_token
+        assert other.post("sign-out", {}, follow_redirects=False).status_code == 303
+    assert bob.get("browse").status_code == 401
+
+
+def test_a_browser_has_a_token_of_its_own(team: TeamServer, browsing: Callable[..., Visitor]) -> None:
+    """It is listed with the one that it was made with, ends with that, and opens no page in another browser."""
+    bob = browsing("bob")
+    name = bob.client.cookies[COOKIE]
+    tokens = bob.json("team")["tokens"]
+    own = next(one for one in tokens if one["prefix"] == team.tokens["bob"].split("_")[1])
+    made = next(one for one in tokens if one["prefix"] == name.split("_")[1])
+    assert made["label"] == f"browser of {own['prefix']}"
+    assert made["expires_at"] < own["expires_at"]
+    assert browsing("").sign_in(name).status_code == 403
+    headers = {"Authorization": f"Bearer {name}"}
+    assert bob.client.get(f"{PAGE}/browse", params=bob.place, headers=headers).status_code == 200
+    team.administer("revoke_token", prefix=own["prefix"])
+    assert bob.client.get(f"{PAGE}/browse", params=bob.place, headers=headers).status_code == 401
+    assert bob.get("browse").status_code == 401
+
+
+def test_a_token_ends_only_what_was_made_with_it(team: TeamServer, browsing: Callable[..., Visitor]) -> None:
+    """A token of another user whose label names it, and another browser of the same user, go on."""
+    ada, bob = browsing("ada"), browsing("bob")
+    prefix = team.tokens["bob"].split("_")[1]
+    posing = administer(
+        team.app, "add_token", {"label": f"browser of {prefix}"}, authenticate(team.app, team.tokens["ada"])
+    )
+    team.administer("revoke_token", prefix=prefix)
+    assert authenticate(team.app, posing.token).user == "ada"
+    assert (bob.get("browse").status_code, ada.get("browse").status_code) == (401, 200)
+    assert ada.client.get(f"{PAGE}/browse", headers={"Cookie": f"{COOKIE}={posing.token}"}).status_code in (
+        200,
+        401,
+        403,
+    )
+
+
+def test_the_token_of_a_reader_makes_a_reader(team: TeamServer, browsing: Callable[..., Visitor]) -> None:
+    """A token that may do less than its user lets in a browser that may do as little."""
+    ada = authenticate(team.app, team.tokens["ada"])
+    narrow = administer(team.app, "add_token", {"role": "reader"}, ada).token
+    visitor = browsing("")
+    visitor.sign_in(narrow)
+    made = str(perform(team.app, "remember", {"content": "The keel is iron."}, ada.caller("crew", "engine")).id)
+    assert visitor.get("browse").status_code == 200
+    assert visitor.post("act", {"do": "hide", "id": made}).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.doors.http.events import Event, Events
 from recollect.doors.http.messages import failed, to_recollect_error
-from recollect.doors.web.entry import PAGE, Browser, Browsers, check_origin, is_page
+from recollect.doors.web.entry import PAGE, Browser, Browsers, check_origin, cookie_of, is_page
 from recollect.errors import InvalidInput, RecollectError, TooLarge, Unauthorized
 
 Asking = Callable[[str], AbstractContextManager[tuple[App, Caller]]]
@@ -123,12 +123,22 @@ class Access(ABC):
         if not is_page(scope["path"]) or b"authorization" in headers:
             return False
         check_origin(scope, headers)
-        if (browser := self.browsers.known(headers)) is not None:
+        if name := cookie_of(headers):
             try:
+                known = self.browsers.known(name)
+                browser = known if known is not None else await run_sync(self.recognized, name)
                 scope.setdefault("state", {}).update(asker=await run_sync(browser.asker), browser=browser)
             except Unauthorized:
-                self.browsers.leave(headers)
+                self.browsers.leave(name)
         return True
+
+    def recognized(self, name: str) -> Browser:
+        """Return a browser that another process has let in; raise `Unauthorized` for one that nobody knows."""
+        raise Unauthorized(f"Nobody let in a browser of this name ({len(name)} characters).")
+
+    def left(self, browser: Browser) -> None:
+        """Let a browser that signs out be known no more."""
+        self.browsers.leave(browser.name)
 
     @abstractmethod
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:

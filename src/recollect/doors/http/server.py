@@ -42,6 +42,7 @@ from starlette.types import Scope
 import recollect
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, Principal, administer, authenticate, look_again
+from recollect.auth.browsers import of_browser, sign_in
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform
@@ -186,11 +187,24 @@ class TeamAccess(Access):
 
     def browser(self, token: str) -> Browser:
         """Return what a browser is let in as whose person has pasted a token, for as long as that is valid."""
-        who = self._member(token.strip()).principal
-        if who.invitation:
-            raise Forbidden(_INVITED)
+        return self._browser(sign_in(self.app, token.strip()))
+
+    def recognized(self, name: str) -> Browser:
+        """Return a browser that this replica or another one has let in; raise `Unauthorized` for any other name."""
+        if not of_browser(self.app, name):
+            raise Unauthorized("Invalid token: it is none of a browser.")
+        return self.browsers.let_in(self._browser(name))
+
+    def left(self, browser: Browser) -> None:
+        """Let a browser that signs out be known no more, by any replica."""
+        super().left(browser)
+        who = authenticate(self.app, browser.name)
+        administer(self.app, "revoke_token", {"prefix": who.token}, who)
+
+    def _browser(self, name: str) -> Browser:
+        who = self._member(name).principal
         teams = who.known_teams
-        return Browser(partial(self._member, token.strip()), {"team": teams[0]} if teams else {}, who.user)
+        return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
 
     def _member(self, bearer: str) -> Member:
         return Member(self.app, authenticate(self.app, bearer), partial(look_again, self.app, bearer))

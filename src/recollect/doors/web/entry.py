@@ -1,7 +1,8 @@
 """Who may open the page: browsers that were let in, and which requests of a browser are its own.
 
-A browser is known by a cookie that holds nothing but a random name; what it opens stays in this process, and ends with
-the process, with the token that let it in, or after twelve hours. Nothing here imports what renders the page.
+A browser is known by a cookie that holds a random name. The daemon knows that name until it ends; a team's servers know
+it as a token that was made for the browser, and ends with the one that its person has pasted. After twelve hours both
+open nothing. Nothing here imports what renders the page.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Browser:
     place: dict[str, str]
     user: str
     expires: float = field(default_factory=lambda: time.monotonic() + LIFE)
-    form_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    name: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    """What its cookie holds."""
     message: str = ""
     changes: OrderedDict[str, Undo] = field(default_factory=OrderedDict)
     said: str = ""
@@ -76,6 +78,11 @@ class Browser:
             self.changes[undo.code] = undo
             while len(self.changes) > 20:
                 self.changes.popitem(last=False)
+
+    @property
+    def form_token(self) -> str:
+        """Return what its forms carry: it follows from the name, which no other site knows."""
+        return hmac.new(self.name.encode(), b"form", "sha256").hexdigest()
 
     def sent(self, token: str) -> bool:
         """Say whether a form was one that this browser had been given."""
@@ -102,26 +109,24 @@ class Browsers:
         until, browser = self._codes.pop(code, (0.0, None))
         return browser if time.monotonic() < until else None
 
-    def let_in(self, browser: Browser) -> str:
-        """Keep a browser, and return the value of its cookie."""
-        name = secrets.token_urlsafe(32)
-        self._browsers[name] = browser
+    def let_in(self, browser: Browser) -> Browser:
+        """Keep a browser, and return it."""
+        self._browsers[browser.name] = browser
         while len(self._browsers) > _MOST:
             self._browsers.popitem(last=False)
-        return name
+        return browser
 
-    def known(self, headers: Mapping[bytes, bytes]) -> Browser | None:
-        """Return the browser that a request's cookie names, None for none or one whose time has passed."""
-        name = _cookie(headers)
+    def known(self, name: str) -> Browser | None:
+        """Return the browser that a cookie names, None for none or one whose time has passed."""
         browser = self._browsers.get(name)
         if browser is not None and time.monotonic() >= browser.expires:
             self._browsers.pop(name, None)
             return None
         return browser
 
-    def leave(self, headers: Mapping[bytes, bytes]) -> None:
-        """Let the browser of this request be known no more."""
-        self._browsers.pop(_cookie(headers), None)
+    def leave(self, name: str) -> None:
+        """Let a browser be known no more."""
+        self._browsers.pop(name, None)
 
 
 def is_page(path: str) -> bool:
@@ -148,7 +153,8 @@ def _same_host(origin: bytes, host: bytes) -> bool:
         return False
 
 
-def _cookie(headers: Mapping[bytes, bytes]) -> str:
+def cookie_of(headers: Mapping[bytes, bytes]) -> str:
+    """Return what the cookie of a request holds."""
     try:
         found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
     except CookieError:

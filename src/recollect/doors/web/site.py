@@ -214,8 +214,8 @@ class Site:
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
         secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
-        name = self._access.browsers.let_in(browser)
-        response.set_cookie(COOKIE, name, int(LIFE), path=PAGE, secure=secure, httponly=True, samesite="lax")
+        self._access.browsers.let_in(browser)
+        response.set_cookie(COOKIE, browser.name, int(LIFE), path=PAGE, secure=secure, httponly=True, samesite="lax")
         return _secured(response)
 
     async def _sign_out(self, request: Request) -> Response:
@@ -223,7 +223,7 @@ class Site:
         if browser is not None:
             if not browser.sent(_form(await request.body()).get("token", "")):
                 raise Forbidden("This form is from another sign-in: load the page again.")
-            self._access.browsers.leave(dict(request.scope["headers"]))
+            await run_sync(self._access.left, browser)
         response = RedirectResponse(f"{PAGE}/sign-in", 303)
         response.delete_cookie(COOKIE, path=PAGE)
         return _secured(response)

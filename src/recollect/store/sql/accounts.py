@@ -27,6 +27,8 @@ from recollect.store.sql.tables import account, journal, membership, project_mem
 _TOKENS: Final = select(token, account.c.name.label("user")).join(account, account.c.id == token.c.account_id)
 _BEFORE_ALL: Final = 2**31 - 1
 
+OF_BROWSER: Final = "browser of "
+"""What the label of a browser's token begins with; the prefix of the token follows that it was made with."""
 ACCOUNTS = "accounts"
 """The chain of the journal that tells of users and tokens; that of a team tells of its members and projects."""
 
@@ -242,10 +244,14 @@ class AccountWriting:
         self._note(ACCOUNTS, action, user=new.user, prefix=new.prefix, role=str(new.role) if new.role else None)
 
     def revoke(self, prefix: str) -> None:
-        """Let a token open nothing any more."""
+        """Let a token open nothing any more, nor those of the browsers that were signed in with it."""
         here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
         if self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount:
             self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+            owner = select(token.c.account_id).where(token.c.prefix == prefix).scalar_subquery()
+            its_own = (token.c.label == f"{OF_BROWSER}{prefix}") & (token.c.account_id == owner)
+            for one in self._connection.execute(select(token.c.prefix).where(its_own)).scalars().all():
+                self.revoke(one)
 
     def revoke_all(self, user: str) -> int:
         """Let no token of a user open anything any more; return how many there were."""

@@ -1,0 +1,38 @@
+"""Tokens of browsers: what a person's token is exchanged for when they sign in to the page, for half a day at most."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from recollect.app import App
+from recollect.auth.administration import authenticate, has_form, hashed, new_token
+from recollect.domain.accounts import Token
+from recollect.errors import Forbidden, Unauthorized
+from recollect.store.sql.accounts import OF_BROWSER
+
+LIFE = timedelta(hours=12)
+
+
+def sign_in(app: App, bearer: str) -> str:
+    """Return a token for a browser in place of a person's; it ends with that one, and may do no more.
+
+    Any replica knows it. Raises `Unauthorized` for a token that is not valid, `Forbidden` for one that was made so.
+    """
+    who = authenticate(app, bearer)
+    if who.invitation or of_browser(app, bearer):
+        raise Forbidden("Sign in with a token of yours: an invitation or the token of a browser opens no page.")
+    with app.accounts.changing(who.user) as writing:
+        own = writing.token(who.token)
+        if own is None or own.revoked_at is not None:
+            raise Unauthorized("Invalid token: it was revoked.")
+        made, now = new_token(), app.clock()
+        ends = min(now + LIFE, own.expires_at or now + LIFE)
+        label = f"{OF_BROWSER}{own.prefix}"
+        writing.add_token(Token(made.prefix, own.user, label, now, own.role, False, ends), made.hashed)
+    return made.text
+
+
+def of_browser(app: App, token: str) -> bool:
+    """Say whether a token was made for a browser."""
+    found = app.accounts.access(hashed(token)) if has_form(token) else None
+    return found is not None and found.token.label.startswith(OF_BROWSER)
