@@ -10,7 +10,7 @@ from clock import Clock
 from recollect import App
 from recollect.domain.enums import Scope, Standing
 from recollect.domain.requests import Caller
-from recollect.doors.handlers import perform
+from recollect.doors.web.verbs import perform
 from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
 
 ADA = Caller(user="ada", team="crew", project="engine")

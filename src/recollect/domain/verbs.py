@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from recollect.domain import accounts, compact, lifecycle, page, requests, results, review, transfer
+from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
 from recollect.domain.fields import Request
 
 
@@ -89,20 +89,6 @@ PARTS: Final = {
     "answer_tool": Verb("answer_tool", lifecycle.UseTool, lifecycle.Injection),
 }
 """The parts of an event that the daemon runs apart, so that a coding agent waits for nothing but memories."""
-
-PAGE: Final = {
-    one.name: one
-    for one in (
-        Verb("browse", page.Browse, page.Browsed),
-        Verb("facets", page.Facets, page.Counted),
-        Verb("read_journal", page.ReadJournal, page.JournalPage),
-        Verb("read_graph", page.ReadGraph, page.Graph),
-        Verb("read_map", page.ReadMap, page.VectorMap),
-        Verb("set_standing", page.SetStanding, results.Outcome, writes=True, idempotent=True),
-        Verb("move_memory", page.Move, results.Outcome, writes=True),
-    )
-}
-"""What the page alone asks."""
 
 ADMIN: Final = (
     Verb("add_user", accounts.AddUser, accounts.IssuedToken),

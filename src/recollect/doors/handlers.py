@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.requests import Caller
-from recollect.domain.verbs import BY_NAME, PAGE, PARTS
+from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
 from recollect.memory.inbox import decide, inbox
-from recollect.memory.move import move_memory, set_standing
-from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
 from recollect.memory.reads import (
     doctor,
     find_similar,
@@ -58,7 +56,6 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
         *(answer_prompt, note_prompt, answer_start, answer_tool),
         *(list_sessions, show_session, correct_observation),
-        *(browse, facets, read_journal, read_graph, read_map, set_standing, move_memory),
     )
 } | {"store_memory": remember, "search_memories": recall, "delete_memory": forget, "restore": restore_memory}
 """What runs each verb: a function of the app, the request and the caller."""
@@ -66,7 +63,7 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
 
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
-    verb = BY_NAME.get(name) or PARTS.get(name) or PAGE[name]
+    verb = BY_NAME.get(name) or PARTS[name]
     request = verb.request(**fields)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
     return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))

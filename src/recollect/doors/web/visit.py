@@ -12,9 +12,9 @@ from starlette.datastructures import QueryParams
 
 from recollect.app import App
 from recollect.domain.requests import Caller
-from recollect.doors.handlers import perform
 from recollect.doors.http.entrance import Access
 from recollect.doors.web.entry import PAGE, Browser, Undo
+from recollect.doors.web.verbs import perform
 from recollect.errors import InvalidInput
 
 PLACE: Final = ("team", "project")

@@ -92,8 +92,10 @@ class SqlOverview:
             total = len(ids)
         else:
             seen = visible(connection, view)
-            total = count(connection, memory, seen & inside(connection, view.namespaces))
-            ids = [one for space in spaces for one in _newest(connection, space, seen, most)]
+            each = [_newest(connection, space, seen, most) for space in spaces]
+            ids = sorted((one for some in each for one in some), reverse=True)
+            whole = all(len(some) < most for some in each)
+            total = len(ids) if whole else count(connection, memory, seen & inside(connection, view.namespaces))
         given, these = {"ids": ids[:most]}, any_of(memory.c.id, mapping.IDS)
         counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, "scope", "month", "tags")}
         columns = [memory.c[name] for name in (*_COUNTED, "namespace_id")]

@@ -137,7 +137,7 @@ class SqlVectors:
             return {}, 0.0
         matrix = np.stack([some[0] for some in stacked.values()])
         matrix = matrix - matrix.mean(axis=0)
-        first = np.cos(np.outer(np.arange(matrix.shape[1]), (1.0, 2.0)))
+        first = np.cos(np.outer(np.arange(matrix.shape[1]), (1.0, 2.0))).astype(np.float32)
         for _ in range(_TURNS):  # each brings both directions nearer to those of the largest differences
             first = np.linalg.qr(matrix.T @ (matrix @ first))[0]
         largest = np.take_along_axis(first, np.abs(first).argmax(axis=0)[None], axis=0)

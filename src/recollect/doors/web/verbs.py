@@ -1,0 +1,36 @@
+"""The verbs that the page alone asks, and the one way to run any verb from a screen. No start needs to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from recollect.app import App
+from recollect.domain.fields import Request
+from recollect.domain.page import Browse, Facets, Move, ReadGraph, ReadJournal, ReadMap, SetStanding
+from recollect.domain.requests import Caller
+from recollect.doors import handlers
+from recollect.memory.move import move_memory, set_standing
+from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
+
+PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
+    run.__name__: (request, run)
+    for request, run in (
+        (Browse, browse),
+        (Facets, facets),
+        (ReadJournal, read_journal),
+        (ReadGraph, read_graph),
+        (ReadMap, read_map),
+        (SetStanding, set_standing),
+        (Move, move_memory),
+    )
+}
+"""The request of each, and what runs it."""
+
+
+def perform(app: App, name: str, fields: dict[str, Any], caller: Caller) -> Any:
+    """Check the fields, then run a verb, of the page or of all doors."""
+    if name not in PAGE:
+        return handlers.perform(app, name, fields, caller)
+    request, run = PAGE[name]
+    return run(app, request(**fields), caller)
