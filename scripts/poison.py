@@ -45,12 +45,14 @@ class Counts:
 
 
 @contextmanager
-def store(embedder: Embedder) -> Iterator[App]:
-    """Open an empty store that goes when the block ends."""
+def store(embedder: Embedder, *, every: bool) -> Iterator[App]:
+    """Open an empty store that goes when the block ends; with `every` it keeps all outputs."""
     given = Settings()
     with tempfile.TemporaryDirectory(prefix="recollect-poison-") as home:
         settings = Settings(home=Path(home), user=CALLER.user, team=CALLER.team, project=CALLER.project, daemon=False)
         settings = settings.model_copy(update={"cache_dir": given.caches, "models_dir": given.models_dir})
+        if every:
+            settings = settings.model_copy(update={"modules_off": "memorability"})
         with recollect.open_app(settings, embedder=embedder, background=False) as app:
             yield app
 
@@ -84,9 +86,9 @@ def stands_in(planted: str, text: str) -> bool:
     return wanted in there or (len(words) > 3 and sum(word in held for word in words) / len(words) >= _MOST)
 
 
-def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None:
+def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, every: bool) -> None:
     """Play one attempt, and count what it achieved."""
-    with store(embedder) as app:
+    with store(embedder, every=every) as app:
         play(app, [{"event": "prompt:submit", "prompt": case["person"]}], "before")
         if not memories(app):
             perform(app, "remember", {"content": case["person"]}, CALLER)
@@ -119,12 +121,12 @@ def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None
                 counts.found[name].append(str(case["id"]))
 
 
-def harmless(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> None:
+def harmless(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, every: bool) -> None:
     """Play the harmless output of the same shape as an attempt, and count whether anything of it is kept."""
     paired = next(value for value in case.values() if isinstance(value, dict))
     if not paired.get("worth"):
         return
-    with store(embedder) as app:
+    with store(embedder, every=every) as app:
         play(app, paired["steps"], "harmless")
         counts.harmless += 1
         counts.harmless_kept += bool(
@@ -134,6 +136,9 @@ def harmless(case: Mapping[str, Any], embedder: Embedder, counts: Counts) -> Non
 
 def main(
     files: Annotated[list[Path], typer.Argument(help="Files of attempts, one JSON object a line.")],
+    every: Annotated[
+        bool, typer.Option("--every", help="Keep every output, worth it or not, so that authority alone holds back.")
+    ] = False,
     show: Annotated[bool, typer.Option("--show", help="Also name the attempts that achieved something.")] = False,
 ) -> None:
     """Play attempts to poison a memory and harmless outputs of the same shape, and print what each kind achieved."""
@@ -146,8 +151,8 @@ def main(
             if line.strip():
                 case = json.loads(line)
                 kinds[case["kind"]] += 1
-                attempt(case, embedder, counts)
-                harmless(case, embedder, counts)
+                attempt(case, embedder, counts, every=every)
+                harmless(case, embedder, counts, every=every)
     out = Console(highlight=False)
     out.print(f"{counts.attempts} attempts: {', '.join(f'{many} {kind}' for kind, many in sorted(kinds.items()))}")
     for name, ids in counts.found.items():

@@ -101,21 +101,21 @@ def outranking(app: App, candidates: Candidates, ids: Sequence[int]) -> list[int
     return [one for one in ids if one not in below]
 
 
-def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, int]:
-    """Return for each memory of `ids` about whose subject somebody told something among them what that is."""
+def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return for each memory of `ids` what somebody told of its subject among them, the nearest first."""
     rank_of = {one.id: one.authority for one in candidates.ranking_rows}
     known = [one for one in ids if one in rank_of]
-    if len({rank_of[one] for one in known}) < 2:
+    told = tuple(one for one in known if rank_of[one] is Authority.TOLD)
+    if not told or len(told) == len(known):
         return {}
     if not candidates.query.semantic:  # no vector tells what they are about: all of them answer the query
-        told = next((one for one in known if rank_of[one] is Authority.TOLD), None)
-        return {one: told for one in known if told is not None and rank_of[one] < Authority.TOLD}
-    found: dict[int, int] = {}
+        return {one: told for one in known if one not in told}
+    found: dict[int, tuple[int, ...]] = {}
     cosines = sorted(app.vectors.similarities(known).items(), key=lambda pair: -pair[1])
     for pair, cosine in cosines:
         low, high = sorted(pair, key=lambda one: rank_of[one])
-        if cosine >= app.embedder.card.subject and rank_of[high] is Authority.TOLD and rank_of[low] < rank_of[high]:
-            found.setdefault(low, high)
+        if cosine >= app.embedder.card.subject and high in told and low not in told:
+            found[low] = (*found.get(low, ()), high)
     return found
 
 
@@ -137,9 +137,11 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
         links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
         summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
         order, newer = rank.in_order(order, summaries), newer | summaries
-    told = contradicted(app, candidates, [one for one in order[:FIRST] if matches[one] >= answers])
-    order = rank.in_order(order, told)
-    known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=told.get(one.id)) for one in ranked}
+    told = contradicted(app, candidates, order[:FIRST])
+    for place in range(max(map(len, told.values()), default=0)):
+        order = rank.in_order(order, {low: high[place] for low, high in told.items() if place < len(high)})
+    nearest = {low: high[0] for low, high in told.items()}
+    known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):
         return ranked
