@@ -45,22 +45,24 @@ def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, nea
         decided = app.records.source_rule(namespace, origin.source)
         if decided is False:
             return REJECTED
-    if (told := _told(app, one, namespace, caller.user, near)) is not None:
+    if (told := _told(app, one, namespace, caller, near)) is not None:
         return contradicts(told)
     if origin.authority is not Authority.OUTSIDE or decided:
         return APPROVED if decided else None
     return OF_MODEL if origin.said_by is SaidBy.MODEL else NEW_SOURCE
 
 
-def _told(app: App, one: PreparedDraft, namespace: str, user: str, near: Mapping[int, float]) -> Memory | None:
+def _told(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Mapping[int, float]) -> Memory | None:
     """Return the nearest memory that somebody told about the same subject and that says another thing."""
-    close = [number for number, cosine in near.items() if cosine >= app.embedder.card.subject]
+    card, outside = app.embedder.card, caller.origin.authority is Authority.OUTSIDE
+    least = card.subject if outside else card.similar
+    close = [number for number, cosine in near.items() if cosine >= least]
     if not close:
         return None
     view = View(
         namespaces=app.records.existing_namespaces([namespace]),
         now=app.clock(),
-        sensitivities=(owned(one.draft.sensitivity, user),),
+        sensitivities=(owned(one.draft.sensitivity, caller.user),),
     )
     found = app.records.load(close, view)
     told = (found[number] for number in close if number in found and found[number].authority is Authority.TOLD)

@@ -21,7 +21,7 @@ from recollect.prompt.fence import permitted
 from recollect.search import rank
 from recollect.search.candidates import reading
 from recollect.search.features import gather
-from recollect.search.ranking import newer_versions, outranking
+from recollect.search.ranking import contradicted, newer_versions
 from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
@@ -138,7 +138,7 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
             and max(found.signals[one].coverage, found.signals[one].cosine) >= near
         ]
         newer = newer_versions(app, question, found, matches, best)
-        best = outranking(app, found, best)
+        newer |= {low: told[0] for low, told in contradicted(app, found, best).items()}
         candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]
         best_ones = chosen(prompt, candidates, found.query, newer)
         wanted = [one for one in best_ones if one not in known]
@@ -182,7 +182,7 @@ def question_of(prompt: str) -> str:
 def chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
     """Return the ids of memories that are worth a place before the prompt, the best first.
 
-    What has a newer version among them, by `newer`, gives its place to that. Of
+    What has a newer version among them, by `newer`, or something told that outranks it, gives its place to that. Of
     what sums up a session one is chosen at most, and only where nothing else is: it quotes what speaks for itself.
     """
     facts = [one for one in candidates if one.row.type not in OF_SESSION]

@@ -95,12 +95,6 @@ def newer_versions(
     return rank.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
 
 
-def outranking(app: App, candidates: Candidates, ids: Sequence[int]) -> list[int]:
-    """Return those of `ids` that nothing of more authority among them outranks: nothing about the same subject."""
-    below = contradicted(app, candidates, ids)
-    return [one for one in ids if one not in below]
-
-
 def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return for each memory of `ids` what somebody told of its subject among them, the nearest first."""
     rank_of = {one.id: one.authority for one in candidates.ranking_rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 from typing import Final
 
 from recollect.domain.origin import Authority, SaidBy
@@ -11,29 +10,26 @@ from recollect.domain.origin import Origin as Stamp
 from recollect.sessions.observations.occurrence import Occurrence, Origin, programs
 
 _LONGEST: Final = 300  # characters of an address or a command
-_FETCHERS: Final = frozenset(
-    "curl wget http https xh aria2c lynx w3m links gh glab hub ssh scp rsync nc telnet dig whois ftp sftp".split()
-)
+_FETCHERS: Final = frozenset("curl wget http https xh aria2c lynx w3m links gh glab hub whois ftp".split())
 _ASKS_NETWORK: Final = {
-    "npm": "view info show search audit outdated",
-    "pnpm": "view info show search audit outdated",
+    "npm": "view info show search audit",
+    "pnpm": "view info show search audit",
     "yarn": "info npm audit",
     "pip": "index search download",
     "cargo": "search info",
     "gem": "search info",
     "brew": "info search",
-    "docker": "search pull",
-    "git": "ls-remote clone",
-    "kubectl": "logs",
-    "aws": "",
-    "gcloud": "",
-    "az": "",
+    "docker": "search",
+    "git": "ls-remote",
 }
 _ADDRESS: Final = re.compile(r"\b(?:https?|ftp)://([\w.-]+)[^\s'\"<>|;)]*", re.IGNORECASE)
-_LOOPBACK: Final = re.compile(r"localhost|127\.[\d.]+|0\.0\.0\.0", re.IGNORECASE)
+_OWN_HOST: Final = re.compile(
+    r"[\w-]+|127\.[\d.]+|0\.0\.0\.0|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+"
+)
+"""Names without a dot, and private addresses: machines of whoever works here."""
 _FOREIGN: Final = re.compile(
     r"(?:^|/)(?:node_modules|vendor|third_party|site-packages|dist-packages|\.venv|venv|\.cargo/registry|go/pkg/mod|"
-    r"downloads?|tmp)/",
+    r"downloads?)/|^/(?:usr|opt|etc|var|tmp|private/tmp)/",
     re.IGNORECASE,
 )
 
@@ -68,10 +64,12 @@ def outside_after(outside: str, one: Occurrence, stamp: Stamp) -> str:
 
 def _of_command(one: Occurrence) -> Stamp:
     command = one.command.strip()
-    address = next((found for found in _ADDRESS.finditer(command) if not _LOOPBACK.fullmatch(found[1])), None)
+    addresses = list(_ADDRESS.finditer(command))
+    address = next((found for found in addresses if not _OWN_HOST.fullmatch(found[1])), None)
+    fetching = [(name, rest) for name, rest in programs(command) if name in _FETCHERS or _asks_network(name, rest)]
     if address is not None:
         return Stamp(said_by=SaidBy.WEB, came_from=address[0][:_LONGEST])
-    fetches = any(name in _FETCHERS or _asks_network(name, rest) for name, rest in programs(command))
+    fetches = any(not _asks_own(name, rest) for name, rest in fetching)
     return Stamp(said_by=SaidBy.WEB if fetches else SaidBy.COMMAND, came_from=command[:_LONGEST])
 
 
@@ -80,14 +78,17 @@ def _asks_network(name: str, rest: str) -> bool:
     return words is not None and (not words or rest.partition(" ")[0] in words.split())
 
 
+def _asks_own(name: str, rest: str) -> bool:
+    """Say whether a command asks a machine of whoever works here, such as `curl -s localhost:8010/health`."""
+    hosts = [word.partition("://")[2] or word for word in rest.split() if not word.startswith("-")]
+    asked = next((one for one in hosts if re.match(r"[\w.-]+(?::\d+)?(?:/|$)", one)), "")
+    return name in ("curl", "wget", "http", "xh") and bool(_OWN_HOST.fullmatch(re.split(r"[:/]", asked)[0]))
+
+
 def _is_foreign(one: Occurrence, folder: str) -> bool:
+    """Say whether a file is part of no project of ours: an installed package, a download, a file of the system."""
     path = one.path.replace("\\", "/")
-    if not path:
-        return False
-    if _FOREIGN.search(path.removeprefix(folder)):
-        return True
-    whole = path.startswith(("/", "~"))
-    return bool(whole and folder) and not PurePosixPath(path).is_relative_to(folder)
+    return bool(path) and bool(_FOREIGN.search(path.removeprefix(folder)))
 
 
 def _given(one: Occurrence, *names: str) -> str:
