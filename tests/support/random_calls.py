@@ -145,6 +145,7 @@ class Maker:
     allowed: tuple[str, ...] = LEVELS
     told: list[str] = field(default_factory=list)
     highest: int = 0
+    speakers: tuple[str, ...] = SAYING
 
     def call(self, names: list[str] | None = None) -> RandomCall:
         """Make one call of a random operation, in Python or through its tool."""
@@ -166,8 +167,8 @@ class Maker:
         levels |= {asked["sensitivity"]} if "sensitivity" in asked and name != "update_memory" else set()
         levels |= {one["fields"].get("sensitivity", "public") for one in asked.get("items", ())}
         caller = self.chance.choice(self.callers)
-        if not tool and self.chance.random() < 0.4:
-            caller = caller.saying(SaidBy(self.chance.choice(SAYING)), self.chance.choice(SOURCES))
+        if self.speakers and not tool and self.chance.random() < 0.4:
+            caller = caller.saying(SaidBy(self.chance.choice(self.speakers)), self.chance.choice(SOURCES))
         return RandomCall(caller, name, asked, frozenset(levels), tool)
 
     def text(self) -> str:

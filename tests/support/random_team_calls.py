@@ -188,7 +188,7 @@ def judged_team(
 ) -> tuple[Model, Deployment]:
     """Make random calls through the server of a store nobody has used, and judge each; `more` may end that early."""
     chance = random.Random(seed)
-    make = Maker(chance)
+    make = Maker(chance, speakers=())
     deployment = Deployment(app, settings, chance)
     store: Path | str = settings.database_url or settings.folder
     model = Model(store, time)
