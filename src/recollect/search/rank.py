@@ -121,7 +121,7 @@ def weigh(
 
 
 _STANDING_OUT: Final = 0.2  # above the median of the pairs
-_AS_WELL: Final = 0.65  # of the other's match: both answer the query
+AS_WELL: Final = 0.65  # of the other's match: both answer the query
 _AGAIN: Final = 0.5  # of the words of the older memory
 _REPEATED: Final = 2  # words or names
 _READ: Final = 4_000  # characters of a memory
@@ -187,7 +187,7 @@ def newer_by_older(
     found: dict[int, int] = {}
     for pair in combinations(matches, 2):
         old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
-        as_well = min(matches[old], matches[new]) >= _AS_WELL * max(matches[old], matches[new])
+        as_well = min(matches[old], matches[new]) >= AS_WELL * max(matches[old], matches[new])
         again = as_well and len(said[old] & said[new]) >= _AGAIN * len(said[old])
         alike = again or not near.isdisjoint((pair, pair[::-1]))
         if alike and _may_replace(rows[new], rows[old]) and replaces(asked, rows[new], rows[old], again=again):

@@ -9,7 +9,7 @@ of what a model was trained on all of its scores are low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,6 +113,17 @@ def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[i
     return found
 
 
+def _answered_as_well(
+    candidates: Candidates, ids: Sequence[int], matches: Mapping[int, float]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield what comes from outside with what was told that answers the query about as well."""
+    rank_of = {one.id: one.authority for one in candidates.ranking_rows}
+    told = [one for one in ids if rank_of[one] is Authority.TOLD]
+    for low in ids:
+        if rank_of[low] is Authority.OUTSIDE:
+            yield low, tuple(one for one in told if matches[one] >= rank.AS_WELL * matches[low])
+
+
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
     """Rank the candidates, the best first, with scores that fall from one to the next.
 
@@ -132,8 +143,10 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
         summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
         order, newer = rank.in_order(order, summaries), newer | summaries
     told = contradicted(app, candidates, order[:FIRST])
-    for place in range(max(map(len, told.values()), default=0)):
-        order = rank.in_order(order, {low: high[place] for low, high in told.items() if place < len(high)})
+    ahead = {low: (*told.get(low, ()), *high) for low, high in _answered_as_well(candidates, order[:FIRST], matches)}
+    ahead = told | ahead
+    for place in range(max(map(len, ahead.values()), default=0)):
+        order = rank.in_order(order, {low: high[place] for low, high in ahead.items() if place < len(high)})
     nearest = {low: high[0] for low, high in told.items()}
     known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
