@@ -321,7 +321,7 @@ def _open(home: Path) -> sqlite3.Connection:
 
 
 def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
-    kept = tuple(value for name, value in row.items() if name != "superseded_by")
+    kept = tuple(value for name, value in row.items() if name not in ("superseded_by", "expires_at"))
     return Row(
         namespace=names[row["namespace_id"]],
         level=row["sensitivity"].removeprefix("quarantined:"),
@@ -384,7 +384,9 @@ class Model:
         for old, new in ((before.memories, after.memories), (before.facts, after.facts)):
             for one in old.keys() | new.keys():
                 was, is_now = old.get(one), new.get(one)
-                if was is not None and is_now is not None and was.row == is_now.row:
+                same = was is not None and is_now is not None and was.row == is_now.row
+                used = call.name in _READS  # what is used may stay longer
+                if was is not None and is_now is not None and same and (used or was.expires == is_now.expires):
                     if was.superseded != is_now.superseded and not self._knows(call, was):
                         gone = was.superseded in old and was.superseded not in new
                         self._changed_link(call, one, gone=gone)

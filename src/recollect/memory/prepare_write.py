@@ -305,6 +305,7 @@ def entry_for(
         at=now,
         expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         author=author,
+        trust=_trust(draft, old, origin),
         said_by=origin.said_by,
         came_from=masked(origin.came_from) or None,
         review=review or (old.review if old is not None and said != Origin() else None),
@@ -323,10 +324,10 @@ def stamped(old: Memory | None, said: Origin | None, *, same: bool) -> Origin:
     return old.stamp if said is None or same else least((said, old.stamp))
 
 
-def within_trust(draft: Draft, origin: Origin) -> Draft:
-    """Return a draft that is trusted no further than its origin allows, whatever it claims."""
-    most = MOST_TRUST[origin.said_by]
-    return draft if draft.trust <= most else draft.model_copy(update={"trust": most})
+def _trust(draft: Draft, old: Memory | None, origin: Origin) -> float:
+    """Return how far a memory is trusted: what is claimed, or was before, and no further than its origin allows."""
+    claimed = draft.trust if old is None or "trust" in draft.model_fields_set else old.trust
+    return min(claimed, MOST_TRUST[origin.said_by])
 
 
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:

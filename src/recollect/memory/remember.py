@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, Sensitivity
 from recollect.domain.lifecycle import CAPTURED
-from recollect.domain.origin import MOST_TRUST
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.chat import Judgement
@@ -32,7 +31,6 @@ from recollect.memory.prepare_write import (
     prepare,
     prepare_revival,
     refuse_taken_key,
-    within_trust,
 )
 from recollect.memory.reconcile import Action, decide, expired
 from recollect.memory.review import REJECTED, contradicts, outranks, why_review
@@ -63,7 +61,6 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's; then
     nothing is written.
     """
-    draft = within_trust(draft, caller.origin)
     namespace = _namespace(app, draft, caller)
     cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
     if namespace is None:
@@ -284,8 +281,6 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
         if before is not None:
             return before
         raise NotFound(f"Memory {request.id} not found.")
-    if (trust := getattr(request, "trust", None)) is not None:
-        request = request.model_copy(update={"trust": min(trust, MOST_TRUST[caller.origin.said_by])})
     cleared = clear_or_journal(app, request, namespace, caller, _level(request))
     outcome = retry_with_embeddings(
         app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)

@@ -50,6 +50,7 @@ class Entry:
     at: datetime
     expires_at: datetime | None
     author: str
+    trust: float | None = None
     said_by: SaidBy = SaidBy.PERSON
     came_from: str | None = None
     review: str | None = None

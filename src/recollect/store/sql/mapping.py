@@ -138,7 +138,7 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     """Return the columns of a memory that an entry fills; with `given`, of the draft's fields only those."""
     draft = entry.cleared.value
     values = {name: getattr(draft, name) for name in _OF_DRAFT if given is None or name in given}
-    values |= {name: getattr(entry, name) for name in _OF_ENTRY}
+    values |= {name: one for name in _OF_ENTRY if (one := getattr(entry, name)) is not None or memory.c[name].nullable}
     values |= {"content": draft.content, "updated_at": entry.at}
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
 
