@@ -100,9 +100,18 @@ def test_the_summary_says_titles_that_were_given() -> None:
     named = first.model_copy(update={"title": "Cache: one hour", "observed_at": NOW - timedelta(days=3)})
     again = named.model_copy(update={"id": 9, "observed_at": NOW})
     assert summary([named, *others, again]).split("\n")[1:] == [
-        "- 2026-03-01: Cache: one hour",
         *(f"- 2026-03-01: {text}" for text in CACHE[1:]),
+        "- 2026-03-01: Cache: one hour",
     ]
+
+
+def test_a_summary_is_shorter_and_says_it_once() -> None:
+    """Four lines that say nearly the same are one, and long ones are cut below what they stand for."""
+    told = "The nightly import of the warehouse file fails when the header has a byte order mark"
+    near = remembered(*(f"{told}, as seen in run {number}." for number in range(4)))
+    assert len(summary(near).split("\n")) == 2
+    long = remembered(*(f"{text[:-1]} " + "and so on and so forth " * 9 for text in CACHE))
+    assert len(summary(long)) < sum(len(one.content) for one in long)
 
 
 def test_the_summary_keeps_what_the_members_have() -> None:

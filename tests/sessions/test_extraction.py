@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 TALK = [
     {"speaker": "user", "content": "I am a sailor from Kiel. Please always use pnpm."},
     {"speaker": "assistant", "content": "The build failed because the lock file was old; removing it helped."},
+    {"speaker": "user", "content": f"The harbour has nine cranes, m high: {' '.join(map(str, range(14)))}. Long pier."},
 ]
 FOUND = {
     "memories": [
@@ -123,13 +124,21 @@ def test_an_answer_reaches_nothing_but_its_own_drafts(reading: App, server: Chat
     old = add(reading, "The harbour has nine cranes.", trust=0.9)
     theirs = add(reading, "The pier is long.", OTHER)
     made_up = {"id": str(old), "supersedes": str(old), "trust": 1.0, "scope": "team", "key": "k", "importance": 1.0}
-    server.says({"memories": [{"category": "entities", "content": "The harbour has no cranes."} | made_up]})
+    server.says({"memories": [{"category": "entities", "content": "The harbour has cranes."} | made_up]})
     extract(reading)
     (new,) = set(listed(reading)) - {old}
     memory = shown(reading, new)
     assert (memory.trust, memory.key, memory.namespace) == (0.4, None, "project:crew/engine")
     assert (shown(reading, old).content, shown(reading, old).superseded_by) == ("The harbour has nine cranes.", None)
     assert shown(reading, theirs, OTHER).content == "The pier is long."
+
+
+def test_what_no_message_says_is_left_out(reading: App, server: ChatServer) -> None:
+    """Names and numbers that stand in no message are made up, however plausible the sentence is."""
+    server.says(named("The production database runs on MySQL 5.1."))
+    done = extract(reading)
+    assert (done.new, [one.why for one in done.problems]) == (0, ["No message says it."])
+    assert listed(reading) == []
 
 
 def test_no_secret_passes_in_either_direction(reading: App, server: ChatServer) -> None:

@@ -154,15 +154,20 @@ def beginning(memory: Memory) -> str:
     return one_line(memory.abstract or memory.content)
 
 
-def condensed(category: str | None, memories: Sequence[Memory], said: Callable[[Memory], str] = beginning) -> str:
-    """Return one text of the memories: a heading, then a line for each of what is `said` of it.
+def condensed(
+    category: str | None,
+    memories: Sequence[Memory],
+    said: Callable[[Memory], str] = beginning,
+    told: Sequence[Memory] | None = None,
+) -> str:
+    """Return one text of the memories: a heading, then a line for each, or for those `told`, of what is `said` of it.
 
     The same line is not said twice.
     """
     first, last = min(day(one) for one in memories), max(day(one) for one in memories)
     about = f" about {category}" if category else ""
     heading = f"What {len(memories)} memories{about} said from {first} to {last}:"
-    lines = dict.fromkeys(f"- {said(one)}" for one in memories)
+    lines = dict.fromkeys(f"- {said(one)}" for one in (memories if told is None else told))
     return "\n".join([heading, *lines])[:MAX_CONTENT]
 
 

@@ -47,6 +47,8 @@ _SENTENCES: Final = 30  # of one memory that are compared
 _TOPIC: Final = 4  # words that name what a cluster is about
 _FILES: Final = 2  # files that do
 _LONGEST: Final = 300  # characters of a sentence in a summary
+_SHORTER: Final = (160, 100, 60)
+_NEARLY: Final = 0.6  # Jaccard similarity of the topic words of two lines that say the same
 
 
 def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
@@ -71,16 +73,33 @@ def summary(members: Sequence[Memory]) -> str:
     """Return one text of a cluster: for each member its day, and its title, where somebody gave it one.
 
     Of others it is the sentence that is nearest to what the members say.
-    A later line may put an earlier one right, so whoever reads them must see which is later. What several say has the
-    last of their days.
+    A later line may put an earlier one right, so whoever reads them must see which is later. What several say in nearly
+    the same words is said once, by the last of them; and the lines are cut until they are shorter than what they stand
+    for.
     """
     words = {one.id: topic_words(one.content) for one in members}
     given = {one.id: one.title for one in members if one.title != title(one.content)}
     said = {one.id: given.get(one.id) or _central(one, words) for one in members}
-    days = {said[one.id]: day(one) for one in members}
+    told = [one for place, one in enumerate(members) if not _said_later(said[one.id], members[place + 1 :], said)]
     categories = {one.category for one in members}
     category = categories.pop() if len(categories) == 1 else None
-    return condensed(category, members, lambda one: f"{days[said[one.id]]}: {said[one.id]}")
+    room = sum(len(one.content) for one in members)
+    for longest in (_LONGEST, *_SHORTER):
+        text = condensed(
+            category,
+            members,
+            lambda one: f"{day(one)}: {shortened(said[one.id], longest)}",  # noqa: B023
+            told,
+        )
+        if len(text) < room:
+            break
+    return text
+
+
+def _said_later(line: str, later: Sequence[Memory], said: Mapping[int, str]) -> bool:
+    """Say whether one of the later members says nearly the same as a line."""
+    words = topic_words(line)
+    return any(words and jaccard(words, topic_words(said[one.id])) >= _NEARLY for one in later)
 
 
 def topic(members: Sequence[Memory]) -> str:

@@ -23,6 +23,7 @@ from recollect.domain.results import Outcome, WriteStatus
 from recollect.domain.transfer import Extracted, ExtractMemories, Problem, Said
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import clear, masked
+from recollect.memory.grounding import is_grounded
 from recollect.memory.remember import remember
 from recollect.prompt.orders import gives_orders
 
@@ -113,7 +114,16 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
             continue
         for number, one in enumerate(candidates, 1):
             try:
-                done.append(_stored(app, request, one, number, caller))
+                done.append(
+                    _stored(
+                        app,
+                        request,
+                        one,
+                        number,
+                        caller,
+                        "\n".join(f"{each['speaker']}: {each['said']}" for each in part),
+                    )
+                )
             except (InvalidInput, SecretFound) as error:
                 problems.append(Problem(f"candidate {number} of part {place}", str(error)))
         with app.records.writing(namespace, caller.user) as transaction:
@@ -160,7 +170,7 @@ def _fault(found: Any) -> str:
     return ""
 
 
-def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller: Caller) -> str:
+def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller: Caller, source: str) -> str:
     """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out."""
     if number > _TAKEN:
         raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
@@ -169,13 +179,19 @@ def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller:
     one = _Candidate.model_validate(found)
     if gives_orders("\n".join((one.content, one.overview, one.abstract))):
         raise InvalidInput("content", "It gives orders to a language model.")
+    if not is_grounded(one.content, source):
+        raise InvalidInput("content", "No message says it.")
     draft = Draft(
         content=one.content,
         fact_type=_KINDS[one.category],
         scope=request.scope,
         trust=_TRUST,
         source=Source.EXTRACTION,
-        **{name: text for name in ("abstract", "overview") if (text := getattr(one, name))},
+        **{
+            name: text
+            for name in ("abstract", "overview")
+            if (text := getattr(one, name)) and is_grounded(text, source)
+        },
         **({} if request.session_id is None else {"session_id": request.session_id}),
     )
     said = caller.saying(SaidBy.MODEL, f"session {request.session_id}" if request.session_id else "")
