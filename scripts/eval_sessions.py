@@ -61,6 +61,8 @@ def report(results: list[Result], through: Through, *, show: bool, json_file: Pa
         if one.set.unknown:
             kinds = ", ".join(one.set.unknown)
             out.print(f"[red]{one.set.name}: unknown kinds of secrets, played as placeholders: {kinds}[/red]")
+        if one.set.unknown_traits:
+            out.print(f"{one.set.name}: unknown traits, without effect: {', '.join(one.set.unknown_traits)}")
         if one.played.failed:
             out.print(f"[red]{one.set.name}: stages failed: {one.played.failed}[/red]")
         if one.played.lost or one.played.late:

@@ -72,12 +72,13 @@ def occurrence(event: Event) -> Occurrence | None:
 def played(source: str, embedder: Embedder) -> Iterator[Row]:
     """Yield the events of the chosen sessions of a folder as capture sees them."""
     folder, _, chosen = source.partition(":")
-    for name, session in groupby(load(Path(folder)).events, key=lambda event: event.session):
+    found_set = load(Path(folder))
+    for name, session in groupby(found_set.events, key=lambda event: event.session):
         trail, seen = Trail(), set[str]()
         for event in session if not chosen or name in chosen.split(",") else ():
             if (one := occurrence(event)) is None:
                 continue
-            found = observe(one, trail, seen)
+            found = observe(one, trail, seen, found_set.folder(event.session))
             parts = found.candidate.parts if found.candidate else ()
             trail = asked(found.trail, [part.text for part in parts]) if event.prompt else found.trail
             seen.add(digest(one.text))

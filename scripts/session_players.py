@@ -254,7 +254,7 @@ def play(one: SessionSet, through: str, settings: Settings) -> Played:
     with opened(through, settings) as player:
         watch = _Watch(player, played)
         for event in track(one.events, f"{one.name}: playing through {through}", console=err):
-            found = watch.send(event, f"{one.name}-{event.session}", str(work))
+            found = watch.send(event, f"{one.name}-{event.session}", one.folder(event.session) or str(work))
             if event.event == "prompt:submit":
                 played.injected[event.place] = found
         played.memories = _memories(player)

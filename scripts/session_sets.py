@@ -25,6 +25,11 @@ Place = tuple[str, int]
 EVENTS: Final = ("session:start", "prompt:submit", "tool:post", "session:checkpoint", "session:end")
 LABELS: Final = ("keep", "maybe", "drop")
 PLANTED: Final = "prompt_injection"
+TRAITS: Final = frozenset(
+    "listing progress install_log build_log passing_tests file_read git_status lint huge_json binary minified repeated "
+    "memory_echo secret".split()
+) | {PLANTED}
+"""The reasons why an event is in a set that are known here; others change nothing."""
 _ANSWERED: Final = "assistant:stop"
 _PLACEHOLDER: Final = re.compile(r"\{\{SECRET:(\w+)\}\}")
 _LATER: Final = timedelta(hours=1)
@@ -90,6 +95,16 @@ class SessionSet:
     def by_place(self) -> dict[Place, Event]:
         """Return the events by session and number."""
         return {one.place: one for one in self.events}
+
+    @property
+    def unknown_traits(self) -> tuple[str, ...]:
+        """Return the traits of events that are not known here."""
+        return tuple(sorted(frozenset().union(*(one.traits for one in self.events)) - TRAITS))
+
+    def folder(self, session: str) -> str:
+        """Return the folder that a session says it works in; empty where it says none."""
+        begun = (one for one in self.events if one.session == session and one.event == "session:start")
+        return next((str(one.input["cwd"]) for one in begun if one.input.get("cwd")), "")
 
     def masked(self, text: str) -> str:
         """Return a text with the placeholders in the place of the secrets."""

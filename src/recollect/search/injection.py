@@ -29,22 +29,22 @@ from recollect.text.writing_systems import fold
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
-_WORTH: Final = 0.30  # from which a memory has a place
+_WORTH: Final = 0.20  # from which a memory has a place
 _WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
-_BESIDE: Final = 0.55  # of the best one's worth
+_BESIDE: Final = 0.65  # of the best one's worth
 _SAME_FAILURE: Final = 0.5
 _TRUSTED: Final = 0.5  # of a rule that stands before a session without being asked for
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 
-_BIAS: Final = -5.8
-_COSINE: Final = 5.2
-_LATE: Final = 4.2
-_WORDS: Final = 2.9
-_RAREST: Final = 1.7
-_UNKNOWN: Final = 0.7
-_FACT: Final = -1.0
-_FACT_UNKNOWN: Final = -1.1
-_BEHIND: Final = -4.4
+_BIAS: Final = -4.53
+_COSINE: Final = 6.23
+_LATE: Final = 0.63
+_WORDS: Final = 4.17
+_RAREST: Final = 1.25
+_UNKNOWN: Final = 0.09
+_FACT: Final = -0.29
+_FACT_UNKNOWN: Final = -2.33
+_BEHIND: Final = -2.86
 
 _GENERIC: Final = frozenset(
     map(
