@@ -55,6 +55,14 @@ def test_a_page_takes_no_place_of_what_a_person_said(app: App, named: str) -> No
     assert shown(app, int(outcome.id)).review == f"may contradict memory {told}"
 
 
+def test_repeating_what_was_replaced_does_not_bring_it_back(app: App) -> None:
+    """A page that says again what a person has replaced changes nothing."""
+    old = add(app, "We deploy on Fridays.")
+    new = add(app, "We deploy on Mondays.", supersedes=str(old))
+    assert add(app, "We deploy on Fridays.", PAGE) == old
+    assert shown(app, old).superseded_by == new
+
+
 def test_a_person_takes_the_place_of_a_page(app: App) -> None:
     """What a person says over a page's memory is the person's."""
     page = add(app, CLAIM, PAGE)

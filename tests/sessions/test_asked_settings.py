@@ -27,5 +27,5 @@ def test_a_file_turns_nothing_on_that_the_environment_turns_off(tmp_path: Path) 
         "capture": "0",
         "token_budget": "500",
         "modules_off": "boundaries,temporal",
-        "checkpoint_every": 3,
+        "checkpoint_every": "7",
     }

@@ -404,6 +404,7 @@ class Model:
     def _outranked(self, call: RandomCall, before: State, after: State) -> None:
         """Look whether words took the place of what outranks them, gained authority, or were trusted too far."""
         said_by = "assistant" if call.tool else str(call.caller.origin.said_by)
+        said_by = "person" if call.name == "prompt_submit" else said_by
         for one, now in after.memories.items():
             if now.trust > MOST.get(now.said_by or "", 0.0):
                 self._breach(call, f"trusts {one} further than its origin is")

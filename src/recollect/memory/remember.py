@@ -161,6 +161,8 @@ def _written(
         known = named
     decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash, level))
     kept: _Kept = ()
+    if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
+        return Outcome(WriteStatus.UPDATED, str(decision.old.id), (f"Memory {decision.old.id} already says this.",)), ()
     if decision.old is not None:
         named_one = named is not None and named.id == decision.old.id
         replaced = decision.action is Action.UPDATE and (named_one or _is_of_another(decision.old, caller))
