@@ -11,11 +11,16 @@ import pytest
 
 from places import DOCS
 from recollect.doors.agents.agents import Level, agents
-from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT
+from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
 
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 REPORTED = PAGE.partition("## Tried")[0]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+INJECTED = {
+    "memories before a prompt": PROMPT,
+    "at the start of a session, after a compaction": START,
+    "after a command that failed": TOOL,
+}
 TITLES = {one.title: name for name, one in agents().items()}
 
 
@@ -29,15 +34,16 @@ def rows() -> dict[str, dict[str, str]]:
 def test_the_table_is_that_of_the_contracts() -> None:
     """Each event, each file and where memories come before a prompt stand there for each agent, and nothing else."""
     told = rows()
-    assert set(told) == {*OURS, "memories before a prompt", "file for all projects", "file of one project"}
+    assert set(told) == {*OURS, *INJECTED, "file for all projects", "file of one project"}
     for name, contract in CONTRACTS.items():
         agent = agents()[name]
         assert agent.hooks is not None
         for event in OURS:
             names = [one for one in agent.hooks.events if contract.rules[one].event == event]
             assert told[event][name] == ", ".join(f"`{one}`" for one in names)
-        assert told["memories before a prompt"][name] == ("yes" if contract.injects else "no")
-        assert contract.injects in ("", contract.event_for(PROMPT))
+        takes = {contract.rules[one].event for one in contract.injects}
+        for row, event in INJECTED.items():
+            assert (told[row][name] != "no") is (event in takes)
         user = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", agent.places[Level.USER].hooks)
         assert told["file for all projects"][name] == f"`{user}`"
         assert told["file of one project"][name] == f"`{agent.places[Level.PROJECT].hooks}`"
