@@ -133,6 +133,7 @@ READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
     "query_facts": lambda ids: [{}, {"subject": MARK}, {"object": f"{MARK} money"}, {"memory_id": str(ids[0])}],
     "format_for_prompt": lambda ids: [{"max_tokens": 5_000}, {"query": SAID}, {"query": MARK}],
     "stats": lambda ids: [{}],
+    "inbox": lambda ids: [{}],
 }
 """How each reading operation is asked about what must not show."""
 
