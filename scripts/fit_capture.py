@@ -88,7 +88,7 @@ def played(source: str, embedder: Embedder) -> Iterator[Row]:
 def judged_by(parts: Sequence[Part], embedder: Embedder) -> tuple[Array, Array]:
     """Return a row of features and one of meaning for each text."""
     structure = np.array([[part.features.get(one, 0.0) for one in FEATURES] for part in parts])
-    return structure, np.array(meanings(embedder, parts) or [], dtype=np.float64)
+    return structure, np.array([np.concatenate(one) for one in meanings(embedder, parts) or []], dtype=np.float64)
 
 
 def labelled(file: str, embedder: Embedder) -> tuple[Array, Array, Array]:

@@ -14,6 +14,7 @@ from recollect.sessions.memorability import (
     PERSON,
     TOOL,
     Dimension,
+    Meaning,
     Memorability,
     distinctiveness,
     meaning_of,
@@ -25,6 +26,8 @@ from recollect.sessions.observations.features import TYPE_FEATURES, Feature
 from recollect.sessions.observations.observe import parts_of
 
 Judge = Callable[[str], Memorability]
+HALF = len(TOOL.meaning) // 2
+NOTHING = Meaning(np.zeros(HALF, dtype=np.float32), np.zeros(HALF, dtype=np.float32))
 TOLD = {Feature.COMMAND: 1.0, Feature.AFTER_EDIT: 1.0, Feature.MEASURED: 1.0, Feature.PROSE: 0.5, Feature.NAMES: 0.667}
 
 
@@ -78,7 +81,7 @@ def test_nothing_is_below_the_gate() -> None:
     """Without a feature that speaks for it nothing that a tool wrote is kept."""
     assert GATE == 0.30
     assert not memorability({Feature.OTHER: 1.0}).passes()
-    assert not memorability({}, np.zeros(len(TOOL.meaning), dtype=np.float32)).passes(0.5)
+    assert not memorability({}, NOTHING).passes(0.5)
 
 
 def test_the_gate_can_be_moved() -> None:
@@ -90,15 +93,14 @@ def test_the_gate_can_be_moved() -> None:
 
 def test_without_the_model_less_is_kept() -> None:
     """What is not known of the meaning is held against a text."""
-    nothing = np.zeros(len(TOOL.meaning), dtype=np.float32)
     for features in (TOLD, {Feature.PROMPT: 1.0, Feature.LENGTH: 1.0}):
-        assert memorability(features).score < memorability(features, nothing).score
+        assert memorability(features).score < memorability(features, NOTHING).score
         assert "without the embedding model -" in memorability(features).explained()
 
 
 def test_what_waited_gets_the_score_that_it_would_have_had() -> None:
     """A score without the model becomes that with it once the meaning is known."""
-    meaning = np.random.RandomState(7).rand(len(TOOL.meaning)).astype(np.float32) / 10
+    meaning = Meaning(*np.random.RandomState(7).rand(2, HALF).astype(np.float32) / 10)
     later = with_meaning(memorability(TOLD).score, meaning)
     assert later.score == pytest.approx(memorability(TOLD, meaning).score, abs=1e-4)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from recollect.domain.enums import OF_SESSION, OnSecret, Source
 from recollect.domain.enums import ObservationType as Kind
@@ -37,16 +37,21 @@ from recollect.memory.review import outranks
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.lessons import Trail, Wording, asked, stated
-from recollect.sessions.memorability import Memorability, awaited, cosine, distinctiveness, memorability, with_meaning
+from recollect.sessions.memorability import (
+    Meaning,
+    Memorability,
+    awaited,
+    cosine,
+    distinctiveness,
+    memorability,
+    with_meaning,
+)
 from recollect.sessions.observations.noise import digest
 from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.origins import outside_after, stamp_of
 from recollect.sessions.session_state import Context, drafted, state_of
 from recollect.text.layers import shortened
-
-if TYPE_CHECKING:
-    from recollect.engines.embedder import Vector
 
 _SEEN: Final = 300  # digests of outputs that are remembered
 _KEPT: Final = 1_000
@@ -200,7 +205,7 @@ def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged]
     return found, [text for place, text in enumerate(texts) if place not in passing]
 
 
-def _together(places: Sequence[int], known: Sequence[Vector] | None) -> list[list[int]]:
+def _together(places: Sequence[int], known: Sequence[Meaning] | None) -> list[list[int]]:
     """Return the sentences that follow each other and are about the same, as groups."""
     found: list[list[int]] = []
     for place in places:

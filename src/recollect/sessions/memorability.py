@@ -16,9 +16,7 @@ from enum import StrEnum
 from math import exp, log
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from recollect.errors import RecollectError
 from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature
@@ -49,20 +47,31 @@ class Dimension(StrEnum):
     TYPE = "type weight"
 
 
+class Meaning(NamedTuple):
+    """What a text means, and what it is about or how it begins: float32[d] each."""
+
+    text: Vector
+    about: Vector
+
+    def weighed(self, weights: Sequence[float]) -> float:
+        """Return the product with 2 d weights."""
+        half = len(self.text)
+        return float(self.text @ weights[:half] + self.about @ weights[half:])
+
+
 @dataclass(frozen=True)
 class Weights:
     """What a text has without any feature, what each adds and what its meaning does; `alone` is added without that."""
 
     bias: float
     features: Mapping[Feature, float]
-    meaning: Vector
+    meaning: tuple[float, ...]
     alone: float
 
 
 def _weights(given: Mapping[str, Any]) -> Weights:
     weights = {one: float(given["weights"].get(one, 0.0)) for one in Feature}
-    meaning = np.array(given["meaning"], dtype=np.float32)
-    return Weights(float(given["bias"]), MappingProxyType(weights), meaning, float(given["alone"]))
+    return Weights(float(given["bias"]), MappingProxyType(weights), tuple(given["meaning"]), float(given["alone"]))
 
 
 _FITTED: Final = tomllib.loads(Path(__file__).with_name("memorability.toml").read_text(encoding="utf-8"))
@@ -109,19 +118,19 @@ class Memorability:
 
 
 def memorability(
-    features: Mapping[Feature, float], meaning: Vector | None = None, cosines: Iterable[float] = ()
+    features: Mapping[Feature, float], meaning: Meaning | None = None, cosines: Iterable[float] = ()
 ) -> Memorability:
     """Score a text by its features (0–1), its meaning where that is known, and its cosines to the nearest memories."""
     weights = PERSON if Feature.PROMPT in features else TOOL
     added: dict[str, float] = {feature: weights.features[feature] * value for feature, value in features.items()}
-    added |= {_ALONE: weights.alone} if meaning is None else {_MEANING: float(weights.meaning @ meaning)}
+    added |= {_ALONE: weights.alone} if meaning is None else {_MEANING: meaning.weighed(weights.meaning)}
     return Memorability(MappingProxyType(added), weights.bias, distinctiveness(cosines))
 
 
-def with_meaning(score: float, meaning: Vector | None) -> Memorability:
+def with_meaning(score: float, meaning: Meaning | None) -> Memorability:
     """Return what a score (0–1) of what a tool told becomes that was made without the embedding model."""
     before = log(max(score, _LEAST) / max(1 - score, _LEAST)) - TOOL.alone
-    added = {_ALONE: TOOL.alone} if meaning is None else {_MEANING: float(TOOL.meaning @ meaning)}
+    added = {_ALONE: TOOL.alone} if meaning is None else {_MEANING: meaning.weighed(TOOL.meaning)}
     return Memorability(MappingProxyType(added), before)
 
 
@@ -138,7 +147,7 @@ def part_of(feature: str) -> Dimension:
     return Dimension.TYPE if feature in TYPE_FEATURES else Dimension.SALIENCE
 
 
-def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Vector] | None:
+def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Meaning] | None:
     """Return what each part means, for `memorability`; None where the weights' model is not there, or not yet."""
     if embedder.card.id != MODEL or not embedder.ready:
         return None
@@ -150,20 +159,19 @@ def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Vector] | None:
     return [meaning_of(read[part.text], read[part.about] if part.about else None) for part in parts]
 
 
-def meaning_of(text: TokenEmbeddings, about: TokenEmbeddings | None = None) -> Vector:
-    """Return float32[2 d]: the vector of a text, and the one of what it is about.
+def meaning_of(text: TokenEmbeddings, about: TokenEmbeddings | None = None) -> Meaning:
+    """Return what a text means, with what it is about.
 
-    Of a person's sentence the second is that of the first token, which tells an order from a statement.
+    Of a person's sentence the second is the vector of the first token, which tells an order from a statement.
     """
     if about is not None:
-        return np.concatenate([text.vector, about.vector])
-    return np.concatenate([text.vector, text.tokens[0] if len(text.tokens) else np.zeros_like(text.vector)])
+        return Meaning(text.vector, about.vector)
+    return Meaning(text.vector, text.tokens[0] if len(text.tokens) else text.vector * 0)
 
 
-def cosine(one: Vector, other: Vector) -> float:
+def cosine(one: Meaning, other: Meaning) -> float:
     """Return how near two texts are by what they mean (-1–1)."""
-    half = len(one) // 2
-    return float(one[:half] @ other[:half])
+    return float(one.text @ other.text)
 
 
 def awaited(embedder: Embedder) -> bool:

@@ -42,10 +42,9 @@ from recollect.memory.remember import remember
 from recollect.search.visibility import unfiltered
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.lessons import Trail
-from recollect.sessions.memorability import meanings
+from recollect.sessions.memorability import Meaning, meanings
 
 if TYPE_CHECKING:
-    from recollect.engines.embedder import Vector
     from recollect.sessions.observations.observe import Part
 
 T = TypeVar("T")
@@ -142,7 +141,7 @@ class Context(Generic[E]):
     event: E
     at: datetime
     observations: list[Observation] = field(default_factory=list)
-    _read: dict[tuple[str, str], Vector] = field(default_factory=dict)
+    _read: dict[tuple[str, str], Meaning] = field(default_factory=dict)
 
     def has(self, capability: str) -> bool:
         """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
@@ -152,7 +151,7 @@ class Context(Generic[E]):
         """Run a verb by its name, as the session's caller; every write passes the gate. Raises `RecollectError`."""
         return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
 
-    def meanings(self, parts: Sequence[Part]) -> list[Vector] | None:
+    def meanings(self, parts: Sequence[Part]) -> list[Meaning] | None:
         """Return what each part means; None where the embedding model that tells it is not there, or not yet."""
         missing = [one for one in parts if (one.text, one.about) not in self._read]
         if missing:
