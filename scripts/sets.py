@@ -158,7 +158,7 @@ def fill(
         if clock is not None and one.get("timestamp"):
             clock.now = datetime.fromisoformat(one["timestamp"]).replace(tzinfo=UTC)
         try:
-            stored = recollect.remember(app, _draft(one), caller_of(name, one.get("group") or "all"))
+            stored = recollect.remember(app, draft_of(one), caller_of(name, one.get("group") or "all"))
         except RecollectError as error:
             err.print(f"Skipped: {folder / 'corpus.jsonl'}, memory {one['id']!r}: {error}", soft_wrap=True)
             continue
@@ -167,7 +167,7 @@ def fill(
     return behind
 
 
-def _draft(one: dict[str, Any]) -> Draft:
+def draft_of(one: dict[str, Any]) -> Draft:
     given = {
         "title": (one.get("title") or "")[:300] or None,
         "speaker": one.get("speaker"),

@@ -98,6 +98,8 @@ def test_the_best_do_not_depend_on_the_limit(store: Store) -> None:
             assert all(len(one) == min(limit, len(ids[100])) for limit, one in ids.items())
             scores = [hit.score for hit in found[100]]
             assert scores == sorted(scores, reverse=True)
+            shown = [recall(store.app, Query(query=question, limit=limit, **filters), ADA).hits for limit in LIMITS]
+            assert all([hit.memory.id for hit in hits[:10]] == ids[10][: len(hits[:10])] for hits in shown)
             assert filters or ids[10] == [
                 hit.memory.id
                 for hit in recall(store.app, Query(query=question, min_score=0.0, since="2020-01-01"), ADA).hits

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from recollect.app import App
@@ -153,7 +153,7 @@ def _splits(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[
 
 FIRST = 10
 """The best so many are chosen from the same candidates, whatever the limit."""
-_CORE = 50  # of each index: the candidates for the first
+_CORE = 50  # of each index, asked for by themselves: the candidates for the first
 _OVERFETCH = 5
 _DEEP = 500  # bm25 is wanted of the neighbours of the best too
 _EXPANDED = 20
@@ -253,14 +253,12 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
 
     What could not be searched is said in the notes; it is never an error.
     """
-    fetch = limit * _OVERFETCH if limit > FIRST else _CORE
     terms = search_terms(app, query, view)
     bm25 = app.text.search(terms.terms, view, _DEEP) if terms.terms else {}
     substrings = _substrings(app, terms, view, _CORE)
     speakers = named_speakers(query.name_words, app.records.speakers(view, query.name_words))
     text, embedding, note = _embedded(app, query, terms, speakers, bm25, view)
-    cosines = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
-    near = dict(islice(cosines.items(), _CORE))
+    near = app.vectors.nearest(embedding.vector, view, _CORE) if embedding else {}
     farthest = min(near.values(), default=0.0)
     scores = {
         one: rank.saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0)
@@ -268,9 +266,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     }
     if newest and len(scores) < FIRST:
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
-    further = [one for one in dict.fromkeys([*_best(bm25, fetch), *cosines]) if one not in scores]
-    if newest and len(scores) + len(further) < limit:
-        further = list(dict.fromkeys([*further, *app.records.newest(view, fetch)]))
+    further = _further(app, scores, bm25, embedding, view, limit, newest=newest) if limit > FIRST else []
     rows, neighbours, core = _with_neighbours(app, scores, further, view)
     return Found(
         terms=terms,
@@ -284,6 +280,25 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
         core=core,
         notes=tuple(filter(None, (_corrected(terms), note))),
     )
+
+
+def _further(
+    app: App,
+    scores: Mapping[int, float],
+    bm25: Mapping[int, float],
+    embedding: TokenEmbeddings | None,
+    view: View,
+    limit: int,
+    *,
+    newest: bool,
+) -> list[int]:
+    """Return what a limit above `FIRST` asks for besides; an approximate index finds other things when asked for more."""
+    fetch = limit * _OVERFETCH
+    near = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
+    found = [one for one in dict.fromkeys([*_best(bm25, fetch), *near]) if one not in scores]
+    if newest and len(scores) + len(found) < limit:
+        found = list(dict.fromkeys([*found, *app.records.newest(view, fetch)]))
+    return found
 
 
 def _with_neighbours(

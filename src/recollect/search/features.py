@@ -54,7 +54,10 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
     words = {one: frozenset(row.words.split()) for one, row in found.rows.items()}
-    late = _late_interaction(app, found, list(found.rows))
+    first = [*found.core, *(two for one in found.core for two in found.neighbours.get(one, ()))]
+    late = _late_interaction(app, found, [one for one in dict.fromkeys(first) if one in found.rows])
+    # By themselves, since only the best of those that are compared take part with several chunks.
+    late |= _late_interaction(app, found, [one for one in found.rows if one not in late])
     stems, promising = _stems_of(found.terms, words), _promising(found, late)
     measured = _Measured(parsed, found, words, stems, late, Proximity(found.terms.weights), promising)
     return Candidates({one: measured.signals(one) for one in found.neighbours}, _query_signals(found), found)
@@ -100,7 +103,7 @@ def _query_signals(found: Found) -> QuerySignals:
 def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, LateInteraction]:
     """Compare the query's telling tokens with those of every memory of `ids`, the rarer words counting for more."""
     embedding, weights = found.embedding, found.terms.weights
-    if embedding is None:
+    if embedding is None or not ids:
         return {}
     words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
     tokens = [words.get(start, "") for start, _ in embedding.spans]

@@ -153,6 +153,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     if len(matches) == len(candidates.signals):
         return ranked
     first = [one for one in ranked[:FIRST] if one.score >= least_score(query, view) - _ROUNDING]
+    if len(first) < min(FIRST, len(ranked)):
+        return ranked  # where not all of the first answer, nothing behind them does
     further = app.fusion.matches(candidates.signals, candidates.query) | matches
     for one in first:
         del further[one.id]
