@@ -1,4 +1,4 @@
-"""Growth: what the answers of a set are worth when thousands of other memories lie beside them, none of which answers."""
+"""Growth: what the answers of a set are worth among thousands of other memories, none of which answers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class Grown:
 def others(folders: Sequence[Path], seed: int = 1) -> Iterator[str]:
     """Yield texts without end: those of other sets, then pairs of their sentences that never stood together."""
     dice = random.Random(seed)
-    texts = list(dict.fromkeys(one["text"][:_LONGEST] for folder in folders for one in rows_of(folder / "corpus.jsonl")))
+    texts = list(
+        dict.fromkeys(one["text"][:_LONGEST] for folder in folders for one in rows_of(folder / "corpus.jsonl"))
+    )
     dice.shuffle(texts)
     yield from texts
     sentences = [one for text in texts for one in _SENTENCE.split(text) if len(one) >= _SHORTEST]
@@ -88,10 +90,10 @@ def measured(sets: Sequence[Set], folders: Sequence[Path], sizes: Sequence[int],
     with recollect.open_app(settings) as app:
         for one in sets:
             caller = caller_of(one.name, TOGETHER)
-            _fill(app, one, caller, behind[one.name], alone=True)
+            _fill(app, one, caller, behind[one.name])
             found.append(asked(app, one, caller, behind[one.name], len(rows_of(one.folder / "corpus.jsonl"))))
         for one in sets:
-            _fill(app, one, together, behind[one.name], alone=False)
+            _fill(app, one, together, behind[one.name])
         texts, stored = others(folders), sum(len(rows_of(one.folder / "corpus.jsonl")) for one in sets)
         for size in sizes:
             more = [Draft(content=text) for text in islice(texts, max(size - stored, 0))]
@@ -101,7 +103,7 @@ def measured(sets: Sequence[Set], folders: Sequence[Path], sizes: Sequence[int],
     return found
 
 
-def _fill(app: App, one: Set, caller: Caller, behind: dict[str, list[str]], *, alone: bool) -> None:
+def _fill(app: App, one: Set, caller: Caller, behind: dict[str, list[str]]) -> None:
     for row in track(rows_of(one.folder / "corpus.jsonl"), f"{one.name}: storing", console=err):
         outcome = recollect.remember(app, draft_of(row), caller)
         behind[outcome.id].append(row["id"])

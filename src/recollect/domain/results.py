@@ -228,12 +228,16 @@ class RecalledJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=LAZY)
 class Recalled(Answer):
-    """The answer to a query, best first. With a budget it has an `index`, and its hits are those with details."""
+    """The answer to a query, best first. With a budget it has an `index`, and its hits are those with details.
+
+    Where nothing is relevant, `nearest` is what comes nearest, for people to see.
+    """
 
     hits: tuple[Hit, ...]
     message: str
     notes: tuple[str, ...] = ()
     index: Index | None = None
+    nearest: Hit | None = None
 
     def public(self) -> Annotated[dict[str, Any], DescribedBy(RecalledJson)]:
         """Return the hits whole, or with a budget the index and the hits in detail."""

@@ -292,7 +292,7 @@ def _further(
     *,
     newest: bool,
 ) -> list[int]:
-    """Return what a limit above `FIRST` asks for besides; an approximate index finds other things when asked for more."""
+    """Return what a limit above `FIRST` asks for besides, by a query of its own: an approximate index varies."""
     fetch = limit * _OVERFETCH
     near = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
     found = [one for one in dict.fromkeys([*_best(bm25, fetch), *near]) if one not in scores]

@@ -48,12 +48,16 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The best hits of a query, all that is ranked (best first), what could not be searched, and the candidates."""
+    """The best hits of a query, all that is ranked (best first), what could not be searched, and the candidates.
+
+    `nearest` is the best of what is not relevant, where nothing is.
+    """
 
     hits: tuple[Hit, ...]
     ranked: Sequence[Ranked]
     notes: tuple[str, ...]
     candidates: Candidates
+    nearest: Hit | None = None
 
 
 def ranking_of(app: App, query: Query, view: View) -> Ranking:
@@ -62,12 +66,18 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     core = {one: signals for one, signals in candidates.signals.items() if one in candidates.found.core}
     matches = app.fusion.matches(core, candidates.query)
     matches, notes = reranked(app, query.query, matches, partial(passages, app, view, candidates.vector))
-    ranked = _ranked(app, query, view, candidates, matches)
+    every = _ranked(app, query, view, candidates, matches)
     least = least_score(query, view) - _ROUNDING
-    ranked = [one for one in ranked if one.score >= least]
-    best = ranked[: query.limit]
+    ranked = [one for one in every if one.score >= least]
+    hits = _hits(app, view, candidates, ranked[: query.limit])
+    irrelevant = [one for one in every[:1] if not hits and one.match < app.embedder.card.floor]
+    nearest = next(iter(_hits(app, view, candidates, irrelevant)), None) if irrelevant else None
+    return Ranking(hits, ranked, (*candidates.found.notes, *notes), candidates, nearest)
+
+
+def _hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) -> tuple[Hit, ...]:
     memories = app.records.load([one.id for one in best], view)
-    hits = tuple(
+    return tuple(
         Hit(
             memories[one.id],
             one.match,
@@ -81,7 +91,6 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
         for one in best
         if one.id in memories
     )
-    return Ranking(hits, ranked, (*candidates.found.notes, *notes), candidates)
 
 
 def newer_versions(

@@ -111,7 +111,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     with reading(app, query, caller) as seen:
         view = widened(app, seen, caller, query.scope) if query.everywhere else seen
         ranking, hits, notes = _answer(app, query, view, caller)
-        recalled = Recalled(hits, found_message(len(hits)), notes)
+        recalled = Recalled(hits, found_message(len(hits)), notes, nearest=ranking.nearest)
         if query.max_tokens is not None:
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
     count_use(app, [hit.memory for hit in recalled.hits], view.now, caller, accessed=False)
