@@ -22,6 +22,7 @@ from rich.table import Table
 import aged
 import answer_sizes
 import calibration
+import growth
 import plot
 import recollect
 from gathering import by_vectors_alone, by_words_alone
@@ -221,12 +222,22 @@ def main(
             "--aged", help="Instead store each memory at its own date, and ask at once, 60 and 700 days later."
         ),
     ] = False,
+    growing: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--growth", help="Instead ask all sets in one project that grows with the texts of this set; repeat it."
+        ),
+    ] = None,
+    largest: Annotated[int, typer.Option(help="With --growth: the most memories.")] = growth.SIZES[-1],
     sizes: Annotated[
         bool, typer.Option("--sizes", help="Instead ask through the tool `memory`, and count the answers' tokens.")
     ] = False,
 ) -> None:
     """Store each set in a new store, ask its questions, and print what came back beside full text, vectors and RRF."""
     try:
+        if growing:
+            growth.run(load(folders), growing, largest, json_file, plot_file)
+            return
         run(folders, json_file, plot_file, calibration_file, aged if at_age else answer_sizes if sizes else None)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)

@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
+import asking
 import curves
 import plot
 import silence
@@ -30,6 +31,7 @@ from sets import DEPTH, err, load, measures
 from training import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "engines" / "fusion.json"
+MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"  # whose vectors the evidence has
 ASIDE: Final = ("adversarial", FOREIGN)  # adversarial ones name the wrong speaker: their answers are not what was asked
 PARENTS: Final = ("words", "vectors", "rrf")
 KEPT: Final = 0.975  # of the questions that have an answer, by the floor, on the mean over the sets
@@ -271,14 +273,19 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
     sets, others = load(folders), load(judging) if judging else []
     if unknown := given.ordering - {one.name for one in sets}:
         raise InvalidInput("order-only", f"No set is named {min(unknown)}; name one of the folders.")
-    examples = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
+    every = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
+    own = {one.name: every[one.name] for one in sets}
+    asking_by = asking.fit([one for some in own.values() for one in some], MODEL)
+    examples = asking.known_apart(own, MODEL)
+    examples |= {one.name: [asking.asking(two, asking_by) for two in every[one.name]] for one in others}
     words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
     fused = finished(both, FUSED, given, "words and meaning")
     lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
     if fused is None or lexical is None:
         return
-    target.write_text(json.dumps({"fused": plain(fused), "words": plain(lexical)}) + "\n", encoding="utf-8")
+    written = {"fused": plain(fused), "words": plain(lexical), "asking": asking.plain(asking_by)}
+    target.write_text(json.dumps(written) + "\n", encoding="utf-8")
     judge(fused, {one.name: compiled_set(examples[one.name], True, copies=False) for one in others}, best_mix(both))
     out.print(f"{target.name} written: {sum(len(one.asked) for one in both.values())} questions.")
 

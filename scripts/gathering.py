@@ -8,23 +8,28 @@ from __future__ import annotations
 import pickle
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from rich.progress import track
 
 import recollect
-from recollect import App, Caller, Query, Settings
+from others import other_texts, store
+from recollect import App, Caller, Draft, Query, Settings
 from recollect.domain.search import QuerySignals, Signals, View
 from recollect.search.features import gather
 from recollect.search.parse import parse
 from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
-from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered
+from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered, rows_of
 
 FOREIGN: Final = "foreign"
+REQUEST: Final = "request"  # asks for work, not for anything remembered
+REQUESTS: Final = Path(__file__).with_name("notes") / "requests.txt"
 FETCH: Final = 50
 
 
@@ -32,7 +37,8 @@ FETCH: Final = 50
 class Example:
     """One question: the signals of its candidates, which of them answer it, and how many answers there are in all.
 
-    `parents` says of the ten best memories that words, vectors and their rank fusion bring back which answer it.
+    `vector` is the question's, float32[d], None where it was not embedded. `parents` says of the ten best memories that
+    words, vectors and their rank fusion bring back which answer it. `crowded` is one among memories of other sets.
     """
 
     set: str
@@ -44,17 +50,24 @@ class Example:
     answers: int
     fold: int = 0
     weight: float = 1.0
+    crowded: bool = False
     text: str = ""
+    vector: np.ndarray | None = None
     parents: tuple[tuple[bool, ...], tuple[bool, ...], tuple[bool, ...]] = ((), (), ())
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a set is used: questions, foreign questions, and memories (whole groups)."""
+    """How much of a set is used: questions, foreign questions, requests, and memories (whole groups).
+
+    A set without sessions is asked a second time among a `crowd` of other sets' memories in each group.
+    """
 
     questions: int = 250
     foreign: int = 80
+    requests: int = 20
     memories: int = 3_000
+    crowd: int = 2_000
 
 
 def examples_of(one: Set, others: Sequence[Set], limits: Limits, folder: Path | None) -> list[Example]:
@@ -78,8 +91,33 @@ def _asked(app: App, one: Set, others: Sequence[Set], limits: Limits) -> list[Ex
     own = [question for question in (*one.questions, *one.unanswered) if question.group in chosen]
     dice = random.Random(one.name)
     asked = dice.sample(own, min(limits.questions, len(own)))
-    foreign = _foreign(one, others, chosen, limits.foreign, dice)
-    return [_example(app, one.name, question, behind) for question in track([*asked, *foreign], one.name, console=err)]
+    every = [*asked, *_foreign(one, others, chosen, limits.foreign, dice), *_requests(chosen, limits.requests, dice)]
+    examples = [_example(app, one.name, question, behind) for question in track(every, one.name, console=err)]
+    if limits.crowd and not any(row.get("session") for row in rows_of(one.folder / "corpus.jsonl")):
+        for group in sorted(chosen):
+            texts = others_than(one.name, others, dice.random())
+            crowd = [Draft(content=text) for text in islice(texts, limits.crowd // len(chosen))]
+            store(app, crowd, caller_of(one.name, group), f"{one.name}: {len(crowd)} others")
+        crowded = [_example(app, one.name, question, behind) for question in track(every, one.name, console=err)]
+        examples += [replace(one, crowded=True) for one in crowded]
+    return examples
+
+
+def others_than(name: str, sets: Sequence[Set], seed: float) -> Iterator[str]:
+    """Yield texts of the sets but one, as long as there are some, then pairs of their sentences."""
+    return other_texts([one.folder for one in sets if one.name != name], seed)
+
+
+def _requests(groups: frozenset[str], most: int, dice: random.Random) -> list[Question]:
+    """Return requests that no store answers, each asked of some group."""
+    texts, names = requests(), sorted(groups)
+    chosen = dice.sample(texts, min(most, len(texts)))
+    return [Question(text, text, names[place % len(names)], REQUEST, frozenset()) for place, text in enumerate(chosen)]
+
+
+def requests() -> list[str]:
+    """Return what people ask of an agent that has nothing to do with its memory."""
+    return REQUESTS.read_text(encoding="utf-8").splitlines()
 
 
 def _groups(one: Set, limits: Limits) -> frozenset[str]:
@@ -125,6 +163,7 @@ def _example(app: App, name: str, question: Question, behind: dict[str, list[str
         relevant=tuple(right(memory) for memory in candidates.signals),
         answers=len({memory for memory, ids in behind.items() if question.answers.intersection(ids)}),
         text=question.text,
+        vector=None if candidates.vector is None else np.array(candidates.vector),
         parents=(tuple(words), tuple(near), tuple(fused)),
     )
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
-import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,20 +16,16 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+import plot
 import recollect
 from gathering import by_vectors_alone, by_words_alone
+from others import other_texts, store
 from recollect import App, Caller, Draft, Query, Settings
-from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
-from recollect.transfer.import_batch import import_batch
 from sets import DEPTH, Question, Set, caller_of, draft_of, err, fuse, rows_of
 
 SIZES: Final = (240, 2_000, 10_000, 100_000)
 TOGETHER: Final = "growth"
 PARENTS: Final = ("words", "vectors", "rrf")
-_BATCH: Final = 500
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
-_LONGEST: Final = 1_200  # characters of another memory
-_SHORTEST: Final = 15
 
 
 @dataclass
@@ -53,36 +48,6 @@ class Grown:
         }
 
 
-def others(folders: Sequence[Path], seed: int = 1) -> Iterator[str]:
-    """Yield texts without end: those of other sets, then pairs of their sentences that never stood together."""
-    dice = random.Random(seed)
-    texts = list(
-        dict.fromkeys(one["text"][:_LONGEST] for folder in folders for one in rows_of(folder / "corpus.jsonl"))
-    )
-    dice.shuffle(texts)
-    yield from texts
-    sentences = [one for text in texts for one in _SENTENCE.split(text) if len(one) >= _SHORTEST]
-    seen = set(texts)
-    while True:
-        text = " ".join(dice.sample(sentences, dice.choice((1, 2, 2, 3))))[:_LONGEST]
-        if text not in seen:
-            seen.add(text)
-            yield text
-
-
-def store(app: App, drafts: Sequence[Draft], caller: Caller, title: str) -> dict[str, str]:
-    """Import drafts as users do; return the id of each by its place."""
-    ids: dict[str, str] = {}
-    for start in track(range(0, len(drafts), _BATCH), title, console=err):
-        items = [
-            ImportItem(kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
-            for place, draft in enumerate(drafts[start : start + _BATCH], start)
-        ]
-        import_batch(app, ImportBatch(items=tuple(items)), caller)
-    app.vectors.sync()
-    return ids
-
-
 def measured(sets: Sequence[Set], folders: Sequence[Path], sizes: Sequence[int], settings: Settings) -> list[Grown]:
     """Ask the questions of all sets at each size; every memory, of whatever group, lies in one project."""
     together, found = caller_of(TOGETHER, TOGETHER), []
@@ -94,7 +59,7 @@ def measured(sets: Sequence[Set], folders: Sequence[Path], sizes: Sequence[int],
             found.append(asked(app, one, caller, behind[one.name], len(rows_of(one.folder / "corpus.jsonl"))))
         for one in sets:
             _fill(app, one, together, behind[one.name])
-        texts, stored = others(folders), sum(len(rows_of(one.folder / "corpus.jsonl")) for one in sets)
+        texts, stored = other_texts(folders), sum(len(rows_of(one.folder / "corpus.jsonl")) for one in sets)
         for size in sizes:
             more = [Draft(content=text) for text in islice(texts, max(size - stored, 0))]
             store(app, more, together, f"{size} memories")
@@ -145,6 +110,35 @@ def show(grown: Sequence[Grown]) -> None:
     Console(width=200).print(table)
 
 
-def write(grown: Sequence[Grown], file: Path) -> None:
-    """Write the rows as JSON."""
-    file.write_text(json.dumps([one.row() for one in grown], indent=1), encoding="utf-8")
+def run(sets: list[Set], folders: list[Path], largest: int, json_file: Path | None, plot_file: Path | None) -> None:
+    """Measure the sets at each size up to `largest`, print the figures, and write and draw them where that is asked."""
+    if plot_file is not None:
+        plot.check()
+    sizes = [size for size in SIZES if size <= largest]
+    with tempfile.TemporaryDirectory(prefix="recollect-growth-") as home:
+        settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
+        grown = measured(sets, folders, sizes, settings)
+    show(grown)
+    rows = [one.row() for one in grown]
+    if json_file is not None:
+        json_file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    if plot_file is not None:
+        draw(rows, plot_file)
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw for each set how often an answer is among the first five at each size, beside the parents."""
+    from matplotlib.figure import Figure
+
+    names = sorted({row["set"] for row in rows})
+    figure = Figure(figsize=(4.5 * len(names), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for panel, name in zip(panels, names, strict=True):
+        some = sorted((row for row in rows if row["set"] == name), key=lambda row: row["size"])
+        for system, colour in zip(("recollect", *PARENTS), plot.COLOURS, strict=True):
+            values = [row[f"{system} five"] for row in some]
+            panel.plot([row["size"] for row in some], values, marker="o", label=system, color=colour)
+        panel.set(xscale="log", xlabel="memories", title=name, ylim=(0, 100))
+    panels[0].set_ylabel("an answer among the first five, %")
+    panels[-1].legend()
+    figure.savefig(path, dpi=110)

@@ -37,7 +37,7 @@ WORDS: Final = {
 MEANING: Final = {
     "own": "cosine cosine_outstanding cosine_to_best late late_rare late_to_best late_rare_to_best".split(),
     "talk": "cosine_before cosine_after late_near".split(),
-    "query": "cosine late late_rare outstanding top_cosine top_late_rare".split(),
+    "query": "cosine late late_rare outstanding top_cosine top_late_rare asks".split(),
 }
 FREE: Final = {
     "own": [],

@@ -123,6 +123,7 @@ class QuerySignals:
 
     `unknown` is the share (0–1) of its weight in words that nobody stored; `semantic` says whether the vectors were
     searched. `weight` is the sum of the idf of its stored words, `size` how many memories the view's namespaces hold.
+    `asks` are the log-odds that such a text asks for something remembered, 0 where that is not known.
     """
 
     words: int
@@ -131,6 +132,7 @@ class QuerySignals:
     semantic: bool
     weight: float = 0.0
     size: int = 0
+    asks: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

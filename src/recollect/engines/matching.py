@@ -46,6 +46,8 @@ from recollect.domain.search import QuerySignals, Signals
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from recollect.engines.embedder import Vector
+
     Column = NDArray[np.float32]  # float32[n], one value for each candidate
 
 _REVISION: Final = re.compile(r"[0-9a-f]{40}")
@@ -166,6 +168,7 @@ _LIGHTEST = 0.01  # the weight of a query that no idf tells of
 _NAMING = 3
 _WORDED = 0.1  # of what words alone give
 LIMIT = 3.0  # standard deviations
+MOST_SURE = 4.0  # log-odds
 
 
 class LearnedFusion:
@@ -174,6 +177,11 @@ class LearnedFusion:
     def __init__(self) -> None:
         given = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))
         self._networks = {name: Network.read(given[name]) for name in ("fused", "words")}
+        self._asking = Asking.read(given["asking"])
+
+    def asks(self, vector: Vector, model: str) -> float:
+        """Return the log-odds that a text asks for something remembered; 0 for a vector of another model."""
+        return self._asking(vector) if model == self._asking.model else 0.0
 
     def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
         """Return for each candidate 0–1: about how often such a candidate answers such a query.
@@ -195,6 +203,28 @@ class LearnedFusion:
         """Return the probability that each candidate answers the query: float32[n]."""
         scores = self._networks[network].scores_of(known, query)
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0))), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A linear model over the vectors of one embedding model: whether a text asks for something remembered.
+
+    "Rename this variable" and "what is the capital of Peru" do not, however near a memory happens to be.
+    """
+
+    model: str
+    weights: NDArray[np.float32]
+    bias: float
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Asking:
+        """Read it from its JSON object."""
+        return cls(given["model"], np.asarray(given["weights"], dtype=np.float32), float(given["bias"]))
+
+    def __call__(self, vector: Vector) -> float:
+        """Return the log-odds for the unit vector of a text."""
+        # Not `@`: after it BLAS keeps a thread turning that waits for more to do.
+        return float(np.clip(np.vecdot(self.weights, vector) + self.bias, -MOST_SURE, MOST_SURE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +333,7 @@ def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) ->
             "outstanding": float(known["cosine_outstanding"].max()),
             "top_cosine": float(known["cosine"][top]),
             "top_late_rare": float(known["late_rare"][top]),
+            "asks": query.asks,
         }
     return {name: np.full(1, value, dtype=np.float32) for name, value in every.items()}
 

@@ -60,7 +60,7 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     late |= _late_interaction(app, found, [one for one in found.rows if one not in late])
     stems, promising = _stems_of(found.terms, words), _promising(found, late)
     measured = _Measured(parsed, found, words, stems, late, Proximity(found.terms.weights), promising)
-    return Candidates({one: measured.signals(one) for one in found.neighbours}, _query_signals(found), found)
+    return Candidates({one: measured.signals(one) for one in found.neighbours}, _query_signals(app, found), found)
 
 
 def least_score(query: Query, view: View) -> float:
@@ -88,8 +88,8 @@ def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[i
     return {one: frozenset(telling[word] for word in telling.keys() & held) for one, held in words.items()}
 
 
-def _query_signals(found: Found) -> QuerySignals:
-    weights, known = found.terms.weights, found.terms.known
+def _query_signals(app: App, found: Found) -> QuerySignals:
+    weights, known, embedding = found.terms.weights, found.terms.known, found.embedding
     return QuerySignals(
         words=min(len(weights), len(found.text.split())),  # one for a run without spaces
         rarest=max((weights[one] for one in known), default=0.0),
@@ -97,6 +97,7 @@ def _query_signals(found: Found) -> QuerySignals:
         semantic=found.embedding is not None,
         weight=sum(weights[one] for one in known),
         size=found.terms.size,
+        asks=app.fusion.asks(embedding.vector, app.embedder.card.id) if embedding else 0.0,
     )
 
 

@@ -1,0 +1,75 @@
+"""Fit what tells from a text alone whether it asks for something remembered, for sets and requests left out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from gathering import REQUEST, Example
+from recollect.engines.matching import Asking
+
+FOLDS: Final = 5
+PENALTY: Final = 0.5  # on the squares of the weights, which are large beside unit vectors
+FAR: Final = ("unanswerable-far", "far")
+Examples = Mapping[str, Sequence[Example]]
+
+
+def fit(examples: Sequence[Example], model: str) -> Asking:
+    """Fit on questions that some memory answers beside requests and far questions; both sides count alike."""
+    known = {one.text: one for one in examples if one.vector is not None and not one.crowded}
+    asked = [one for one in known.values() if one.answers]
+    other = [one for one in known.values() if one.category in (REQUEST, *FAR)]
+    rows = torch.tensor(np.stack([one.vector for one in (*asked, *other)])).double()
+    right = torch.tensor([1.0] * len(asked) + [0.0] * len(other)).double()
+    shares = torch.where(right > 0, 0.5 / len(asked), 0.5 / len(other))
+    weights = torch.zeros(rows.shape[1], dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    walk = torch.optim.LBFGS([weights, bias], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        walk.zero_grad()
+        each = torch.nn.functional.binary_cross_entropy_with_logits(rows @ weights + bias, right, reduction="none")
+        total: torch.Tensor = (each * shares).sum() + PENALTY * 1e-3 * (weights**2).sum()
+        total.backward()
+        return total
+
+    walk.step(loss)
+    return Asking(model, weights.detach().numpy().astype(np.float32), float(bias.detach()))
+
+
+def known_apart(examples: Examples, model: str) -> dict[str, list[Example]]:
+    """Return the examples with what they ask by models that were fitted without their set, or without their request."""
+    names, texts = sorted(examples), sorted({one.text for some in examples.values() for one in some if _far(one)})
+    fold = {name: place % FOLDS for place, name in enumerate(names)}
+    fold_of_text = {text: place % FOLDS for place, text in enumerate(texts)}
+
+    def place(name: str, one: Example) -> int:
+        return fold_of_text[one.text] if _far(one) else fold[name]
+
+    every = [(place(name, one), one) for name, some in examples.items() for one in some]
+    models = [fit([one for number, one in every if number != left], model) for left in range(FOLDS)]
+    return {name: [asking(one, models[place(name, one)]) for one in some] for name, some in examples.items()}
+
+
+def asking(one: Example, model: Asking) -> Example:
+    """Return an example with what its text asks by a model."""
+    if one.vector is None:
+        return one
+    return replace(one, query=replace(one.query, asks=model(one.vector)))
+
+
+def plain(model: Asking, digits: int = 4) -> dict[str, Any]:
+    """Return a model as JSON holds it."""
+    return {
+        "model": model.model,
+        "weights": np.round(model.weights.astype(float), digits).tolist(),
+        "bias": round(model.bias, digits),
+    }
+
+
+def _far(one: Example) -> bool:
+    return one.category in (REQUEST, *FAR)

@@ -1,0 +1,49 @@
+"""Other memories: texts that answer nothing, to lie beside those of a set."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.progress import track
+
+from recollect import App, Caller, Draft
+from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
+from recollect.transfer.import_batch import import_batch
+from sets import err, rows_of
+
+_BATCH: Final = 500
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+_LONGEST: Final = 1_200  # characters of another memory
+_SHORTEST: Final = 15
+
+
+def other_texts(folders: Sequence[Path], seed: float = 1) -> Iterator[str]:
+    """Yield texts without end: those of other sets, then pairs of their sentences that never stood together."""
+    dice = random.Random(seed)
+    texts = list(
+        dict.fromkeys(one["text"][:_LONGEST] for folder in folders for one in rows_of(folder / "corpus.jsonl"))
+    )
+    dice.shuffle(texts)
+    yield from texts
+    sentences = [one for text in texts for one in _SENTENCE.split(text) if len(one) >= _SHORTEST]
+    seen = set(texts)
+    while True:
+        text = " ".join(dice.sample(sentences, dice.choice((1, 2, 2, 3))))[:_LONGEST]
+        if text not in seen:
+            seen.add(text)
+            yield text
+
+
+def store(app: App, drafts: Sequence[Draft], caller: Caller, title: str) -> None:
+    """Import drafts as users do."""
+    for start in track(range(0, len(drafts), _BATCH), title, console=err):
+        items = [
+            ImportItem(kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
+            for place, draft in enumerate(drafts[start : start + _BATCH], start)
+        ]
+        import_batch(app, ImportBatch(items=tuple(items)), caller)
+    app.vectors.sync()
