@@ -1,4 +1,4 @@
-"""Fit what tells from a text alone whether it asks for something remembered, for sets and requests left out of it."""
+"""Fit what tells from a text alone whether it asks for something remembered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gathering import REQUEST, Example
 from recollect.engines.matching import Asking
 
 FOLDS: Final = 5
-PENALTY: Final = 0.5  # on the squares of the weights, which are large beside unit vectors
+PENALTY: Final = 0.05  # on the squares of the weights, which are large beside unit vectors
 FAR: Final = ("unanswerable-far", "far")
 Examples = Mapping[str, Sequence[Example]]
 
@@ -42,17 +42,11 @@ def fit(examples: Sequence[Example], model: str) -> Asking:
 
 
 def known_apart(examples: Examples, model: str) -> dict[str, list[Example]]:
-    """Return the examples with what they ask by models that were fitted without their set, or without their request."""
-    names, texts = sorted(examples), sorted({one.text for some in examples.values() for one in some if _far(one)})
-    fold = {name: place % FOLDS for place, name in enumerate(names)}
-    fold_of_text = {text: place % FOLDS for place, text in enumerate(texts)}
-
-    def place(name: str, one: Example) -> int:
-        return fold_of_text[one.text] if _far(one) else fold[name]
-
-    every = [(place(name, one), one) for name, some in examples.items() for one in some]
-    models = [fit([one for number, one in every if number != left], model) for left in range(FOLDS)]
-    return {name: [asking(one, models[place(name, one)]) for one in some] for name, some in examples.items()}
+    """Return the examples with what they ask by models that were fitted without that text."""
+    every = [one for some in examples.values() for one in some]
+    fold = {text: place % FOLDS for place, text in enumerate(sorted({one.text for one in every}))}
+    models = [fit([one for one in every if fold[one.text] != left], model) for left in range(FOLDS)]
+    return {name: [asking(one, models[fold[one.text]]) for one in some] for name, some in examples.items()}
 
 
 def asking(one: Example, model: Asking) -> Example:
@@ -69,7 +63,3 @@ def plain(model: Asking, digits: int = 4) -> dict[str, Any]:
         "weights": np.round(model.weights.astype(float), digits).tolist(),
         "bias": round(model.bias, digits),
     }
-
-
-def _far(one: Example) -> bool:
-    return one.category in (REQUEST, *FAR)

@@ -17,12 +17,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
-from recollect.engines.matching import LearnedFusion, Network, Part, columns, evidence
+from recollect.engines.matching import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
 
 if TYPE_CHECKING:
     from recollect.engines.matching import LearnedFusion
 
-QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200)
+QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200, asks=1.5)
 UNEMBEDDED = replace(QUESTION, semantic=False)
 ALL = Signals(
     cosine=0.6,
@@ -99,6 +99,7 @@ EVIDENCE = {
     "outstanding": 0.6 - USUAL,
     "top_cosine": 0.3,
     "top_late_rare": 0.283,
+    "asks": 1.5,
 }
 PARTS = ("own", "talk", "query")
 
@@ -177,7 +178,7 @@ def value(found: Mapping[int, Signals], name: str, number: int = 0) -> float:
 def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
     """Wiring hands the learned fusion out as the port, with everything the port names."""
     port: LearnedFusion = fusion
-    assert {name for name in vars(LearnedFusion) if not name.startswith("_")} == {"matches"}
+    assert {name for name in vars(LearnedFusion) if not name.startswith("_")} == {"asks", "matches"}
     assert port.matches({}, QUESTION) == {}
 
 
@@ -195,6 +196,16 @@ def test_a_query_has_the_best_of_its_candidates(name: str) -> None:
     found = evidence(known, np.array([1.0, 0.0, 2.0], dtype=np.float32), QUESTION)
     assert found.keys() == EVIDENCE.keys()
     assert found[name].tolist() == pytest.approx([EVIDENCE[name]], abs=1e-6)
+
+
+def test_what_asks_for_nothing_remembered_is_told_by_its_text(fusion: LearnedFusion) -> None:
+    """A text is judged by its vector alone, within bounds; that of another model says nothing."""
+    given = shipped()["asking"]
+    weights = np.array(given["weights"], dtype=np.float32)
+    direction = weights / np.linalg.norm(weights)
+    likely, unlikely = (fusion.asks(sign * direction, given["model"]) for sign in (np.float32(1), np.float32(-1)))
+    assert -MOST_SURE <= unlikely < given["bias"] < likely <= MOST_SURE
+    assert fusion.asks(direction, "another/model") == 0.0
 
 
 def test_features_come_in_the_order_of_the_candidates() -> None:
@@ -287,7 +298,7 @@ def test_a_part_as_by_hand() -> None:
 def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[float]]) -> None:
     """Both networks name features that exist, each once, their sizes agree, and every number is finite."""
     given = shipped()
-    assert set(given) == {"fused", "words"}
+    assert set(given) == {"fused", "words", "asking"}
     network = Network.read(given[name])
     assert network.stretch > 0
     for part in PARTS:

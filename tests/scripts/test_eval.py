@@ -177,8 +177,33 @@ def test_aged_asks_at_three_ages(script: Run, tiny: Path) -> None:
     done = script("eval.py", tiny, "--aged")
     assert done.returncode == 0, done.stderr
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if line.startswith("│")]
-    assert [row[1:3] for row in rows] == [["0", "100.0"], ["60", "100.0"], ["700", "100.0"]]
-    assert len({row[3] for row in rows}) == 1
+    by_age, first = rows[:3], rows[3:]
+    assert [row[1:3] for row in by_age] == [["0", "100.0"], ["60", "100.0"], ["700", "100.0"]]
+    assert len({row[3] for row in by_age}) == 1
+    assert [row[1] for row in first] == ["fresh", "0", "60", "700"]
+    assert all(0 <= float(share) <= 100 for row in first for share in row[2:])
+
+
+def test_growth_asks_among_more_and_more(
+    module: Callable[[str], ModuleType], settings: Settings, tiny: Path, tmp_path: Path
+) -> None:
+    """The questions are asked of the set alone and at each size, with texts that never stood together beside it."""
+    noise = tmp_path / "noise"
+    noise.mkdir()
+    texts = [
+        f"Meeting {number}: the {word} of the harbour was discussed. Nothing was settled."
+        for number, word in enumerate(("depth", "noise", "light", "price", "guard", "plan"))
+    ]
+    rows = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts)]
+    (noise / "corpus.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    growth = module("growth")
+    found = growth.measured(module("sets").load([tiny]), [noise], (10, 20), settings)
+    assert [one.size for one in found] == [6, 10, 20]
+    for one in found:
+        assert {len(one.first[system]) for system in ("recollect", *growth.PARENTS)} == {len(QUERIES)}
+        assert one.row()["recollect five"] >= 60.0
+    growth.draw([one.row() for one in found], tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sizes_counts_what_agents_get(module: Callable[[str], ModuleType], settings: Settings, tiny: Path) -> None:
