@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _BESIDE = 0.15  # of the best match: what is worse beside it does not answer
 _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it wants
 _FEW_WORDS = 3
-_ERROR = 0.01  # of a match: what is closer is ordered by how much of the query it holds, then by its score
+_ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
 _OF_PERIOD = 0.1  # of a score: as much as full trust
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
@@ -216,7 +216,7 @@ def _by_match(query: Query, candidates: Candidates, scored: list[Ranked], fits: 
     found: list[Ranked] = []
     ahead = sorted(((one.match + _OF_PERIOD * fits.get(one.id, 0.0), one) for one in scored), key=lambda one: -one[0])
     while ahead:
-        least = ahead[0][0] - _ERROR
+        least = ahead[0][0] * (1.0 - _ERROR)
         alike = [one for fit, one in ahead if fit >= least]
         ahead = ahead[len(alike) :]
         found += sorted(alike, key=lambda one: (-held(one), -one.score, -one.match, one.id))
