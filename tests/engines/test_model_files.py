@@ -63,7 +63,7 @@ def test_card_is_found_by_folder_name_and_by_id(model: str) -> None:
     card = find_card(model)
     assert card is not None
     assert (card.id, card.dimensions, card.max_tokens, card.runtime) == (ID, 384, 256, "onnx")
-    assert (card.floor, card.near, card.similar) == (0.03, 0.55, 0.7)
+    assert (card.floor, card.near, card.similar) == (0.025, 0.55, 0.7)
 
 
 def test_own_models_folder_comes_first(tmp_path: Path, card: ModelCard) -> None:

@@ -209,7 +209,7 @@ def test_what_the_query_is(library: App) -> None:
     asked = candidates(library, "lessons").query
     assert (asked.words, asked.unknown, asked.semantic) == (1, 0.0, True)
     assert asked.rarest == pytest.approx(rank.rarity(1, size))
-    assert candidates(library, "lesson").query == asked
+    assert replace(candidates(library, "lesson").query, asks=asked.asks) == asked
     strange = candidates(library, "xqzvw").query
     assert (strange.words, strange.unknown, strange.rarest) == (1, 1.0, 0.0)
     mixed = candidates(library, "lessons xqzvw").query

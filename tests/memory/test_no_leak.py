@@ -13,7 +13,7 @@ import pytest
 
 from callers import ADA
 from recollect import App, Settings
-from recollect.domain.enums import Choice
+from recollect.domain.enums import Choice, Scope, Sensitivity
 from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.domain.search import View
 from recollect.domain.verbs import VERBS
@@ -93,8 +93,11 @@ STATES: dict[str, Callable[[App, Settings, Clock], list[int]]] = {
 
 
 def add_marked(app: App, content: str = SAID, **more: Any) -> int:
-    """Remember what must not show, with a fact of it."""
+    """Remember what must not show, with a fact of it; it waits for a decision."""
     one = add(app, content, **LABELS | more)
+    with app.records.writing(ADA.namespace(Scope.PROJECT), ADA.user, tuple(Sensitivity)) as transaction:
+        if (stored := transaction.by_id(one)) is not None:
+            transaction.decide(stored, "comes from a source that is new")
     do(app, "store_fact", subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money", memory_id=str(one), **LET_IN)
     return one
 

@@ -21,7 +21,7 @@ _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 
 def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
     """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
-    view = unfiltered(app, request, caller, request.scope)
+    view = unfiltered(app, request, caller, request.scope).model_copy(update={"superseded": False})
     with app.records.snapshot():
         ids, total, since = app.records.waiting(view, request.limit, request.offset)
         found = app.records.load(ids, view)
