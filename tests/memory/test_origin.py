@@ -153,8 +153,11 @@ def test_the_inbox_decides(app: App) -> None:
     assert do(app, "inbox").total == 0
     later = add(app, "The vendor's queue has four slots.", PAGE)
     assert shown(app, later).speaks_unasked
-    with pytest.raises(NotFound, match="does not wait"):
-        do(app, "decide", id=str(other), decision="approve")
+    do(app, "decide", id=str(other), decision="approve")
+    assert shown(app, other).review == "approved"
+    for one, decision in ((told, "approve"), (other, "reject")):
+        with pytest.raises(NotFound, match="does not wait"):
+            do(app, "decide", id=str(one), decision=decision)
 
 
 def test_a_source_that_is_rejected_stays_out(app: App) -> None:

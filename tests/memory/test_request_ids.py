@@ -12,6 +12,7 @@ from callers import ADA
 from recollect import App, Caller, Settings
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import Decision, Observation
+from recollect.domain.origin import SaidBy
 from recollect.domain.results import Outcome
 from recollect.domain.verbs import BY_NAME, VERBS
 from run_operations import add, by_hand, do, rows, token
@@ -69,6 +70,22 @@ def _observed(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"session_id": "s1", "number": 1, "keep": True}
 
 
+PAGE = ADA.saying(SaidBy.WEB, "https://news.example.org/a")
+
+
+def _waiting(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
+    return {"id": str(add(app, "The pier is closed.", PAGE)), "decision": "approve"}
+
+
+def _from_outside(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
+    add(app, "The pier is closed.", PAGE)
+    return {"source": "news.example.org", "apply": True}
+
+
+def _withdrawn(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
+    return {"id": do(app, "withdraw", **_from_outside(app, clock, settings)).id}
+
+
 SAY = {"content": "The pier is long."}
 SESSION = {"session_id": "s1"}
 FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
@@ -84,6 +101,9 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "memory_forget": _there,
     "restore": _hidden,
     "store_fact": lambda app, clock, settings: {"subject": "mast", "predicate": "is", "object": "oak"},
+    "decide": _waiting,
+    "withdraw": _from_outside,
+    "undo_withdrawal": _withdrawn,
     "purge_expired": _expired,
     "summarize_old": _old,
     "rescan": _exposed,

@@ -121,6 +121,7 @@ def test_what_it_had_replaced_is_current_again(app: App) -> None:
     assert set(listed(app)) == {other, keyed, named}
     after = {one: shown(app, one).model_dump(include={"content", "category", "tags"}) for one in (other, keyed, named)}
     assert after == before
+    assert do(app, "undo_withdrawal", id=done.id) == undone
     assert ill(app) == []
 
 

@@ -16,6 +16,7 @@ from recollect.memory.prepare_write import entry_for, journal_refusals, prepare
 from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
 
+_NAME: Final = "decide"
 _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 
 
@@ -34,9 +35,9 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
     """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later too.
 
-    With a `content` it says that from now on, in the words of the caller. Raises `NotFound` for what does not wait.
+    With a `content` it says that from now on, in the words of the caller. Approving what is approved changes nothing.
+    Raises `NotFound` for what does not wait.
     """
-    del request_id  # what is decided waits no more
     memory_id = parse_id(request.id)
     levels = levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
@@ -48,8 +49,11 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         with journal_refusals(app, namespace, caller):
             words = prepare(app, clear(Draft(content=request.content), app.on_secret))
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
+        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+            return before
         old = transaction.by_id(memory_id)
-        if old is None or old.review in (None, APPROVED) or expired(old, app.clock()):
+        waits = old is not None and (old.review not in (None, APPROVED) or (old.review == APPROVED and good))
+        if old is None or not waits or expired(old, app.clock()):
             raise NotFound(f"Memory {request.id} does not wait for a decision.")
         decided = [old]
         if request.decision in (Decision.ALWAYS, Decision.NEVER):
@@ -62,8 +66,11 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
                 transaction.hide(one.id, "reject")
         if words is not None:
             transaction.update(old, entry_for(app, words, old, caller.user, Origin()), "update")
+        status = WriteStatus.UPDATED if good else WriteStatus.DELETED
+        outcome = Outcome(status, str(memory_id), _notes(request, len(decided)))
+        transaction.record_outcome(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
-    return Outcome(WriteStatus.UPDATED if good else WriteStatus.DELETED, str(memory_id), _notes(request, len(decided)))
+    return outcome
 
 
 def _notes(request: Decide, many: int) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _MADE: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
 _MOST_SOURCES: Final = 20
+_BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
 T = TypeVar("T")
@@ -188,7 +189,10 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
 
 
 def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, request_id: str = "") -> Withdrawn:
-    """Bring back what a withdrawal took away, as it was; raise `NotFound` for one that is not there or too old."""
+    """Bring back what a withdrawal took away, as it was; raise `NotFound` for one that is not there or too old.
+
+    Undone again, it gives the same answer and changes nothing.
+    """
     del request_id
     number = parse_id(request.id)
     spaces = app.records.existing_namespaces(caller.writable_namespaces())
@@ -198,9 +202,10 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
             for writing in writings.values():
                 undo = writing.undo_of(number) if number else None
                 if undo is not None and number:
-                    hidden, rebuilt = _undone(app, writing, undo, caller, made)
-                    writing.drop_withdrawal(number)
-                    return Withdrawn(request.id, True, tuple(hidden), tuple(rebuilt), (), undone=True)
+                    if (back := undo.get(_BACK)) is None:
+                        back = _undone(app, writing, undo, caller, made)
+                        writing.note_undone(number, dict.fromkeys(undo, []) | {_BACK: back})
+                    return Withdrawn(request.id, True, *map(tuple, back), (), undone=True)
         raise NotFound(f"Withdrawal {request.id} not found.")
 
     answer = _with_embeddings(app, write)

@@ -46,7 +46,7 @@ from recollect.sessions.memorability import (
     memorability,
     with_meaning,
 )
-from recollect.sessions.observations.noise import digest
+from recollect.sessions.observations.noise import REPEATED, digest
 from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.origins import outside_after, stamp_of
@@ -143,20 +143,23 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     context.update(outside=outside_after(state.outside, one, stamp))
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
+    said = one.origin is Origin.PROMPT
+    again = said and digest(one.text) in state.seen  # a memory may say it already
     if found.candidate is None:
-        again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
         return
-    said = one.origin is Origin.PROMPT
     judged, rest = _judged(context, found.candidate.parts)
     if said:
         context.update(trail=_masked_trail(asked(context.state.trail, rest)))
+    known = {memory.content for memory in _memories(context)} if again else ()
     for each in judged:
         wording = each.wording if said else found.candidate.wording
         note = _observation(context, Decision.DROPPED, each.reason, tool, wording.title or _summary(one))
         draft = _draft(context, replace(found.candidate, wording=wording), one, each.score)
         note = note.model_copy(update={"score": each.value})
-        if found.proof:
+        if draft.content in known:
+            context.note(note.model_copy(update={"summary": "", "reason": REPEATED}))
+        elif found.proof:
             _prove(context, draft, each, note, state.trail.lesson)
         elif made := _settle(context, draft, each, note):
             _remember_failure(context, made, state.trail)

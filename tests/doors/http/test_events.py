@@ -112,38 +112,55 @@ def take(app: App, settings: Settings, tmp_path: Path, monkeypatch: pytest.Monke
     return taking
 
 
-def test_a_prompt_is_answered_at_once(take: Callable[..., Any], tmp_path: Path) -> None:
+TOOL = {"tool": "Bash", "output": "done"}
+FIELDS = {"prompt:submit": {"prompt": "When?"}, "tool:post": TOOL}
+
+
+@pytest.mark.parametrize(
+    ("event", "first", "second"),
+    [
+        ("session:start", "answer_start", "session_start"),
+        ("prompt:submit", "answer_prompt", "note_prompt"),
+        ("tool:post", "answer_tool", "tool_post"),
+    ],
+)
+def test_what_may_show_memories_is_answered_at_once(
+    take: Callable[..., Any], tmp_path: Path, event: str, first: str, second: str
+) -> None:
     """The answer is made as the session's caller: the settings' user and team, and the project of its folder.
 
-    What the prompt may teach waits its turn.
+    What the event may teach waits its turn.
     """
-    answer, [(name, fields, caller), (later, *same)] = take("prompt:submit", {"prompt": "When?"})
+    answer, [(name, fields, caller), (later, *same)] = take(event, FIELDS.get(event, {}))
     assert answer == {"text": "<memory-context>", "taken": True}
-    assert (name, later) == ("answer_prompt", "note_prompt")
+    assert (name, later) == (first, second)
     assert same == [fields, caller]
     assert (caller.user, caller.team, caller.project) == ("ada", "crew", "named here")
     assert fields["folder"] == str(tmp_path)
     assert datetime.fromisoformat(fields["at"]).tzinfo
 
 
-TOOL = {"tool": "Bash", "output": "done"}
-
-
-@pytest.mark.parametrize("event", ["session:start", "tool:post", "session:checkpoint", "session:end"])
+@pytest.mark.parametrize("event", ["session:checkpoint", "session:end"])
 def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> None:
     """The agent hears that they were taken; their operation runs afterwards, with the time that they say."""
-    more = TOOL if event == "tool:post" else {}
-    answer, [(name, fields, _)] = take(event, more | {"at": "2020-11-22T10:00:00Z"})
+    answer, [(name, fields, _)] = take(event, {"at": "2020-11-22T10:00:00Z"})
     assert answer == {"text": "", "taken": True}
     assert name == event.replace(":", "_")
     assert fields["at"] == "2020-11-22T10:00:00Z"
 
 
+@pytest.mark.parametrize("event", ["session:start", "prompt:submit", "tool:post"])
+def test_the_time_that_an_event_says_is_that_of_both_its_parts(take: Callable[..., Any], event: str) -> None:
+    """What is answered at once and what waits are run with the time that the event says."""
+    _, ran = take(event, FIELDS.get(event, {}) | {"at": "2020-11-22T10:00:00Z"})
+    assert [fields["at"] for _, fields, _ in ran] == ["2020-11-22T10:00:00Z"] * 2
+
+
 @pytest.mark.parametrize("said", ["9020-11-22T10:00:00Z", "2020-11-22T10:00:00", "yesterday", "", None, 5])
 def test_a_time_that_is_none_or_to_come_is_now(take: Callable[..., Any], app: App, said: object) -> None:
     """An event whose time cannot be right happened when it came; it is not lost."""
-    _, [(_, fields, _)] = take("tool:post", TOOL | {"at": said})
-    assert fields["at"] == app.clock().isoformat()
+    _, ran = take("tool:post", TOOL | {"at": said})
+    assert [fields["at"] for _, fields, _ in ran] == [app.clock().isoformat()] * 2
 
 
 def test_events_of_nobody_are_refused(take: Callable[..., Any]) -> None:

@@ -14,6 +14,7 @@ from recollect.sessions.observations.occurrence import Occurrence, Origin, progr
 from recollect.sessions.observations.statements import explanations
 
 COMMANDED: Final = "it gives orders to a model"
+REPEATED: Final = "the same was seen before in this session"
 ECHO: Final = "it is what memory itself returned"
 _ECHO: Final = re.compile(r"<[\w-]*memor(?:y|ies)(?:[\s>-]|\Z)|^\s*\{\"memories\":", re.IGNORECASE)
 _MANY: Final = 8
@@ -94,9 +95,7 @@ def _empty(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
 
 
 def _repeated(one: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
-    return (
-        "the same was seen before in this session" if one.origin is not Origin.EDIT and digest(one.text) in seen else ""
-    )
+    return REPEATED if one.origin is not Origin.EDIT and digest(one.text) in seen else ""
 
 
 def _unreadable(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:

@@ -125,10 +125,15 @@ class ReviewWriting(Transaction):
         found: dict[str, Any] | None = self._connection.execute(select(withdrawal.c.undo).where(mine)).scalar()
         return found
 
-    def drop_withdrawal(self, number: int) -> None:
-        """Forget how to undo a withdrawal."""
-        self._connection.execute(delete(withdrawal).where(withdrawal.c.id == number))
+    def note_undone(self, number: int, back: dict[str, Any]) -> None:
+        """Keep what came back with a withdrawal in the place of how to undo it."""
+        self._connection.execute(update(withdrawal).where(withdrawal.c.id == number).values(undo=back))
         self._journal("restore", (None, "public", {"withdrawal": number}))
+
+    def drop_withdrawal(self, number: int) -> None:
+        """Forget a withdrawal."""
+        self._connection.execute(delete(withdrawal).where(withdrawal.c.id == number))
+        self._journal("purge", (None, "public", {"withdrawal": number}))
 
     def old_withdrawals(self, days: int) -> list[tuple[int, dict[str, Any]]]:
         """Return the withdrawals of this namespace that are older than so many days."""
