@@ -173,6 +173,24 @@ def test_the_same_again_is_no_second_memory(app: App) -> None:
     assert [one.id for one in after] == [one.id for one in before]
 
 
+def test_a_prompt_that_comes_again_changes_nothing(app: App) -> None:
+    """While its memory holds it is dropped; once that was forgotten, the same words are kept again."""
+    prompt(app, RULE)
+    (before,) = memories(app)
+    prompt(app, RULE)
+    (same,) = memories(app)
+    reading = {"accessed_count", "last_accessed_at"}  # which reading it changes
+    assert same.model_dump(exclude=reading) == before.model_dump(exclude=reading)
+    session = app.sessions.find(ADA, "s1")
+    assert session is not None
+    last = app.sessions.observations(session)[-1]
+    assert (last.decision, last.summary, last.reason) == ("dropped", "", "the same was seen before in this session")
+    do(app, "forget", id=str(before.id))
+    prompt(app, RULE)
+    (after,) = memories(app)
+    assert (after.content, after.id != before.id) == (before.content, True)
+
+
 def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock: Clock) -> None:
     """Nothing that was captured is hidden for a sentence; recall and injection put the newer one in its place."""
     old = add(app, "Start db-test, the test database on 5433, with docker compose --profile test up.", source="hook")

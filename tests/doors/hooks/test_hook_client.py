@@ -98,6 +98,7 @@ def typed(home: Path) -> Iterator[Callable[..., tuple[int, bytes, bytes]]]:
 def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The daemon gets event, fields, caller and folder with its token; its text goes to the agent as context."""
     monkeypatch.setenv("RECOLLECT_TEAM", "crew")
+    monkeypatch.delenv("RECOLLECT_TEST_POSTGRES_URL", raising=False)  # which these tests themselves may be given
     with standing_in(home, lambda _: INJECTED) as taken:
         answer = run(PROMPT, "UserPromptSubmit", "--agent", "claude-code", user="ada")
     assert json.loads(answer) == {
