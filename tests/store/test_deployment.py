@@ -23,7 +23,7 @@ from recollect.doors.http.server import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory import prepare_write
 from recollect.sessions import pipeline
-from recollect.sessions.observations.occurrence import Trail
+from recollect.sessions.lessons import Trail
 from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity

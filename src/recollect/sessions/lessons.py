@@ -40,7 +40,8 @@ _FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]{1,80}\s+|\d{2}:
 _PLAIN_WORD: Final = re.compile(r"[^\W\d_]+(?=[\s,:;.!?']|$)")
 _PASSED: Final = re.compile(r"^(?!.*\b\d+ (?:failed|errors?)\b).*\b\d+ passed\b|\btest result: ok\b|^OK$|^PASS\b")
 _CHANGES_FOLDER: Final = re.compile(r"^cd \S+ && ")
-_PARTICULAR: Final = re.compile(r"[\w./:@=%+-]*(?:\d|[a-z][A-Z]|\w[_/.:=]\w)[\w./:@=%+-]*")
+_NAME: Final = re.compile(r"[\w./:@=%+-]+")
+_PARTICULAR: Final = re.compile(r"\d|[a-z][A-Z]|\w[_/.:=]\w")
 
 
 class Trail(BaseModel):
@@ -138,7 +139,8 @@ def change(one: Occurrence) -> str:
 
 def particulars(text: str) -> frozenset[str]:
     """Return the figures and names of a text: what nobody says by chance."""
-    return frozenset(one.strip(".:,=/-+%").lower() for one in _PARTICULAR.findall(text)) - {""}
+    names = (one for one in _NAME.findall(text) if _PARTICULAR.search(one))
+    return frozenset(one.strip(".:,=/-+%").lower() for one in names) - {""}
 
 
 def borne_out(text: str, trail: Trail) -> float:
