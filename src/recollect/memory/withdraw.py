@@ -204,8 +204,9 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
                 if undo is not None and number:
                     if (back := undo.get(_BACK)) is None:
                         back = _undone(app, writing, undo, caller, made)
-                        writing.note_undone(number, dict.fromkeys(undo, []) | {_BACK: back})
-                    return Withdrawn(request.id, True, *map(tuple, back), (), undone=True)
+                        writing.note_undone(number, {name: [] for name in undo} | {_BACK: back})
+                    hidden, rebuilt = map(tuple, back)
+                    return Withdrawn(request.id, True, hidden, rebuilt, (), undone=True)
         raise NotFound(f"Withdrawal {request.id} not found.")
 
     answer = _with_embeddings(app, write)
