@@ -123,7 +123,7 @@ def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, ever
 
 def harmless(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, every: bool) -> None:
     """Play the harmless output of the same shape as an attempt, and count whether anything of it is kept."""
-    paired = next(value for value in case.values() if isinstance(value, dict))
+    paired = case["harmless"]
     if not paired.get("worth"):
         return
     with store(embedder, every=every) as app:
