@@ -16,7 +16,7 @@ from recollect.domain.requests import Filters, Levels, ReadAccess
 from recollect.domain.results import JournalEntry, MemoryPreview
 
 MOST_NODES = 200
-MOST_PLACES = 1_000
+MOST_PLACES = 500
 """How many memories a graph and a map show at most."""
 
 
