@@ -50,7 +50,7 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands that are handed to the daemon are those that only run operations; some of them start it."""
-    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show"} | set(main.COMMANDS)
+    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show", "tags"} | set(main.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
     assert set(get_command(main.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
     started = {name for name, (operation, _) in main.COMMANDS.items() if operation in exit_codes.NEED_MODEL}

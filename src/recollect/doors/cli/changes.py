@@ -25,7 +25,7 @@ from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilter
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.cli.options import Given, Json, MoreIds, from_fields, ids_of
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
 from recollect.environment import named
@@ -72,7 +72,7 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="With `--where`: do not ask.")] = False,
     soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
     fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
-    more: Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, help="Further ids.")] = None,
+    more: MoreIds = None,
 ) -> None:
     """Delete memories and every copy of their text, or facts. Exit code 4 when there is none of an id.
 
@@ -82,7 +82,7 @@ def forget(
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
     operation = _HIDE if soft else "forget_fact" if fact else "forget"
     if not where:
-        _forget_named(ctx, operation, given, more or (), as_json)
+        _forget_named(ctx, operation, given, more, as_json)
         return
     if fact or "id" in given:
         raise InvalidInput("where", "Invalid where: Must not be given together with an id or `--fact`")
@@ -103,20 +103,22 @@ def forget(
     _forgotten(found, gone, as_json, dry_run=dry_run, soft=soft)
 
 
-def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequence[str], as_json: bool) -> None:
+def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequence[str] | None, as_json: bool) -> None:
     if "id" not in given:
         raise InvalidInput("id", "Missing id: Type the id of a memory, or `--where` and filters")
     others = given.keys() - Forget.model_fields.keys()
     if others:
         raise InvalidInput("where", "Missing where: Filters choose memories only with `--where`, in place of an id")
-    requests = [given | {"id": id} for id in (given["id"], *more)]
+    requests = [given | {"id": id} for id in ids_of(given, more)]
     for one in requests:
         Forget(**one)
     with opened(ctx.obj, model=False) as ask:
         outcomes: list[Outcome] = [answers.named_here(ask(operation, **one)) for one in requests]
     bodies = [agent_json(Outcome, one) for one in outcomes]
     exit_codes.show(
-        bodies if more else bodies[0], as_json, print_answer=lambda: _print_outcomes(outcomes, soft=operation == _HIDE)
+        bodies if len(bodies) > 1 else bodies[0],
+        as_json,
+        print_answer=lambda: _print_outcomes(outcomes, soft=operation == _HIDE),
     )
     if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
         raise typer.Exit(NotFound.exit_code)

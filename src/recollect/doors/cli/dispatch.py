@@ -17,6 +17,16 @@ _WITH_VALUE: Final = ("home", "user", "team", "project")
 _HELP_WANTED: Final = {"-h", "--help"}
 HELP: Final = Path(__file__).with_name("help.txt")
 """What `recollect --in-process --help` prints into a pipe; a test holds it to that."""
+ALIASES: Final = {
+    **dict.fromkeys(("add", "save", "store", "put", "new", "note"), ("remember",)),
+    **dict.fromkeys(("search", "find", "query", "ask"), ("recall",)),
+    **dict.fromkeys(("get", "view", "cat", "history"), ("show",)),
+    **dict.fromkeys(("delete", "remove", "rm", "del"), ("forget",)),
+    **dict.fromkeys(("log", "recent"), ("timeline",)),
+    **{"hide": ("forget", "--soft"), "ls": ("list",), "all": ("list", "--all"), "count": ("stats",)},
+    **{"info": ("status",), "check": ("doctor",), "setup": ("init",), "projects": ("project",)},
+}
+"""What newcomers type for a command, and the words that it stands for."""
 NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
 """The commands for which the daemon is started, which keeps the model loaded."""
 IN_DAEMON: Final = NEED_MODEL | frozenset(
@@ -32,6 +42,7 @@ IN_DAEMON: Final = NEED_MODEL | frozenset(
         "session",
         "show",
         "stats",
+        "tags",
         "timeline",
     )
 )
@@ -48,7 +59,7 @@ class _Typed(NamedTuple):
 
 def run(words: list[str]) -> int | None:
     """Run what was typed, here or in the daemon, and return its exit code."""
-    if words in (["--version"], ["version"]):
+    if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
     if words in (["--help"], ["-h"], ["help"]):
@@ -94,7 +105,7 @@ def _split(words: Sequence[str]) -> _Typed | None:
         if name not in _WITH_VALUE or not (equals or rest):
             return None
         given[name] = value if equals else rest.pop(0)
-    return _Typed(given, rest[0], rest[1:]) if rest else None
+    return _Typed(given, ALIASES.get(rest[0], rest)[0], rest[1:]) if rest else None
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

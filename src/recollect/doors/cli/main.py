@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,8 +19,9 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import changes, exit_codes, page, render, review, serve, setup, store, team, transfer
 from recollect.doors.cli.answers import print_answer, print_memory
 from recollect.doors.cli.changes import every
-from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.dispatch import ALIASES
+from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, SecretFound
@@ -37,12 +39,11 @@ GROUPS: Final = {
 """The commands in the order of the help."""
 
 _MEANT: Final = {
-    **dict.fromkeys(("add", "save", "store", "put", "new"), "remember"),
-    **dict.fromkeys(("search", "find", "query", "ask", "get"), "recall"),
-    **dict.fromkeys(("delete", "remove", "rm", "del"), "forget"),
-    **{"ls": "list", "check": "doctor", "setup": "init", "log": "timeline"},
+    **dict.fromkeys(("web", "ui", "open", "browse", "dashboard"), "page"),
+    **dict.fromkeys(("clear", "reset", "wipe", "erase"), "forget --where"),
+    **{"dump": "export", "quit": "stop", "exit": "stop", "start": "serve", "tag": "update --tag", "config": "doctor"},
 }
-"""What newcomers type for a command."""
+"""What newcomers type that no command does as they may expect."""
 
 
 class _Argument(TyperArgument):
@@ -83,16 +84,17 @@ class _Commands(TyperGroup):
                 formatter.write_dl(rows, col_max=15)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `help` and `version` for the options of these names."""
-        if args[:1] == ["help"]:
+        """Take `help`, `version` and `completion` for options, and `--help COMMAND` for `COMMAND --help`."""
+        if args[:1] in (["help"], ["--help"], ["-h"]):
             args = [*args[1:], "--help"]
-        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+        known = {"version": "--version", "completion": "--show-completion"}
+        return super().parse_args(ctx, [known[args[0]]] if len(args) == 1 and args[0] in known else args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, or name the one that is meant."""
-        if args[0] not in self.commands and args[0] in _MEANT:
+        """Find the command by its name or an alias, or name the one that may be meant."""
+        if args[0] in _MEANT:
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{_MEANT[args[0]]}'?")
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, [*ALIASES.get(args[0], args[:1]), *args[1:]])
 
 
 cli = typer.Typer(
@@ -155,7 +157,7 @@ def options(
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,
     _json: Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines; may stand anywhere.")] = False,
     _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", "-v", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Durable, searchable memory for AI agents and their teams.
@@ -239,11 +241,21 @@ def list_(
 
 @cli.command()
 @from_fields(Get)
-def show(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-    """Show one memory whole, with its history."""
-    body = public_json(Memory, perform(ctx.obj, "get_memory", given))
-    history = public_json(list[JournalEntry], perform(ctx.obj, "history", given))["history"]
-    exit_codes.show(body | {"history": history}, as_json, print_answer=lambda: print_memory(body, history))
+def show(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds = None) -> None:
+    """Show one memory whole, with its history, or several."""
+    found: list[dict[str, Any]] = []
+    with opened(ctx.obj, model=False) as run:
+        for one in ids_of(given, more):
+            body = public_json(Memory, run("get_memory", **given | {"id": one}))
+            found.append(body | public_json(list[JournalEntry], run("history", **given | {"id": one})))
+    exit_codes.show(found if len(found) > 1 else found[0], as_json, print_answer=lambda: _print_each(found))
+
+
+def _print_each(found: Sequence[dict[str, Any]]) -> None:
+    for number, one in enumerate(found):
+        if number:
+            out.print()
+        print_memory({name: value for name, value in one.items() if name != "history"}, one["history"])
 
 
 @cli.command()

@@ -98,6 +98,15 @@ Given = dict[str, Any]
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
 
 
+MoreIds = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, help="Further ids.")]
+
+
+def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
+    """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1."""
+    typed = [one for text in (given["id"], *(more or ())) for one in text.split(",")]
+    return list(dict.fromkeys(one.strip().removeprefix("#") for one in typed)) if any(typed) else [given["id"]]
+
+
 def of_store(ctx: typer.Context) -> Settings:
     """Return the settings of a command that looks after the store here; raise `InvalidInput` where it is elsewhere."""
     settings: Settings = ctx.obj
@@ -118,12 +127,15 @@ _OPTIONS: Final = {
     "allow_secret": "--secret",
     "as_of": ("--as-of", "--valid-at"),
     "concepts": "--concept",
+    "everywhere": ("--everywhere", "--all-projects"),
+    "fact_type": ("--fact-type", "--kind"),
     "files_modified": "--file-modified",
     "files_read": "--file-read",
+    "limit": ("--limit", "-n"),
     "memory_id": "--memory",
     "project": "--project-field",
     "session_id": "--session",
-    "tags": "--tag",
+    "tags": ("--tag", "--tags", "-t"),
     "valid_from": "--from",
     "valid_to": "--to",
 }
@@ -279,6 +291,8 @@ def _value(request: type[Request], name: str, typed: Any) -> Any:
         return typed_text(name, typed, required=field.is_required())
     if typed is None or typed is False or typed == []:
         return None
+    if name == "tags":
+        typed = [tag for one in typed for tag in one.split(",")] if any(typed) else typed
     if _plain_type(field.annotation) is datetime:
         return moment(name, typed, end=name == "until", ahead=name == "valid_to")
     return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed
