@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from callers import ADA
 from recollect import Draft, Settings, remember
+from recollect.doors.cli.dispatch import ALIASES
+from recollect.doors.cli.main import cli
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from stores import open_app
 
@@ -156,3 +159,20 @@ def test_without_a_terminal_an_editor_is_named(typed: Typed, settings: Settings)
         remember(app, Draft(content="x"), ADA)
     refused = typed("edit", "1", VISUAL="", EDITOR="")
     assert (refused.code, "set EDITOR, or use `recollect update`" in refused.err) == (InvalidInput.exit_code, True)
+
+
+def test_several_ids_are_shown_and_forgotten(typed: Callable[..., Any]) -> None:
+    """Ids stand beside each other, between commas or behind a `#`; a name that newcomers guess does the same."""
+    for content in ("The mast is oak", "The keel is iron", "The pier is long"):
+        assert typed("add", content, "--tags", "ship,dock").code == 0
+    assert [one["id"] for one in typed("show", "#1", "2,3", "--json").json] == ["1", "2", "3"]
+    assert typed("get", "2", "--json").json["tags"] == ["ship", "dock"]
+    assert typed("rm", "1,3").code == 0
+    assert [one["id"] for one in typed("ls", "-n", "5", "--json").json["memories"]] == ["2"]
+
+
+def test_every_alias_stands_for_a_command() -> None:
+    """No alias hides a command, and what it stands for exists."""
+    known = get_command(cli).commands  # type: ignore[attr-defined]
+    assert not ALIASES.keys() & known.keys()
+    assert {words[0] for words in ALIASES.values()} <= known.keys()
