@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,6 +125,41 @@ def test_what_it_had_replaced_is_current_again(app: App) -> None:
     assert after == before
     assert do(app, "undo_withdrawal", id=done.id) == undone
     assert ill(app) == []
+
+
+def owner(app: App, name: str, source: int | None, days: int) -> None:
+    """State who owns the quay from a day on, in place of who owned it before."""
+    begins = (app.clock() - timedelta(days=days)).isoformat()
+    stated = {"subject": "quay", "predicate": "owner", "object": name, "valid_from": begins}
+    do(app, "store_fact", **stated, memory_id=str(source) if source else None, replaces=True)
+
+
+def owners(app: App) -> list[tuple[str, datetime, datetime | None]]:
+    """Return who owns and owned the quay, and from when until when."""
+    found = do(app, "query_facts", subject="quay", history=True).facts
+    return sorted((one.object, one.valid_from, one.valid_to) for one in found)
+
+
+@pytest.mark.parametrize("order", [("ada", "bad", "worse"), ("ada", "bad", "bob"), ("bob", "ada", "bad", "worse")])
+def test_facts_that_it_ended_hold_again(
+    settings: Settings, clock: Clock, tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """Facts end where a store that never saw the source has them end, and as before once that is undone."""
+    days, seen = {"ada": 9, "bad": 6, "worse": 4, "bob": 2}, []
+    for poisoned in (True, False):
+        with open_app(settings.model_copy(update={"home": tmp_path / str(poisoned)}), clock=clock) as app:
+            own, bad = add(app, "The quay is old."), add(app, "Someone bought the quay.", page(BAD))
+            for name in order:
+                if name in ("ada", "bob") or poisoned:
+                    owner(app, name, own if name in ("ada", "bob") else bad, days[name])
+            before = owners(app)
+            done = do(app, "withdraw", source=BAD, apply=True)
+            seen.append(owners(app))
+            if poisoned:
+                do(app, "undo_withdrawal", id=done.id)
+                assert owners(app) == before
+            assert ill(app) == []
+    assert seen[0] == seen[1]
 
 
 def test_a_merged_memory_loses_what_came_from_the_source(app: App) -> None:

@@ -5,15 +5,16 @@ Everything happens in one transaction, also a dry run, which leaves nothing behi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
 from recollect.domain.origin import least
 from recollect.domain.requests import Caller, Draft, MemoryFields
-from recollect.domain.results import Memory
+from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
@@ -57,7 +58,9 @@ class _Work:
     hidden: list[int] = field(default_factory=list)
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
-    undo: dict[str, list[Any]] = field(default_factory=lambda: {"hidden": [], "parts": [], "links": [], "copies": []})
+    undo: dict[str, list[Any]] = field(
+        default_factory=lambda: {"hidden": [], "parts": [], "links": [], "copies": [], "ends": []}
+    )
 
     def run(self) -> None:
         """Hide what was found, rebuild what was made of it, and let what it had replaced be current again."""
@@ -68,6 +71,7 @@ class _Work:
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
         self._bring_back()
+        self._open_facts()
 
     def _wholes(self) -> list[Memory]:
         ids = {one.merged_into or one.id for one in self.found.values()}
@@ -159,6 +163,27 @@ class _Work:
             self.undo["links"].append([one.id, one.superseded_by])
             if by is None and one.id not in gone:
                 self.current.append(one.id)
+
+    def _open_facts(self) -> None:
+        """Let facts that ended for a fact that is hidden now hold on, until a fact that is left begins."""
+        gone = {one.id: one for one in self.writing.facts_of(self.hidden)}
+        for one in gone.values():
+            for old in self.writing.ended_by(one):
+                if old.id not in gone:
+                    self.undo["ends"].append([old.id, one.valid_from.isoformat()])
+                    self.writing.set_end(old.id, self._end_after(one, gone))
+
+    def _end_after(self, one: Fact, gone: Mapping[int, Fact]) -> datetime | None:
+        """Return when the first fact that is left begins, of those that follow one that is hidden."""
+        while one.valid_to is not None:
+            later = self.writing.facts_about(one.subject, one.predicate, one.valid_to)
+            following = [each for each in later if each.valid_from == one.valid_to]
+            if any(each.id not in gone for each in following):
+                return one.valid_to
+            if not following:
+                break
+            one = following[0]
+        return None
 
 
 def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "") -> Withdrawn:
@@ -262,6 +287,8 @@ def _undone(
     for memory_id, by in undo["links"]:
         if (old := writing.by_id(memory_id)) is not None:
             writing.set_link(old, by)
+    for fact_id, at in undo.get("ends", ()):
+        writing.set_end(fact_id, datetime.fromisoformat(at))
     return hidden, rebuilt
 
 

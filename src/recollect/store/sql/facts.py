@@ -8,7 +8,7 @@ Facts in SQL: triples with the time in which they held. A fact is seen only wher
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -214,6 +214,25 @@ class FactWriting(Transaction):
         """Let a fact hold no longer than until `at`, because another, of this level, replaces it."""
         self._change(old, valid_to=at, updated_at=self._now)
         self._journal("update", (old.memory_id, strictest(old.sensitivity, level), {"fact": old.id, "replaced_by": by}))
+
+    def facts_of(self, ids: Iterable[int]) -> list[Fact]:
+        """Return the facts that these memories state."""
+        return self._facts(fact.c.memory_id.in_(list(ids)), known(self._levels))
+
+    def ended_by(self, gone: Fact) -> list[Fact]:
+        """Return the facts that a fact ended: they end where it begins, and were changed when it was stored or later.
+
+        An end that somebody stated is older than that.
+        """
+        same = same_parts({"subject": gone.subject, "predicate": gone.predicate})
+        ended = (fact.c.valid_to == gone.valid_from) & (fact.c.updated_at >= gone.created_at) & (fact.c.id != gone.id)
+        return self._facts(*same, ended, known(self._levels))
+
+    def set_end(self, fact_id: int, at: datetime | None) -> None:
+        """Let a fact hold until another time, None for without end, because of a withdrawal or its undoing."""
+        for old in self._facts(fact.c.id == fact_id, known(self._levels)):
+            self._change(old, valid_to=at, updated_at=self._now)
+            self._journal("withdraw", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
     def rewrite_fact(self, old: Fact, parts: Mapping[str, str]) -> None:
         """Write other words in the place of a fact's own, and what they are compared by."""
