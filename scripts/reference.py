@@ -1,0 +1,182 @@
+"""Write the reference pages from the code: `docs/commands.md`, `docs/settings.md` and `docs/tools.md`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from recollect.domain.lifecycle import LifecycleSettings
+from recollect.doors.cli.main import GROUPS, cli
+from recollect.settings import Settings, variable
+
+DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
+OPENINGS: Final = Path(__file__).resolve().parent.parent / "src" / "recollect" / "doors" / "mcp_openings.json"
+
+_COMMANDS: Final = """# Commands
+
+Every command and its options. This page is made from the program by `scripts/reference.py`; `recollect COMMAND --help`
+says the same.
+
+A command takes its words without quotes. The options of `recollect` itself, such as `--project` and `--json`, may stand
+anywhere. The exit code says how a command ended:
+
+| code | meaning |
+|---|---|
+| 0 | done; for `recall`, also when nothing relevant was found |
+| 1 | another error |
+| 2 | invalid input |
+| 3 | a secret was found, or left out of an import |
+| 4 | not found |
+| 5 | the store is owned by another process |
+| 6 | the data folder cannot be used |
+| 7 | the store belongs to another embedding model |
+| 8 | the model cannot be used |
+| 9 | no daemon answers |
+| 10–14 | an error of a team's server ([deploy.md](deploy.md)) |
+"""
+_SETTINGS: Final = """# Settings
+
+Every setting is an environment variable. An empty value counts as absent. A variable with `_FILE` at its end names a
+file whose first line is the value: `RECOLLECT_TOKEN_FILE=/run/secrets/token`. Options of a command, such as `--home`,
+come before the environment. This page is made from the program by `scripts/reference.py`.
+"""
+_TOOLS: Final = """# MCP tools
+
+What `recollect mcp` offers an agent. `memory` is the default; `--toolset NAME` on the command, or `&toolset=NAME` in
+the address of an HTTP client, offers another set, and may be given several times. Parameters in **bold** are required.
+This page is made from the program by `scripts/reference.py`.
+"""
+_SUBJECTS: Final = {
+    "The store": "home memory_db on_secret retention max_memories journal_mirror daemon idle_minutes",
+    "Who asks": "user team project",
+    "Models": "model models_dir cache_dir rerank embedding_url embedding_key",
+    "A team's server, on each client": "url token insecure",
+    "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute workers metrics_token",
+    "A language model": "chat_model chat_url chat_key chat_seconds chat_tokens_day",
+}
+_SESSIONS: Final = """## Sessions of coding agents
+
+What these do: [sessions.md](sessions.md). A file `.recollect.toml` or `recollect.toml` of a project may set them for
+that project, where it makes capture or injection no looser.
+"""
+
+
+def commands() -> str:
+    """Return the page on the command line."""
+    parts = [_COMMANDS]
+    known = get_command(cli)
+    for title, names in GROUPS.items():
+        parts.append(f"## {title}\n")
+        parts += [part for name in names.split() for part in _command(known.commands[name], name)]
+    return "\n".join(parts)
+
+
+def _command(command: Any, name: str) -> Iterator[str]:
+    usage = " ".join(command.collect_usage_pieces(_context(command)))
+    yield f"### recollect {name}\n\n{_cell(command.help or '')}\n\n    recollect {name} {usage}\n"
+    if isinstance(command, TyperGroup):
+        for below, sub in command.commands.items():
+            yield from (part.replace("### ", "#### ", 1) for part in _command(sub, f"{name} {below}"))
+        return
+    rows = [f"| `{_cell(record[0])}` | {_cell(record[1])} |" for record in _records(command)]
+    if rows:
+        yield "| argument or option | |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _context(command: Any) -> Any:
+    return command.context_class(command)
+
+
+def _records(command: Any) -> list[tuple[str, str]]:
+    shown = [one.get_help_record(_context(command)) for one in command.params if "--help" not in one.opts]
+    return [record for record in shown if record]
+
+
+def settings() -> str:
+    """Return the page on the settings."""
+    fields = Settings.model_fields
+    sections = {title: names.split() for title, names in _SUBJECTS.items()}
+    parts = [_SETTINGS]
+    for title, names in sections.items():
+        parts.append(f"## {title}\n\n{_table({name: fields[name] for name in names})}")
+    parts.append(f"{_SESSIONS}\n{_table(dict(LifecycleSettings.model_fields))}")
+    told = {name for names in sections.values() for name in names} | set(LifecycleSettings.model_fields)
+    if told != set(fields):
+        raise ValueError(f"settings without a section: {sorted(set(fields) - told)}")
+    return "\n".join(parts)
+
+
+def _table(fields: dict[str, FieldInfo]) -> str:
+    rows = [
+        f"| `{variable(name)}` | {_default(field)} | {_cell(field.description or '')} |"
+        for name, field in fields.items()
+    ]
+    return "| variable | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.default
+    if default is PydanticUndefined or default is None or default == "":
+        return ""
+    if isinstance(default, bool):
+        return f"`{int(default)}`"
+    return (
+        f"`{default.value if isinstance(default, Enum) else f'{default:g}' if isinstance(default, float) else default}`"
+    )
+
+
+def tools() -> str:
+    """Return the page on the tools that MCP offers."""
+    record = json.loads(OPENINGS.read_text(encoding="utf-8"))
+    parts = [_TOOLS]
+    seen: set[str] = set()
+    for name, members in record["toolsets"].items():
+        parts.append(f"## Toolset `{name}`\n\n{', '.join(f'`{tool}`' for tool in members)}\n")
+        parts += [_tool(record["tools"][tool]) for tool in members if tool not in seen]
+        seen.update(members)
+    return "\n".join(parts)
+
+
+def _tool(tool: dict[str, Any]) -> str:
+    schema = tool["inputSchema"]
+    required = schema.get("required", ())
+    marks = {name: "**" if name in required else "" for name in schema["properties"]}
+    rows = [
+        f"| {marks[name]}`{name}`{marks[name]} | {_type(told)} | {_cell(told.get('description', ''))} |"
+        for name, told in schema["properties"].items()
+    ]
+    table = "| parameter | takes | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n" if rows else ""
+    return f"### `{tool['name']}`\n\n{_cell(tool['description'])}\n\n{table}"
+
+
+def _type(told: dict[str, Any]) -> str:
+    if "enum" in told:
+        return ", ".join(f"`{value}`" for value in told["enum"])
+    if "anyOf" in told:
+        return " or ".join(dict.fromkeys(_type(one) for one in told["anyOf"]))
+    if told.get("type") == "array":
+        return f"list of {_type(told.get('items', {})) or 'values'}"
+    bounds = [told[bound] for bound in ("minimum", "maximum") if bound in told]
+    between = f" {bounds[0]}–{bounds[1]}" if len(bounds) == 2 else f" from {bounds[0]}" if "minimum" in told else ""
+    return f"{told.get('type', '')}{between}"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip().replace("|", "\\|")
+
+
+PAGES: Final = {"commands.md": commands, "settings.md": settings, "tools.md": tools}
+
+if __name__ == "__main__":
+    for page, write in PAGES.items():
+        (DOCS / page).write_text(write(), encoding="utf-8")
+        print(f"docs/{page}")
