@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from clock import Clock
@@ -23,9 +21,7 @@ def place(request: pytest.FixtureRequest, settings: Settings) -> Settings:
 def test_nobody_sees_or_changes_what_their_role_does_not_allow(place: Settings, seed: int) -> None:
     """An independent model of roles, projects and tokens agrees with every answer and every changed row."""
     time = Clock()
-    with open_app(place, clock=time) as opened:
-        # What a team's server serves is shared, also where its store is a folder: nobody hears of other projects.
-        app = replace(opened, capabilities=replace(opened.capabilities, shared=True))
+    with open_app(place, clock=time) as app:
         model, deployment = judged_team(app, place, time, seed, 160)
     assert model.breaches == []
     assert deployment.odd == []

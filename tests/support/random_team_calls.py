@@ -189,6 +189,8 @@ def judged_team(
     """Make random calls through the server of a store nobody has used, and judge each; `more` may end that early."""
     chance = random.Random(seed)
     make = Maker(chance, speakers=())
+    # What a team's server serves is shared, also where its store is a folder: nobody hears of other projects.
+    app = replace(app, capabilities=replace(app.capabilities, shared=True))
     deployment = Deployment(app, settings, chance)
     store: Path | str = settings.database_url or settings.folder
     model = Model(store, time)
