@@ -50,7 +50,7 @@ def stocked(settings: Settings) -> None:
             ["recall", "x", "--limit", "few", "--json"],
             InvalidInput.exit_code,
             "InvalidInput",
-            "Invalid value for '--limit': ",
+            "Invalid value for '--limit' / '-n': ",
         ),
         (
             ["recall", "--json"],
