@@ -91,7 +91,7 @@ def test_a_text_that_reads_json_is_no_option(typed: Typed) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["recall", "x", "--limit", "few"], "Invalid value for '--limit': Must be a whole number."),
+        (["recall", "x", "--limit", "few"], "Invalid value for '--limit' / '-n': Must be a whole number."),
         (["recall", "x", "--scope", "galaxy"], "Invalid value for '--scope': 'galaxy' is not one of 'personal', "),
         (["list", "--colour"], "No such option: --colour"),
         (["fact", "a"], "Missing argument 'PREDICATE'."),
