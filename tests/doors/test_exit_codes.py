@@ -155,9 +155,9 @@ def test_a_reader_that_goes_is_no_error(alone: dict[str, str], command: str) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["search", "x"], "No such command `search`. Did you mean `recall`? Try `recollect --help`."),
-        (["add", "x"], "Did you mean `remember`? Try"),
-        (["delete", "5"], "Did you mean `forget`? Try"),
+        (["quit"], "No such command `quit`. Did you mean `stop`? Try `recollect --help`."),
+        (["clear", "all"], "Did you mean `forget --where`? Try"),
+        (["dump", "x"], "Did you mean `export`? Try"),
         (["recal", "x"], "Did you mean `recall`, `rescan`? Try"),
     ],
 )
