@@ -93,7 +93,7 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command by its name or an alias, or name the one that may be meant."""
         if args[0] in _MEANT:
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '{_MEANT[args[0]]}'?")
+            ctx.fail(f"No such command `{args[0]}`. Did you mean `{_MEANT[args[0]]}`?")
         return super().resolve_command(ctx, [*ALIASES.get(args[0], args[:1]), *args[1:]])
 
 
