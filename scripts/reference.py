@@ -56,7 +56,7 @@ the address of an HTTP client, offers another set, and may be given several time
 This page is made from the program by `scripts/reference.py`.
 """
 _SUBJECTS: Final = {
-    "The store": "home memory_db on_secret retention max_memories journal_mirror daemon idle_minutes",
+    "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror daemon idle_minutes",
     "Who asks": "user team project",
     "Models": "model models_dir cache_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",

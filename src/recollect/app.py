@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """How long memories are kept, and how many in one namespace at most (0: no limit)."""
+    """How long memories are kept, how many in one namespace at most (0: no limit), and how long one may wait."""
 
     retention: Retention = Retention.KEEP
     max_memories: int = 0
+    inbox_days: float = 7.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

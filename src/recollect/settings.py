@@ -15,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, Validat
 
 from recollect import process
 from recollect.domain.enums import OnSecret, Retention
+from recollect.domain.fields import MAX_DAYS
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.environment import IN_FILE, PREFIX, check_token, named, parse, system_user, variables, working_folder
@@ -120,6 +121,13 @@ class Settings(LifecycleSettings):
         default=0,
         ge=0,
         description="How many memories one namespace holds; the least used, oldest give way. 0: no limit.",
+    )
+    inbox_days: float = Field(
+        default=7.0,
+        gt=0,
+        le=MAX_DAYS,
+        description="Days that a memory may wait in the inbox. Then `doctor` fails, and `status` and the start of a "
+        "session say how many wait too long.",
     )
     journal_mirror: AbsolutePath | None = Field(
         default=None, description="File that the journal is also written to, one JSON object a line. Default: none."

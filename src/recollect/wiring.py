@@ -88,7 +88,7 @@ def open_app(
             _load_models(executor, embedder, rerank, lambda: _ignored(catch_up()), wait=wait)
         return App(
             on_secret=settings.on_secret,
-            retention_rules=RetentionRules(settings.retention, settings.max_memories),
+            retention_rules=RetentionRules(settings.retention, settings.max_memories, settings.inbox_days),
             lifecycle=settings.lifecycle,
             **store.adapters,
             embedder=embedder,

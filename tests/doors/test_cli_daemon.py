@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from callers import ADA
 from recollect import Settings
 from recollect.client import daemon as running
 from recollect.client import launch
+from recollect.domain.origin import SaidBy
 from recollect.doors.http import daemon as main
 from recollect.errors import NotFound, StoreOwned
+from run_operations import add, by_hand
+from stores import open_app
 
 Typed = Callable[..., Any]
 FOUND = running.Runtime(
@@ -67,6 +71,16 @@ def test_the_address_is_told_and_the_token_on_request(typed: Typed, daemon: Daem
     daemon.runtime = replace(FOUND, port=0, socket="s")
     assert "off; `recollect serve --port 8765` turns it on" in typed("status").out
     assert typed("status", "--json").json["url"] is None
+
+
+@pytest.mark.usefixtures("daemon")
+def test_the_status_says_what_waits(typed: Typed, settings: Settings) -> None:
+    """What waits for a decision, and for too long, is said where there is any."""
+    assert "inbox" not in typed("status", "--json").json
+    with open_app(settings) as app:
+        one = add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
+    by_hand(settings, "UPDATE memory SET created_at = '2026-01-01 00:00:00' WHERE id = ?", one)
+    assert "1 of them for more than 7 days" in typed("status").out
 
 
 def test_without_a_daemon_there_is_no_token(typed: Typed) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember
+from recollect.domain.origin import SaidBy
 from recollect.store.folder import own
+from run_operations import add, by_hand
 from stores import altered_weights, open_app
 
 Typed = Callable[..., Any]
@@ -85,6 +87,17 @@ def test_a_language_model_that_nobody_serves_is_noticed(typed: Typed) -> None:
     found = ill(typed, RECOLLECT_CHAT_MODEL="tiny", RECOLLECT_CHAT_URL="http://127.0.0.1:9/v1")["language model"]
     assert "does not answer at 127.0.0.1" in found["seen"]
     assert "RECOLLECT_CHAT_URL" in found["advice"]
+
+
+def test_what_waits_too_long_is_a_problem(typed: Typed, settings: Settings) -> None:
+    """A memory that waits for a decision for more than the days set is a finding, with what to do."""
+    with open_app(settings) as app:
+        one = add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
+    assert typed("doctor").code == 0
+    by_hand(settings, "UPDATE memory SET created_at = '2026-01-01 00:00:00' WHERE id = ?", one)
+    found = ill(typed, RECOLLECT_INBOX_DAYS="2")["inbox"]
+    assert "1 memory waits for a decision since 2026-01-01, 1 of them for more than 2 days" in found["seen"]
+    assert "recollect inbox" in found["advice"]
 
 
 @pytest.mark.parametrize("home", ["a file", "read-only"])

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
 from recollect.domain.requests import Levels, ReadAccess
+from recollect.domain.results import Check
 from recollect.errors import InvalidInput
 
 UNDOABLE_DAYS: Final = 30
@@ -68,7 +69,10 @@ class UndoWithdrawal(Levels):
 
 @dataclass(frozen=True, config=LAZY)
 class Waiting(Answer):
-    """A memory that waits for a decision: since when, why, who said it, and which memory it may contradict."""
+    """A memory that waits for a decision: since when, why, who said it, and which memory it may contradict.
+
+    One that is `quarantined` holds a secret: it is shown with that masked, and is approved or rejected by itself.
+    """
 
     id: Id
     since: datetime
@@ -77,15 +81,20 @@ class Waiting(Answer):
     content: str
     contradicts: Id | None = None
     told: str = ""
+    quarantined: bool = False
 
 
 @dataclass(frozen=True, config=LAZY)
 class WaitingPage(Answer):
-    """One page of what waits for a decision, how much there is, and since when the oldest waits."""
+    """One page of what waits for a decision, how much there is, since when, and how much waits for too many days."""
+
+    internal: ClassVar[frozenset[str]] = frozenset({"days"})
 
     waiting: tuple[Waiting, ...]
     total: int
     since: datetime | None = None
+    overdue: int = 0
+    days: float = 0.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -95,7 +104,13 @@ class WaitingPage(Answer):
             return "Nothing waits for a decision."
         since = f" since {self.since:%Y-%m-%d}" if self.since else ""
         noun, verb = ("memory", "waits") if self.total == 1 else ("memories", "wait")
-        return f"{self.total} {noun} {verb} for a decision{since}: `recollect inbox` shows them."
+        overdue = f", {self.overdue} of them for more than {self.days:g} days" if self.overdue else ""
+        return f"{self.total} {noun} {verb} for a decision{since}{overdue}: `recollect inbox` shows them."
+
+    @property
+    def check(self) -> Check:
+        """Return the doctor's line on it: something that waits for too long is not well."""
+        return Check("inbox", not self.overdue, self.message, "Run `recollect inbox`: it asks about each.")
 
 
 @dataclass(frozen=True, config=LAZY)

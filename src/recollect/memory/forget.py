@@ -124,13 +124,15 @@ _RESTORE = "restore"
 _FADED = "consolidate"  # in the journal, where importance was lowered for want of use
 
 
-def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: str = "") -> Outcome:
+def restore_memory(
+    app: App, request: Restore, caller: Caller, *, request_id: str = "", content: str | None = None
+) -> Outcome:
     """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
 
     Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
     gets the same term again, and what faded the importance that it had before. The text passes today's gate first. What
     nothing hides stays as it is. An id that is unknown, or deleted for good, is an outcome, not an error. A
-    `request_id` seen before gives its first answer again.
+    `request_id` seen before gives its first answer again. With a `content` it comes back in these words of the caller.
     """
     memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
@@ -138,11 +140,19 @@ def restore_memory(app: App, request: Restore, caller: Caller, *, request_id: st
     if memory_id is None or namespace is None:
         before = app.records.previous_outcome(namespaces, caller.user, _RESTORE, request_id)
         return before or Outcome(WriteStatus.NOT_FOUND, request.id)
-    return retry_with_embeddings(app, partial(_restore, app, request, (namespace, memory_id), caller, request_id))
+    write = partial(_restore, app, request, (namespace, memory_id), caller, request_id, content=content)
+    return retry_with_embeddings(app, write)
 
 
 def _restore(
-    app: App, request: Restore, place: tuple[str, int], caller: Caller, request_id: str, made: Embeddings
+    app: App,
+    request: Restore,
+    place: tuple[str, int],
+    caller: Caller,
+    request_id: str,
+    made: Embeddings,
+    *,
+    content: str | None,
 ) -> Outcome:
     """Bring back the memory with this namespace and id in one transaction."""
     namespace, memory_id = place
@@ -164,11 +174,14 @@ def _restore(
         draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
         if faded_from is not None:
             draft = draft.model_copy(update={"importance": faded_from})
+        if content is not None:
+            draft = draft.model_copy(update={"content": content, "title": "", "abstract": "", "overview": ""})
         back = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
         notes += _undo_merge(app, transaction, old, caller, made)
         notes += same_text_note(transaction, back, old, app.clock())
-        transaction.update(old, entry_for(app, back, old, caller.user), "restore")
+        said = None if content is None else caller.origin
+        transaction.update(old, entry_for(app, back, old, caller.user, said), "restore")
         outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
         transaction.record_outcome(_RESTORE, request_id, outcome)
     return outcome

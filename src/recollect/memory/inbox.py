@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from typing import Final
 
 from recollect.app import App
+from recollect.domain.enums import OnSecret
 from recollect.domain.origin import APPROVED, Origin
-from recollect.domain.requests import Caller, Draft
+from recollect.domain.requests import Caller, Draft, Forget, Levels, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.review import Decide, Decision, Inbox, Waiting, WaitingPage
-from recollect.errors import NotFound
-from recollect.gate import clear
-from recollect.memory.prepare_write import entry_for, journal_refusals, prepare
+from recollect.errors import InvalidInput, NotFound
+from recollect.gate import clear, secrets_in
+from recollect.memory.forget import forget, restore_memory
+from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare
 from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
 
@@ -23,22 +26,31 @@ _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
     """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
     view = unfiltered(app, request, caller, request.scope).model_copy(update={"superseded": False})
+    days = app.retention_rules.inbox_days
     with app.records.snapshot():
-        ids, total, since = app.records.waiting(view, request.limit, request.offset)
-        found = app.records.load(ids, view)
-        told = {one: int(match[1]) for one in ids if one in found and (match := _TOLD.match(found[one].review or ""))}
+        queue = app.records.waiting(view, request.limit, request.offset, view.now - timedelta(days=days))
+        found = app.records.load(queue.page, view)
+        away = app.records.in_quarantine(queue.page.keys() - found.keys(), view)
+        told = {one: int(match[1]) for one, each in found.items() if (match := _TOLD.match(each.review or ""))}
         others = app.records.load(set(told.values()), view)
-    waiting = (_waiting(found[one], others.get(told.get(one, 0))) for one in ids if one in found)
-    return WaitingPage(tuple(waiting), total, since)
+    waiting = [
+        _quarantined(away[one], since) if one in away else _waiting(found[one], since, others.get(told.get(one, 0)))
+        for one, since in queue.page.items()
+        if one in away or one in found
+    ]
+    return WaitingPage(tuple(waiting), queue.total, queue.since, queue.late, days)
 
 
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
     """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later too.
 
     With a `content` it says that from now on, in the words of the caller. Approving what is approved changes nothing.
-    Raises `NotFound` for what does not wait.
+    Out of quarantine it comes only when the gate finds no secret in it any more; rejected, it is removed for good.
+    Raises `NotFound` for what does not wait, `SecretFound` for what has to stay in quarantine.
     """
     memory_id = parse_id(request.id)
+    if memory_id and memory_id in app.records.in_quarantine([memory_id], unfiltered(app, request, caller)):
+        return _decide_in_quarantine(app, request, caller, request_id)
     levels = levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
@@ -73,6 +85,18 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     return outcome
 
 
+def _decide_in_quarantine(app: App, request: Decide, caller: Caller, request_id: str) -> Outcome:
+    """Let the gate look at a memory anew and bring it back, or forget it."""
+    levels = {name: getattr(request, name) for name in Levels.model_fields}
+    match request.decision:
+        case Decision.APPROVE:
+            back = Restore(id=request.id, **levels)
+            return restore_memory(app, back, caller, request_id=request_id, content=request.content)
+        case Decision.REJECT:
+            return forget(app, Forget(id=request.id, **levels), caller, request_id=request_id)
+    raise InvalidInput("decision", "Invalid decision: What is in quarantine is approved or rejected by itself")
+
+
 def _notes(request: Decide, many: int) -> tuple[str, ...]:
     what = {
         Decision.APPROVE: "It is approved.",
@@ -83,6 +107,15 @@ def _notes(request: Decide, many: int) -> tuple[str, ...]:
     return (what[request.decision],)
 
 
-def _waiting(one: Memory, told: Memory | None) -> Waiting:
+def _waiting(one: Memory, since: datetime, told: Memory | None) -> Waiting:
     contradicts, said = (None, "") if told is None else (told.id, told.content)
-    return Waiting(one.id, one.created_at, one.review or "", one.origin, one.content, contradicts, said)
+    return Waiting(one.id, since, one.review or "", one.origin, one.content, contradicts, said)
+
+
+def _quarantined(one: Memory, since: datetime) -> Waiting:
+    """Return what is shown of a memory that holds a secret: where that is and of which kind, never its value."""
+    draft = draft_of(one)
+    named = [f"{found.kind} in `{field}`" for field, _, findings in secrets_in(draft) for found in findings]
+    why = f"in quarantine: {', '.join(dict.fromkeys(named)) or 'the gate finds no secret in it any more'}"
+    said = clear(draft, OnSecret.REDACT).value.content
+    return Waiting(one.id, since, why, one.origin, said, quarantined=True)

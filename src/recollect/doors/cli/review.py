@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from itertools import count
 from typing import Annotated, Any, Final
 
 import typer
 
+from recollect.domain.requests import Levels
 from recollect.domain.review import Decision, Inbox, Waiting, WaitingPage, Withdraw, Withdrawn
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import public_json
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, NotFound, SecretFound
 
 cli = typer.Typer()
 
 _KEYS: Final = {"a": "approve", "r": "reject", "e": "edit", "y": "always", "n": "never", "s": "skip", "q": "quit"}
 _ASKED: Final = "[a]pprove  [r]eject  [e]dit  alwa[y]s this source  [n]ever this source  [s]kip  [q]uit"
+_ASKED_IN_QUARANTINE: Final = (
+    "[a]pprove, if the gate finds no secret any more  [r]emove for good  [e]dit  [s]kip  [q]uit"
+)
+_PAGE: Final = 100
 
 
 @cli.command()
@@ -37,7 +44,7 @@ def inbox(
     if (decide is None) != (decision is None):
         raise InvalidInput("decide", "Invalid decide: Must be given together with `--as`")
     if decide is not None:
-        exit_codes.answered(ctx.obj, "decide", {"id": decide, "decision": decision}, as_json)
+        exit_codes.answered(ctx.obj, "decide", {"id": decide, "decision": decision} | _levels(given), as_json)
         return
     page: WaitingPage = perform(ctx.obj, "inbox", given)
     if as_json or not render.out.is_terminal or not page.total:
@@ -64,17 +71,34 @@ def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
     """Show each memory that waits and ask for a key, until none is left or the person ends."""
     seen: set[int] = set()
     with opened(ctx.obj, model=False) as run:
-        while one := next((new for new in run("inbox", **given | {"limit": 100}).waiting if new.id not in seen), None):
+        while one := _next(lambda place: run("inbox", **given | {"limit": _PAGE, "offset": place}).waiting, seen):
             seen.add(one.id)
             _print(one)
-            chosen = _KEYS.get(typer.prompt(_ASKED, default="s").strip().lower()[:1], "skip")
+            asked = _ASKED_IN_QUARANTINE if one.quarantined else _ASKED
+            chosen = _KEYS.get(typer.prompt(asked, default="s").strip().lower()[:1], "skip")
             if chosen == "quit":
                 return
             if chosen == "skip":
                 continue
             words = {"content": typer.prompt("In your words")} if chosen == "edit" else {}
             decision = Decision.APPROVE if chosen == "edit" else Decision(chosen)
-            answers.print_answer(run("decide", id=str(one.id), decision=decision, **words))
+            try:
+                answers.print_answer(run("decide", id=str(one.id), decision=decision, **words, **_levels(given)))
+            except (InvalidInput, NotFound, SecretFound) as error:
+                print_line(str(error), "red")
+
+
+def _levels(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in Levels.model_fields}
+
+
+def _next(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Waiting | None:
+    """Return the first of what waits that was not shown yet."""
+    for place in count(0, _PAGE):
+        found = page(place)
+        if (new := next((one for one in found if one.id not in seen), None)) is not None or len(found) < _PAGE:
+            return new
+    return None
 
 
 @cli.command()

@@ -32,6 +32,7 @@ from recollect.doors.cli.serve import url_for_mcp
 from recollect.doors.serializers import public_json
 from recollect.errors import (
     DaemonUnreachable,
+    Forbidden,
     InvalidInput,
     NotFound,
     RecollectError,
@@ -117,11 +118,13 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
         *registrations.checks(registrations.project_folder()),
     ]
     if settings.url:
-        return [*checks, *server_checks(settings)]
+        server = list(server_checks(settings))
+        return [*checks, *server, *(_inbox_checks(settings) if all(one.well for one in server) else [])]
     checks.append(_daemon_check(settings))
     try:
         with opened(settings, model=False) as run:
-            return [*checks, Check("store", True, settings.store_name), *run("doctor", deep=deep)]
+            store = Check("store", True, settings.store_name)
+            return [*checks, store, *run("doctor", deep=deep), run("inbox", limit=1).check]
     except StoreOwned as error:
         advice = "Wait until that process ends, or end it; one process at a time can open the store."
         return [*checks, Check("store", False, str(error), advice)]
@@ -190,6 +193,7 @@ def status(
     if ctx.obj.url and not token:
         checks = list(server_checks(ctx.obj))
         body = {"running": all(one.well for one in checks), "server": ctx.obj.url}
+        checks += _inbox_checks(ctx.obj) if body["running"] else []
         exit_codes.show(body, as_json, print_answer=lambda: answers.print_checks(checks))
         return
     of_store(ctx)
@@ -245,6 +249,14 @@ def server_checks(settings: Settings) -> Iterator[Check]:
         yield Check("token", False, str(error), advice)
     except RecollectError as error:
         yield Check("server", False, str(error), "Check RECOLLECT_URL, and whether the server runs.")
+
+
+def _inbox_checks(settings: Settings) -> list[Check]:
+    """Return the line on what waits for a decision on a server; none for whoever may not read there."""
+    with suppress(Forbidden):
+        page: WaitingPage = perform(settings, "inbox", {"limit": 1})
+        return [page.check]
+    return []
 
 
 Force = Annotated[bool, typer.Option("--force", help="Also when the store is not empty: its database is kept aside.")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, case, delete, func, insert, or_, select, union_all, update
 
 from recollect.domain.enums import OF_SESSION, ObservationType, strictest
 from recollect.domain.origin import APPROVED
@@ -15,7 +15,7 @@ from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.facts import Transaction
-from recollect.store.sql.tables import memory, namespace, source_rule, withdrawal
+from recollect.store.sql.tables import QUARANTINED, memory, namespace, source_rule, withdrawal
 from recollect.store.sql.visibility import inside, of_levels, visible
 
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
@@ -26,6 +26,20 @@ _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESS
 def waits() -> ColumnElement[bool]:
     """Select what waits for a decision."""
     return memory.c.review.is_not(None) & (memory.c.review != APPROVED)
+
+
+class Queue(NamedTuple):
+    """A page of what waits and since when, the longest first; how much there is, since when, and how much is late."""
+
+    page: dict[int, datetime]
+    total: int
+    since: datetime | None
+    late: int
+
+
+def _away(view: View) -> ColumnElement[bool]:
+    """Select what is in quarantine, of the levels of a view."""
+    return memory.c.sensitivity.in_([QUARANTINED + level for level in view.sensitivities])
 
 
 class SqlReviews:
@@ -39,14 +53,25 @@ class SqlReviews:
         with self._database.reading() as connection:
             return connection.execute(query).scalar()
 
-    def waiting(self, view: View, limit: int, offset: int) -> tuple[list[int], int, datetime | None]:
-        """Return a page of what waits for a decision, the oldest first, how many there are, and since when."""
+    def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
+        """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
         with self._database.reading() as connection:
-            mine = waits() & visible(connection, view) & inside(connection, view.namespaces)
-            page = select(memory.c.id).where(mine).order_by(memory.c.created_at, memory.c.id)
-            ids = connection.execute(page.limit(limit).offset(offset)).scalars().all()
-            total, since = connection.execute(select(func.count(), func.min(memory.c.created_at)).where(mine)).one()
-            return list(ids), int(total), since
+            here = inside(connection, view.namespaces)
+            open_ones = select(memory.c.id, memory.c.created_at.label("since"))
+            away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
+            each = union_all(
+                open_ones.where(waits() & visible(connection, view) & here), away.where(_away(view) & here)
+            ).subquery()
+            page = select(each.c.id, each.c.since).order_by(each.c.since, each.c.id).limit(limit).offset(offset)
+            counts = select(func.count(), func.min(each.c.since), func.count(case((each.c.since < late, 1))))
+            total, since, overdue = connection.execute(counts.select_from(each)).one()
+            return Queue(dict(map(tuple, connection.execute(page))), int(total), since, int(overdue))
+
+    def in_quarantine(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
+        """Read those memories of `ids` that are in quarantine, of the namespaces and levels of a view."""
+        with self._database.reading() as connection:
+            mine = memory.c.id.in_(list(ids)) & _away(view) & inside(connection, view.namespaces)
+            return {one.id: one for one in mapping.load(connection, mine, view.sensitivities)}
 
 
 class ReviewWriting(Transaction):

@@ -1,0 +1,147 @@
+"""The inbox: how long something may wait, that what waits is put before nothing, and what becomes of quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from callers import ADA
+from clock import Clock
+from recollect import App, Settings
+from recollect.domain.enums import OnFound
+from recollect.domain.origin import SaidBy
+from recollect.domain.requests import Caller
+from recollect.domain.review import Waiting
+from recollect.errors import InvalidInput, NotFound, SecretFound
+from run_operations import OTHER, actions, add, by_hand, do, ill, listed, shown, token
+
+TOLD = "We deploy the billing service from the branch release-stable."
+CLAIM = "We deploy the billing service from the branch release-canary now."
+PROMPT = "From which branch do we deploy the billing service?"
+FAILURE = "release-canary now: deploy of the billing service failed, error: no such branch release-canary"
+UNDECIDED = {
+    "page": ADA.saying(SaidBy.WEB, "https://docs.example.com/deploys"),
+    "import": ADA.saying(SaidBy.IMPORT, "notes.md:3"),
+    "model": ADA.saying(SaidBy.MODEL, "session s1"),
+    "tool": ADA.saying(SaidBy.TOOL, "mcp__wiki"),
+    "foreign file": ADA.saying(SaidBy.FOREIGN_FILE, "/usr/share/doc/deploy.md"),
+    "command": ADA.saying(SaidBy.COMMAND, "make deploys"),
+}
+
+
+def waiting(app: App, caller: Caller = ADA, **fields: object) -> list[Waiting]:
+    """Return what waits for a decision."""
+    return list(do(app, "inbox", caller, **fields).waiting)
+
+
+def test_what_waits_too_long_is_said(open_store: Callable[..., App], clock: Clock) -> None:
+    """Once the days set have passed, the inbox, the start of a session and the doctor's line say how many are late."""
+    app = open_store(inbox_days=3.0)
+    add(app, CLAIM, UNDECIDED["page"])
+    clock.pass_days(2)
+    add(app, "The vendor's cache has nine gigabytes.", UNDECIDED["page"])
+    before = do(app, "inbox")
+    assert (before.overdue, before.check.well) == (0, True)
+    clock.pass_days(1.5)
+    late = do(app, "inbox", limit=1)
+    assert (late.total, late.overdue, late.check.well) == (2, 1, False)
+    assert "1 of them for more than 3 days" in late.message
+    assert late.check.advice
+    assert late.message in do(app, "answer_start", session_id="s1", source="startup").text
+
+
+@pytest.mark.parametrize("said", sorted(UNDECIDED))
+def test_what_is_not_decided_is_put_before_nothing(app: App, clock: Clock, said: str) -> None:
+    """Neither a prompt, the start of a session, a failure nor a prompt's share gets it, however long it waits."""
+    add(app, TOLD, tags=["deploy"])
+    rule = {"fact_type": "decision", "importance": 1.0}
+    one = add(app, CLAIM, UNDECIDED[said], **rule)
+    assert one in {each.id for each in waiting(app)}
+    for days in (0, 400):
+        clock.pass_days(days)
+        session = f"s{days}"
+        answers = [
+            do(app, "answer_prompt", session_id=session, prompt=PROMPT),
+            do(app, "answer_start", session_id=session, source="startup"),
+            do(app, "answer_tool", session_id=session, tool="Bash", input={}, output=FAILURE, failed=True),
+        ]
+        assert [str(one) in each.memory_ids or "canary" in each.text for each in answers] == [False] * 3
+        assert "canary" not in do(app, "format_for_prompt").text
+    do(app, "decide", id=str(one), decision="approve")
+    assert "canary" in do(app, "format_for_prompt").text
+
+
+@pytest.fixture
+def quarantined(app: App, settings: Settings) -> tuple[App, int]:
+    """Return a store that has put a memory in quarantine, since a secret got into it before a detector knew it."""
+    one = add(app, "The deploy bot signs in with its own account.", tags=["bot"])
+    by_hand(settings, "UPDATE memory SET content = ? WHERE id = ?", f"The deploy bot signs in with {token()}.", one)
+    do(app, "rescan", on_found=OnFound.QUARANTINE)
+    return app, one
+
+
+def test_quarantine_waits_in_the_inbox(quarantined: tuple[App, int]) -> None:
+    """What a rescan put there waits with where the secret is and of which kind, and never shows it."""
+    app, one = quarantined
+    found = waiting(app)
+    assert [(each.id, each.quarantined) for each in found] == [(one, True)]
+    assert found[0].why.startswith("in quarantine: ")
+    assert "`content`" in found[0].why
+    assert "The deploy bot signs in with [redacted: " in found[0].content
+    assert token() not in repr(found)
+    assert waiting(app, OTHER) == []
+    for decision in ("always", "never"):
+        with pytest.raises(InvalidInput, match="approved or rejected by itself"):
+            do(app, "decide", id=str(one), decision=decision)
+
+
+def test_only_the_gate_lets_it_out_of_quarantine(quarantined: tuple[App, int], settings: Settings) -> None:
+    """Approved it is refused while the gate finds the secret, and comes back when it does not, or in other words."""
+    app, one = quarantined
+    with pytest.raises(SecretFound, match="content"):
+        do(app, "decide", id=str(one), decision="approve")
+    assert len(waiting(app)) == 1
+    with pytest.raises(SecretFound):
+        do(app, "decide", id=str(one), decision="approve", content=f"It signs in with {token()}.")
+    do(app, "decide", id=str(one), decision="approve", content="The deploy bot has an account.")
+    back = shown(app, one)
+    assert (back.content, back.tags, back.origin) == ("The deploy bot has an account.", ("bot",), "a person")
+    assert token() not in repr(back)
+    assert (waiting(app), listed(app), ill(app)) == ([], [one], [])
+
+
+def test_what_is_rejected_in_quarantine_is_forgotten(quarantined: tuple[App, int]) -> None:
+    """Rejected it is removed for good, and no second decision finds it."""
+    app, one = quarantined
+    do(app, "decide", id=str(one), decision="reject")
+    assert waiting(app) == []
+    assert actions(app, one)[-1] == "delete"
+    with pytest.raises(NotFound):
+        do(app, "decide", id=str(one), decision="approve")
+    assert ill(app) == []
+
+
+def test_out_of_quarantine_a_page_waits_as_before(app: App, settings: Settings) -> None:
+    """The gate says nothing about a source: what waited for that before quarantine waits for it afterwards."""
+    page = add(app, "The page lists the ports.", UNDECIDED["page"])
+    by_hand(settings, "UPDATE memory SET subtitle = ? WHERE id = ?", f"token {token()}", page)
+    do(app, "rescan", on_found=OnFound.QUARANTINE)
+    by_hand(settings, "UPDATE memory SET subtitle = '' WHERE id = ?", page)
+    assert "finds no secret in it any more" in waiting(app)[0].why
+    do(app, "decide", id=str(page), decision="approve")
+    assert [(each.id, each.quarantined, each.why) for each in waiting(app)] == [
+        (page, False, "the source is not approved")
+    ]
+
+
+def test_a_level_that_is_not_let_in_waits_unseen(app: App, settings: Settings) -> None:
+    """What is private waits, in quarantine or not, for its author alone and where that level is let in."""
+    one = add(app, "My desk has a lamp.", sensitivity="private", allow_private=True)
+    by_hand(settings, "UPDATE memory SET subtitle = ? WHERE id = ?", f"token {token()}", one)
+    do(app, "rescan", on_found=OnFound.QUARANTINE, allow_private=True)
+    bob = ADA.model_copy(update={"user": "bob"})
+    assert waiting(app) == waiting(app, bob, allow_private=True) == []
+    assert [each.id for each in waiting(app, allow_private=True)] == [one]
+    with pytest.raises(NotFound):
+        do(app, "decide", bob, id=str(one), decision="reject", allow_private=True)
