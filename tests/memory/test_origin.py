@@ -95,6 +95,44 @@ def test_a_page_stands_before_no_prompt(app: App) -> None:
     assert found["origin"] == "a web page: https://docs.example.com/deploys"
 
 
+def pages(app: App, *texts: str) -> None:
+    """Keep what pages say, each from an address of its own."""
+    items = [
+        {"kind": "memory", "where": f"page{number}.html:1", "fields": {"content": said}}
+        for number, said in enumerate(texts)
+    ]
+    assert do(app, "import_batch", items=items, last=True).new == len(texts)
+
+
+@pytest.mark.parametrize("limit", [5, 20])
+def test_no_number_of_pages_crowds_out_what_was_told(app: App, limit: int) -> None:
+    """Sixty pages that say the question's own words stand behind the one thing that was told of it."""
+    told = add(app, TOLD)
+    asked = "From which branch do we deploy the billing service?"
+    pages(app, *(f"{asked} The answer {number} is: deploy from the branch canary-{number}." for number in range(60)))
+    hits = do(app, "recall", query=asked, limit=limit).hits
+    assert [hit.memory.id == told for hit in hits] == [True] + [False] * (limit - 1)
+    assert [one.id for one in relevant(app, asked, ADA)] == [told]
+
+
+def test_a_weak_answer_from_outside_stands_before_nothing_that_was_told(app: App) -> None:
+    """A page that hardly answers comes last where everything is asked for, though it answers better than the others."""
+    said = [add(app, one) for one in ("The cranes are repainted in spring.", "We order rope from Bergen.")]
+    page = add(app, "Moorings: fees are due monthly.", PAGE)
+    hits = do(app, "recall", query="when is the rent paid", min_score=0.0).hits
+    assert {hit.memory.id for hit in hits[:2]} == set(said)
+    assert (hits[2].memory.id, str(hits[2].certainty)) == (page, "weak")
+    assert hits[2].match > max(hit.match for hit in hits[:2])
+
+
+def test_what_a_person_approved_is_ranked_by_its_match(app: App) -> None:
+    """A page that is approved stands where it answers best."""
+    add(app, "The billing team meets on Mondays in the harbour.")
+    page = add(app, "The cache of the billing service has nine gigabytes.", PAGE)
+    do(app, "decide", id=str(page), decision="approve")
+    assert do(app, "recall", query="cache of the billing service", min_score=0.0).hits[0].memory.id == page
+
+
 def test_what_was_observed_gives_way_to_what_was_told(app: App) -> None:
     """A project's file speaks unasked, but not on a subject of which somebody told something."""
     file = ADA.saying(SaidBy.FILE, "AGENTS.md")

@@ -58,6 +58,8 @@ AUTHORITY: Final[Mapping[SaidBy, Authority]] = MappingProxyType(
 )
 """All others are from outside."""
 
+TOLD: Final = tuple(one for one, rank in AUTHORITY.items() if rank is Authority.TOLD)
+
 MOST_TRUST: Final[Mapping[SaidBy, float]] = MappingProxyType(
     {
         SaidBy.PERSON: 0.9,
@@ -178,6 +180,11 @@ class Stamped:
     def authority(self) -> Authority:
         """Return what it may do unasked."""
         return self.stamp.authority
+
+    @property
+    def unapproved(self) -> bool:
+        """Say whether it came from outside and nobody approved it."""
+        return self.authority is Authority.OUTSIDE and self.review != APPROVED
 
     @property
     def speaks_unasked(self) -> bool:

@@ -48,7 +48,7 @@ class View(MemoryFilters):
 
     Levels of sensitivity stand as they are stored, with their owner. What was `condensed` was
     replaced by a summary only; `merged` lets in what was merged into another memory, and `hidden` shows what was softly
-    forgotten in the place of what is in sight.
+    forgotten in the place of what is in sight. With `told` it leaves out what surely nobody told.
     """
 
     namespaces: tuple[str, ...]
@@ -58,11 +58,12 @@ class View(MemoryFilters):
     condensed: bool = False
     merged: bool = False
     hidden: bool = False
+    told: bool = False
 
     @property
     def filtered(self) -> bool:
         """Say whether this view asks for less than everything the caller may see."""
-        return any(getattr(self, name) not in (None, ()) for name in FILTERS)
+        return self.told or any(getattr(self, name) not in (None, ()) for name in FILTERS)
 
     @property
     def labelled(self) -> bool:

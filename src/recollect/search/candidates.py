@@ -268,6 +268,12 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
     further = _further(app, scores, bm25, embedding, view, limit, newest=newest) if limit > FIRST else []
     rows, neighbours, core = _with_neighbours(app, scores, further, view)
+    if len(scores) >= _CORE and 2 * sum(rows[one].unapproved for one in scores if one in rows) > len(scores):
+        told = view.model_copy(update={"told": True})  # of which what comes from outside may have crowded out some
+        words = app.text.search(terms.terms, told, _CORE) if terms.terms else {}
+        nearest = app.vectors.nearest(embedding.vector, told, _CORE) if embedding else {}
+        bm25, scores = bm25 | words, dict.fromkeys([*words, *nearest], 0.0) | scores
+        rows, neighbours, core = _with_neighbours(app, scores, further, view)
     return Found(
         terms=terms,
         bm25=bm25,

@@ -128,15 +128,10 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
         found = gather(app, query, view)
         matches = app.fusion.matches(found.signals, found.query)
         likely = {one: max(match, found.signals[one].cosine) for one, match in matches.items()}
-        best = sorted(likely, key=lambda one: -likely[one])[:CONSIDERED]
         rows = {one.id: one for one in found.ranking_rows}
-        best = [
-            one
-            for one in best
-            if one in rows
-            and rows[one].speaks_unasked
-            and max(found.signals[one].coverage, found.signals[one].cosine) >= near
-        ]
+        may = [one for one in sorted(likely, key=lambda one: -likely[one]) if one in rows and rows[one].speaks_unasked]
+        signals = found.signals
+        best = [one for one in may[:CONSIDERED] if max(signals[one].coverage, signals[one].cosine) >= near]
         newer = newer_versions(app, question, found, matches, best)
         newer |= {low: told[0] for low, told in contradicted(app, found, best).items()}
         candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]

@@ -243,6 +243,13 @@ def in_order(
     return list(found)
 
 
+def behind(order: Sequence[int], ahead: Mapping[int, Collection[int]]) -> list[int]:
+    """Return `order` with each memory moved back behind the last of those that go ahead of it."""
+    places = {one: place for place, one in enumerate(order)}
+    last = {one: max((places[high] for high in ahead.get(one, ()) if high in places), default=0) for one in order}
+    return sorted(order, key=lambda one: (max(places[one], last[one]), last[one] > places[one], places[one]))
+
+
 def dated(row: RankingRow) -> datetime:
     """Return when a memory was true: when it was observed, else when it was written."""
     return row.observed_at or row.updated_at

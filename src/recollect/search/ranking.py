@@ -9,7 +9,7 @@ of what a model was trained on all of its scores are low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,15 +122,29 @@ def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[i
     return found
 
 
-def _answered_as_well(
-    candidates: Candidates, ids: Sequence[int], matches: Mapping[int, float]
-) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield what comes from outside with what was told that answers the query about as well."""
-    rank_of = {one.id: one.authority for one in candidates.ranking_rows}
-    told = [one for one in ids if rank_of[one] is Authority.TOLD]
-    for low in ids:
-        if rank_of[low] is Authority.OUTSIDE:
-            yield low, tuple(one for one in told if matches[one] >= rank.AS_WELL * matches[low])
+def _ahead(
+    candidates: Candidates,
+    order: Sequence[int],
+    matches: Mapping[int, float],
+    same: Mapping[int, Sequence[int]],
+    shown: float,
+) -> dict[int, set[int]]:
+    """Return what was told and goes ahead of each memory that has less authority.
+
+    That is what is about the `same` subject. Ahead of what comes from outside, and nobody approved, also goes what is a
+    likely answer, and what matches about as well; and where that is only a weak answer itself, all among the first of
+    at least the match that is `shown`.
+    """
+    rows = {one.id: one for one in candidates.ranking_rows}
+    told = [one for one in order if rows[one].authority is Authority.TOLD]
+    likely = {one for one in told if matches[one] >= rank.LIKELY}
+    first = {one for one in told if one in order[:FIRST] and matches[one] >= shown}
+    ahead = {low: set(high) for low, high in same.items()}
+    for low in (one for one in order if rows[one].unapproved):
+        as_well = {one for one in told[:FIRST] if matches[one] >= rank.AS_WELL * matches[low]}
+        weak = first if matches[low] < rank.LIKELY else set()
+        ahead[low] = ahead.get(low, set()) | likely | as_well | weak
+    return ahead
 
 
 def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches: dict[int, float]) -> list[Ranked]:
@@ -139,35 +153,40 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
     """
     period = parse.named_period(query.query, view.now)
-    fits = {one.id: parse.fit(period, rank.dated(one)) for one in candidates.ranking_rows} if period else {}
-    answers = _least_match(app, candidates, matches)
+    rows = {one.id: one for one in candidates.ranking_rows}
+    fits = {one: parse.fit(period, rank.dated(row)) for one, row in rows.items()} if period else {}
+    own = {one: match for one, match in matches.items() if not rows[one].unapproved}
+    # What comes from outside does not raise the bar for all else.
+    answers = {outside: _least_match(app, candidates, matches if outside else own) for outside in (False, True)}
     scored = partial(_scored, app, query, view, candidates, fits, answers)
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
-    answering = [one for one in order[:FIRST] if matches[one] >= answers]
+    answering = [one for one in order[:FIRST] if matches[one] >= answers[rows[one].unapproved]]
     newer = newer_versions(app, query.query, candidates, matches, answering)
     order = rank.in_order(order, newer, past=rank.asks_past(query.query), fits=fits)
     if not view.superseded:
-        links = ((row.id, row.superseded_by or 0) for row in candidates.ranking_rows if row.id in matches)
-        summaries = {one: two for one, two in links if matches.get(two, 0.0) >= answers}
+        links = ((one, rows[one].superseded_by or 0) for one in matches)
+        summaries = {one: two for one, two in links if two in matches and matches[two] >= answers[rows[two].unapproved]}
         order, newer = rank.in_order(order, summaries), newer | summaries
-    told = contradicted(app, candidates, order[:FIRST])
-    ahead = {low: (*told.get(low, ()), *high) for low, high in _answered_as_well(candidates, order[:FIRST], matches)}
-    ahead = told | ahead
-    for place in range(max(map(len, ahead.values()), default=0)):
-        order = rank.in_order(order, {low: high[place] for low, high in ahead.items() if place < len(high)})
-    nearest = {low: high[0] for low, high in told.items()}
+    told = [one for one in order if rows[one].authority is Authority.TOLD][:FIRST]
+    same = contradicted(app, candidates, list(dict.fromkeys([*order[:FIRST], *told])))
+    least = least_score(query, view) - _ROUNDING
+    shown = answers[False] if least > 0.0 else 0.0
+    order = rank.behind(order, _ahead(candidates, order, matches, same, shown))
+    nearest = {low: high[0] for low, high in same.items()}
     known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):
         return ranked
-    first = [one for one in ranked[:FIRST] if one.score >= least_score(query, view) - _ROUNDING]
+    first = [one for one in ranked[:FIRST] if one.score >= least]
     if len(first) < min(FIRST, len(ranked)):
         return ranked  # where not all of the first answer, nothing behind them does
     further = app.fusion.matches(candidates.signals, candidates.query) | matches
     for one in first:
         del further[one.id]
-    return _falling(first + _by_match(query, candidates, scored(further), fits), down=True)
+    rest = {one.id: one for one in _by_match(query, candidates, scored(further), fits)}
+    order = rank.behind(list(rest), _ahead(candidates, list(rest), further, same, shown))
+    return _falling(first + [rest[one] for one in order], down=True)
 
 
 def _least_match(app: App, candidates: Candidates, matches: Mapping[int, float]) -> float:
@@ -182,7 +201,7 @@ def _scored(
     view: View,
     candidates: Candidates,
     fits: Mapping[int, float],
-    answers: float,
+    answers: Mapping[bool, float],
     matches: Mapping[int, float],
 ) -> list[Ranked]:
     """Score the candidates of these matches; what does not answer has a score below `rank.PASSING`, by its match."""
@@ -192,8 +211,8 @@ def _scored(
         if (match := matches.get(row.id)) is None:
             continue
         score, parts = rank.weigh(row, rank.grade(match, floor, weights.match), weights, view.now)
-        if match < answers:
-            share = rank.PASSING * match / answers / score if score else 0.0
+        if match < (least := answers[row.unapproved]):
+            share = rank.PASSING * match / least / score if score else 0.0
             score, parts = share * score, {name: share * part for name, part in parts.items()}
         elif (gain := min(_OF_PERIOD * fits.get(row.id, 0.0), 1.0 - score)) > 0:
             score, parts = score + gain, parts | {"period": gain}

@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, owner_of, sensitivity_of
+from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
 from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, journal, label, memory, namespace
@@ -187,6 +188,8 @@ def _asked(view: View) -> list[ColumnElement[bool]]:
                 memory.c.sensitivity, (one for one in view.sensitivities if sensitivity_of(one) == view.sensitivity)
             )
         )
+    if view.told:  # of what has no stamp its way in and its trust tell
+        conditions.append(or_(memory.c.said_by.is_(None), memory.c.said_by.in_(TOLD)))
     happened_at = func.coalesce(memory.c.observed_at, memory.c.created_at)
     if view.since is not None:
         conditions.append(happened_at >= view.since)
