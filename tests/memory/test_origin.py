@@ -154,16 +154,42 @@ def test_a_summary_has_the_least_authority_of_its_members(app: App, clock: Clock
     assert shown(app, new).trust == 0.3
 
 
-def test_an_export_keeps_the_origin(app: App) -> None:
-    """What leaves one's own store comes back with the origin and review that it had."""
-    page = add(app, CLAIM, PAGE)
+@pytest.mark.parametrize("own", [True, False])
+def test_an_export_keeps_the_origin(app: App, own: bool) -> None:
+    """What leaves one's own store comes back with origin and review where that is said; else both are a claim."""
+    ids = [add(app, CLAIM, PAGE), add(app, TOLD, trust=0.9)]
     lines = [one["memory"] for one in do(app, "export_page").lines if "memory" in one]
-    do(app, "forget", id=str(page))
+    for one in ids:
+        do(app, "forget", id=str(one))
     items = [{"kind": "memory", "where": f"x:{place}", "fields": one} for place, one in enumerate(lines)]
-    do(app, "import_batch", items=items, last=True)
-    (back,) = listed(app)
-    assert (shown(app, back).said_by, shown(app, back).came_from) == (SaidBy.WEB, PAGE.origin.came_from)
-    assert shown(app, back).review is not None
+    do(app, "import_batch", items=items, last=True, own=own)
+    back = {one.content: one for one in (shown(app, each) for each in listed(app))}
+    page, person = back[CLAIM], back[TOLD]
+    if own:
+        assert (page.origin, page.review) == (
+            "a web page: https://docs.example.com/deploys",
+            "the source is not approved",
+        )
+        assert (person.origin, person.trust, person.tags) == ("a person", 0.9, ())
+    else:
+        assert {(one.said_by, one.trust > 0.5, one.review) for one in (page, person)} == {
+            (SaidBy.IMPORT, False, "the source is not approved")
+        }
+        assert page.tags == ("claimed-origin:a web page: https://docs.example.com/deploys",)
+        assert person.tags == ("claimed-origin:a person",)
+
+
+def test_an_import_changes_no_word_of_a_person(app: App) -> None:
+    """A file that repeats what a person said brings no headings, tags or importance of its own to it."""
+    told = add(app, TOLD, key="deploys")
+    before = shown(app, told)
+    fields = {"content": TOLD, "key": "deploys", "author": "ada", "said_by": "person", "abstract": CLAIM}
+    item = {"kind": "memory", "where": "x:1", "fields": fields | {"tags": ["urgent"], "importance": 1.0}}
+    done = do(app, "import_batch", items=[item], last=True)
+    assert (done.unchanged, done.updated, done.problems) == (1, 0, ())
+    assert shown(app, told).model_dump(exclude={"accessed_count", "last_accessed_at"}) == before.model_dump(
+        exclude={"accessed_count", "last_accessed_at"}
+    )
 
 
 def test_what_has_no_origin_yet_is_told_by_its_way_in(app: App, settings: Settings) -> None:

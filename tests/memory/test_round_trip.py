@@ -122,7 +122,7 @@ def test_an_empty_store_becomes_the_same_store(stores: tuple[App, App, Path]) ->
     full, empty, path = stores
     purge_expired(full, Purge(), ADA)  # what has passed its time stays, and would still weigh among the rarity of words
     export_file(full, path, ALL, ADA)
-    report = import_file(empty, path, ADA)
+    report = import_file(empty, path, ADA, own=True)
     assert (report.updated, report.unchanged, report.refused, report.failed) == (0, 0, 0, 0)
     assert report.problems == ()
     assert lines(empty) == lines(full)
@@ -149,7 +149,7 @@ def test_an_empty_store_becomes_the_same_store(stores: tuple[App, App, Path]) ->
 def test_a_second_import_changes_nothing(stores: tuple[App, App, Path]) -> None:
     """The report says so, and the store says the same as before; so does an import into the store it came from."""
     full, empty, path = stores
-    import_file(empty, path, ADA)
+    import_file(empty, path, ADA, own=True)
     before = lines(empty)
     for store in (empty, full):
         report = import_file(store, path, ADA)
@@ -162,7 +162,7 @@ def test_a_second_import_changes_nothing(stores: tuple[App, App, Path]) -> None:
 def test_what_comes_next_has_a_number_of_its_own(stores: tuple[App, App, Path]) -> None:
     """No id is given twice, so that no two memories share a history."""
     full, empty, path = stores
-    import_file(empty, path, ADA)
+    import_file(empty, path, ADA, own=True)
     told = {line.memory_id for line in journal(empty)}
     for store in (full, empty):
         new = remember(store, Draft(content="Something else entirely."), ADA)
@@ -174,7 +174,7 @@ def test_a_store_that_is_in_use_takes_it_in(stores: tuple[App, App, Path]) -> No
     """Where ids are taken the memories get others, and their facts and merges follow."""
     full, empty, path = stores
     kept = remember(empty, Draft(content="I was here before."), ADA)
-    report = import_file(empty, path, ADA)
+    report = import_file(empty, path, ADA, own=True)
     memories = [line["memory"] for line in lines(full) if "memory" in line]
     assert report.new == len(memories)
     assert report.problems == ()
@@ -189,7 +189,7 @@ def test_a_store_that_is_in_use_takes_it_in(stores: tuple[App, App, Path]) -> No
     assert fact.memory_id == numbers[1]
     assert [line.action for line in history(empty, Get(id=str(fact.memory_id)), ADA)][:1] == ["import"]
     well(empty)
-    assert import_file(empty, path, ADA).new == 0
+    assert import_file(empty, path, ADA, own=True).new == 0
 
 
 def test_levels_leave_only_when_they_are_let_in(stores: tuple[App, App, Path], tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_history_leaves_for_information_only(stores: tuple[App, App, Path]) -> N
     ids = {line["memory"]["id"] for line in lines(full, ExportPage()) if "memory" in line}
     public = exported_journal(full, ExportPage())
     assert ids < {line.get("memory_id") for line in public}
-    report = import_file(empty, path, ADA)
+    report = import_file(empty, path, ADA, own=True)
     assert report.problems == ()
     assert {line.action for line in journal(empty)} == {"import", "update"}
     well(empty)
@@ -227,7 +227,7 @@ def test_another_caller_has_their_own(stores: tuple[App, App, Path]) -> None:
     """Whoever imports another one's export gets the memories into their own namespaces."""
     full, empty, path = stores
     other = Caller(user="eve", team="away", project="side")
-    report = import_file(empty, path, other)
+    report = import_file(empty, path, other, own=True)
     assert report.new == len([line for line in lines(full) if "memory" in line])
     view = View(namespaces=other.namespaces(), now=empty.clock(), sensitivities=own(*Sensitivity, user="eve"))
     assert {line.namespace for line in empty.export_reader.lines(view, 0, 999)} == set(other.namespaces())
@@ -246,7 +246,7 @@ def test_a_file_that_was_cut_off_is_told(stores: tuple[App, App, Path]) -> None:
     """The header's counts show that something is missing; what is there arrives."""
     _, empty, path = stores
     path.write_text("\n".join(path.read_text().splitlines()[:-3]) + '\n{"fact": {"subj')
-    report = import_file(empty, path, ADA)
+    report = import_file(empty, path, ADA, own=True)
     assert report.new > 5
     assert [one.why for one in report.problems if "promises" in one.why]
 

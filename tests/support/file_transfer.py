@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect import App, Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
+from recollect.sessions.observations.origins import read_outside
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
@@ -27,7 +28,7 @@ def import_paths(
     **options: Any,
 ) -> Import:
     """Import files and folders; `options` are those of a batch."""
-    importing = Import(lambda batch: import_batch(app, batch, caller), options)
+    importing = Import(lambda batch: import_batch(app, batch, caller), options, read_outside)
     found = find_files(paths, format, transcripts=transcripts, instructions=instructions)
     importing.run(found.files, progress)
     return importing

@@ -23,7 +23,7 @@ from recollect.domain.fields import (
     blank_to_none,
     lower,
 )
-from recollect.domain.origin import SaidBy
+from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
@@ -62,11 +62,15 @@ class ItemKind(StrEnum):
 
 
 class ImportItem(Request):
-    """A memory or a fact as a file holds it, not checked yet; `where` says where in the file it stands."""
+    """A memory or a fact as a file holds it, not checked yet; `where` says where in the file it stands.
+
+    `said` is who said it, where the door knows that by itself: no file can say it. Without it that is the import.
+    """
 
     kind: ItemKind
     where: str
     fields: dict[str, Any]
+    said: Origin | None = None
 
 
 RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -147,6 +151,7 @@ class ImportBatch(Levels):
     fact_type: Kind | None = Field(default=None, description="Kind of knowledge, whatever the file says")
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
     on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
+    own: bool = Field(default=False, description="It is your own export: what names you as its author counts as before")
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 
 

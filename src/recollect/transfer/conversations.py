@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import SEEK_SET
 from pathlib import PurePath
@@ -12,11 +12,21 @@ from typing import Any, BinaryIO, Final
 import ijson
 
 from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
 from recollect.transfer.markdown import cut
-from recollect.transfer.reading import LARGEST_FILE, Unreadable, check_depth, items_of, lines, set_only, time_of
+from recollect.transfer.reading import (
+    LARGEST_FILE,
+    Unreadable,
+    check_depth,
+    items_of,
+    lines,
+    parsed,
+    set_only,
+    time_of,
+)
 
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
@@ -26,17 +36,57 @@ _LONGEST_NAME: Final = 200
 _TITLE: Final = 500
 
 
+Outside = Callable[[str, Mapping[str, Any], str, str], str]
+"""Says what from outside an assistant has read, once it has used one more tool.
+
+It takes the name of the tool, what that was given, the folder of the session, and what it said before; an empty text
+stands for nothing.
+"""
+
+
+def any_tool(tool: str, _given: Mapping[str, Any], _folder: str, outside: str) -> str:
+    """Take whatever a tool shows for something from outside."""
+    return outside or tool
+
+
 @dataclass(slots=True)
 class Conversation:
-    """One session of a program, and how many of its messages there are so far."""
+    """One session of a program, and how many of its messages there are so far.
+
+    `outside` is what the assistant has read from outside since the last prompt: what it says then may only repeat that.
+    Without `outside_of` the file is not believed in who said what.
+    """
 
     program: str
     session: str
     title: str = ""
     project: str = ""
     said: int = 0
+    folder: str = ""
+    outside: str = ""
+    outside_of: Outside | None = None
 
-    def message(self, number: object, speaker: str, text: str, time: object, where: str) -> Iterator[ImportItem]:
+    def speaks(self, speaker: str, where: str) -> Origin | None:
+        """Return whose words a message is, where the file is believed; a prompt begins a turn."""
+        if self.outside_of is None:
+            return None
+        if speaker == USER:
+            self.outside = ""
+            return Origin(said_by=SaidBy.PERSON, came_from=where)
+        if self.outside:
+            return Origin(said_by=SaidBy.WEB, came_from=self.outside)
+        return Origin(said_by=SaidBy.REPORT, came_from=where)
+
+    def use(self, tool: object, given: object) -> None:
+        """Note that the assistant has used a tool."""
+        if self.outside_of is not None:
+            self.outside = self.outside_of(
+                str(tool), given if isinstance(given, dict) else {}, self.folder, self.outside
+            )
+
+    def message(
+        self, number: object, speaker: str, text: str, time: object, where: str, origin: Origin | None = None
+    ) -> Iterator[ImportItem]:
         """Yield a message, in parts where it is long; `number` is its name in the session, `where` its place."""
         at = time_of(time)
         own = f"{self.program}:{self.session[:_LONGEST_NAME]}/{str(number)[:_LONGEST_NAME]}"
@@ -54,7 +104,7 @@ class Conversation:
                 "created_at": at,
             }
             self.said += 1
-            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields))
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields), said=origin)
 
 
 def text_of(blocks: object, *kinds: str) -> str:
@@ -211,30 +261,50 @@ _BY_CLAUDE: Final = (
     "<bash-",
     "Caveat: The messages below",
     "[Request interrupted",
+    "This session is being continued from a previous conversation",
 )
 _MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 
 
-def read_claude_code(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem."""
+def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = None) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem.
+
+    With `outside_of` the file is believed in who said what.
+    """
     sessions: dict[str, Conversation] = {}
     seen: set[str] = set()
 
     def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
         speaker, message = SPEAKERS.get(str(line.get("type"))), line.get("message")
-        if speaker is None or not isinstance(message, dict) or any(line.get(mark) for mark in _MARKS):
+        if speaker is None or not isinstance(message, dict):
             return
+        session = str(line.get("sessionId") or PurePath(name).stem)
+        talk = sessions.setdefault(session, Conversation("claude-code", session, outside_of=outside_of))
+        talk.folder = str(line.get("cwd") or talk.folder)
+        talk.project = PurePath(talk.folder or talk.project).name
+        blocks = [one for one in _listed(message.get("content")) if isinstance(one, dict)]
         text = _REMINDER.sub("", text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
-        if not text or text.startswith(_BY_CLAUDE) or number in seen:
-            return
-        seen.add(number)
-        session = str(line.get("sessionId") or PurePath(name).stem)
-        talk = sessions.setdefault(session, Conversation("claude-code", session))
-        talk.project = PurePath(str(line.get("cwd") or talk.project)).name
-        yield from talk.message(number, speaker, text, line.get("timestamp"), where)
+        marked = any(line.get(mark) for mark in _MARKS)
+        if text and not marked and not text.startswith(_BY_CLAUDE) and number not in seen:
+            seen.add(number)
+            typed = speaker == ASSISTANT or not (text.startswith("<") or any(_answers(one) for one in blocks))
+            origin = talk.speaks(speaker, where) if typed else None
+            yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
+        for one in blocks:
+            if str(one.get("type")).endswith("tool_use"):
+                talk.use(one.get("name"), one.get("input"))
 
     return items_of(lines(source, name), item)
+
+
+def _listed(content: object) -> list[Any]:
+    return content if isinstance(content, list) else []
+
+
+def _answers(block: dict[str, Any]) -> bool:
+    """Say whether a block is what a tool has answered: no person types into the message that holds one."""
+    return str(block.get("type")).endswith("tool_result")
 
 
 _BY_CODEX: Final = (
@@ -247,22 +317,39 @@ _BY_CODEX: Final = (
 )
 
 
-def read_codex(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem."""
-    talk = Conversation("codex", PurePath(name).stem.removeprefix("rollout-"))
+def read_codex(source: BinaryIO, name: str, outside_of: Outside | None = None) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant; raise `Unreadable` for nothing: a bad line is a problem.
+
+    With `outside_of` the file is believed in who said what.
+    """
+    talk = Conversation("codex", PurePath(name).stem.removeprefix("rollout-"), outside_of=outside_of)
 
     def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
         inner = line.get("payload")
         entry = inner if isinstance(inner, dict) else line
         if line.get("type") == "session_meta" or ("instructions" in entry and entry.get("id")):
             talk.session = str(entry.get("id") or talk.session)
-            talk.project = PurePath(str(entry.get("cwd") or "")).name
+            talk.folder = str(entry.get("cwd") or "")
+            talk.project = PurePath(talk.folder).name
+        if str(entry.get("type")).endswith("_call"):
+            talk.use(*_codex_use(entry))
         speaker = SPEAKERS.get(str(entry.get("role")))
         if speaker is None or entry.get("type") != "message" or line.get("type") not in ("message", "response_item"):
             return
         text = text_of(entry.get("content"), "input_text", "output_text", "text")
         if text and not text.startswith(_BY_CODEX):
             number = where.rpartition(":")[2]
-            yield from talk.message(number, speaker, text, line.get("timestamp"), where)
+            typed = speaker == ASSISTANT or not text.startswith("<")
+            origin = talk.speaks(speaker, where) if typed else None
+            yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
 
     return items_of(lines(source, name), item)
+
+
+def _codex_use(call: dict[str, Any]) -> tuple[object, object]:
+    """Return the name of the tool that Codex called, and what that was given."""
+    given = call.get("arguments") or call.get("input") or call.get("action")
+    if isinstance(given, str) and given.startswith("{"):
+        given = parsed(given.encode())
+    name = call.get("name") or str(call["type"]).removesuffix("_call")
+    return name, {"input": given} if isinstance(given, str) else given

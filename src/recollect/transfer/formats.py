@@ -179,16 +179,16 @@ def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Rec
 
 
 def read_file(
-    path: Path, name: str, format: ImportFormat, member: str = ""
+    path: Path, name: str, format: ImportFormat, member: str = "", read: Callable[[BinaryIO, str], Read] | None = None
 ) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
     """Yield what a file holds, and how many of its bytes were read; raise `InvalidInput` when it cannot be read.
 
-    A memory without any time is as old as the file.
+    A memory without any time is as old as the file. `read` reads it in the place of what the format has for that.
     """
     try:
         with _opened(path, member) as (source, known, _):
             written = datetime.fromtimestamp(min(known.st_mtime, time.time()), UTC).isoformat()
-            for thing in FORMATS[format].read(source, name):
+            for thing in (read or FORMATS[format].read)(source, name):
                 yield _dated(thing, written), source.tell()
     except Unreadable as error:
         raise InvalidInput("file", f"{path} cannot be imported as {format}: {error}") from None

@@ -135,13 +135,13 @@ class NamespaceImport:
         hidden = old.deleted_at is not None or old.merged_into is not None
         passed = expired(old, self.app.clock()) and not hidden
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
-        if one.content_hash != old.content_hash and outranks(old, _said(record)):
-            self.report.outcomes[one.place] = "unchanged"
-            why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
-            self.report.problems.append(Problem(record.origin, why))
-            return
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
             self.report.outcomes[one.place] = "unchanged"
+            return
+        if outranks(old, _said(record)):
+            self.report.outcomes[one.place] = "unchanged"
+            why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
+            self.report.problems += [] if one.content_hash == old.content_hash else [Problem(record.origin, why)]
             return
         if one.content_hash != old.content_hash:
             self.writing.archive(old)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from recollect.domain.enums import Scope, Sensitivity
@@ -21,8 +21,10 @@ from recollect.domain.transfer import (
     Problem,
 )
 from recollect.errors import InvalidInput, RecollectError
+from recollect.transfer.conversations import Outside, any_tool
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_paths import FoundFile
+from recollect.transfer.transcripts import read_own
 
 Send = Callable[[ImportBatch], Imported]
 Progress = Callable[[int, int], None]
@@ -123,12 +125,15 @@ class FileImport:
 class Import:
     """Files on their way: `files` tells at any time what became of those that were begun.
 
+    `outside_of` says what of a tool's use in one's own transcripts comes from outside.
+
     Where it is told to stop, it does so with `KeyboardInterrupt` once the batch that is on its way was answered, so
     that all that was written is counted.
     """
 
-    def __init__(self, send: Send, options: dict[str, Any]) -> None:
+    def __init__(self, send: Send, options: dict[str, Any], outside_of: Outside = any_tool) -> None:
         self._send = send
+        self._outside_of = outside_of
         self._options = options
         self._dry = bool(options.get("dry_run"))
         self._memories: list[_Waiting] = []
@@ -180,7 +185,7 @@ class Import:
     def _send_file(self, file: FileImport, progress: Callable[[int], None]) -> None:
         source = file.source
         try:
-            for thing, read in read_file(source.path, source.name, source.format, source.member):
+            for thing, read in self._read(source):
                 if isinstance(thing, Problem):
                     file.counts["failed"] += 1
                     file.tell([thing])
@@ -198,6 +203,11 @@ class Import:
             links = file.links_here()
             for start in range(0, len(links), _BATCH_ITEMS):
                 file.tell(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])).problems)
+
+    def _read(self, source: FoundFile) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+        if source.own:
+            return read_own(source.path, source.name, source.format, self._outside_of)
+        return read_file(source.path, source.name, source.format, source.member)
 
     def _add(self, file: FileImport, one: ImportItem) -> bool:
         """Let an item wait, and send those that wait when they are many; say whether some were sent."""

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from recollect.domain.enums import OnSecret, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
-from recollect.domain.origin import MOST_TRUST, SaidBy
+from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, in_words
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -35,6 +35,7 @@ from recollect.gate import Cleared, clear
 from recollect.projects import checkout_of
 from recollect.transfer.formats import FORMATS, members_of, recognised
 from recollect.transfer.reading import LARGEST_FILE
+from recollect.transfer.transcripts import is_own
 
 _SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3"})
 _INSTRUCTIONS: Final = frozenset(
@@ -74,7 +75,7 @@ OTHER_NOTES: Final = "files that are no instructions"
 class FoundFile(NamedTuple):
     """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes.
 
-    `member` is the one of an archive that is meant.
+    `member` is the one of an archive that is meant. An `own` one is a transcript that this user's agent wrote here.
     """
 
     path: Path
@@ -82,6 +83,7 @@ class FoundFile(NamedTuple):
     format: ImportFormat
     size: int
     member: str = ""
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,8 @@ class _Search:
             self._skip(LARGE)
         else:
             name = f"{name_of(path)}/{member}" if member else name_of(path)
-            self.found.files.append(FoundFile(path, name, head.format, head.size, member))
+            own = not member and is_own(path, head.format)
+            self.found.files.append(FoundFile(path, name, head.format, head.size, member, own))
 
     def _skip(self, reason: str) -> None:
         self.found.skipped[reason] += 1
@@ -240,7 +243,9 @@ R = TypeVar("R", MemoryRecord, FactRecord)
 
 CLAIMED: Final = "claimed-author:"
 """What the tag begins with that tells who wrote a memory, as the file has it."""
-_MOST_TAGS: Final = 199  # beside that one
+CLAIMED_ORIGIN: Final = "claimed-origin:"
+"""The same of who said it, and where that stood."""
+_MOST_TAGS: Final = 198  # beside those two
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +310,7 @@ class Checks:
         category = {"category": self.request.category} if self.request.category else {}
         fact_type = {"fact_type": self.request.fact_type} if self.request.fact_type else {}
         fields = {"source": Source.IMPORT} | category | item.fields | fact_type
-        found = self._checked(MemoryRecord, fields, place, item.where)
+        found = self._checked(MemoryRecord, fields, place, item)
         if found is None:
             return None
         namespace, cleared, said = found
@@ -314,18 +319,19 @@ class Checks:
 
     def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""
-        found = self._checked(FactRecord, item.fields, place, item.where)
+        found = self._checked(FactRecord, item.fields, place, item)
         return None if found is None else found[:2]
 
     def _checked(
-        self, record: type[R], fields: dict[str, Any], place: int, where: str
+        self, record: type[R], fields: dict[str, Any], place: int, item: ImportItem
     ) -> tuple[str, Cleared[R], R] | None:
+        where = item.where
         chosen: dict[str, Any] = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace, level = "", Sensitivity.PUBLIC
         try:
             found = self._at_level(record(**fields | chosen))
             namespace, level = self.caller.writable(self.caller.namespace(found.scope)), found.sensitivity or level
-            return namespace, clear(self._marked(found), self.on_secret), found
+            return namespace, clear(self._marked(found, item.said), self.on_secret), found
         except SecretFound as error:
             self.report.outcomes[place] = "refused"
             self.report.refusals.append((namespace, error.field, error.kinds, level))
@@ -344,18 +350,26 @@ class Checks:
         level = strictest(record.sensitivity or Sensitivity.PUBLIC, self.request.sensitivity)
         return record.model_copy(update={"sensitivity": level})
 
-    def _marked(self, record: R) -> R:
-        """Let nobody but the importer be the author; who else a file names stays as a tag, and is trusted no further.
+    def _marked(self, record: R, said: Origin | None) -> R:
+        """Let nobody but the importer be the author; what else a file says of author and origin is a claim, in a tag.
 
-        What names the importer is their own export, which comes back as it was.
+        What names the importer comes back as it was, where they say that it is their own export.
         """
-        if not isinstance(record, MemoryRecord) or record.author == self.caller.user:
+        if not isinstance(record, MemoryRecord) or (self.request.own and record.author == self.caller.user):
             return record
-        marked: dict[str, Any] = {"trust": min(record.trust, MOST_TRUST[SaidBy.IMPORT]), "source": Source.IMPORT}
-        marked |= {"said_by": SaidBy.IMPORT, "came_from": record.origin[:MAX_NAME] or None, "review": None}
+        stamp = said or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
+        claims: list[str] = [] if record.author in (None, self.caller.user) else [f"{CLAIMED}{record.author}"]
+        if record.said_by is not None:
+            claims.append(f"{CLAIMED_ORIGIN}{in_words(record.said_by, record.came_from)}")
+        marked: dict[str, Any] = {
+            "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
+            "source": Source.IMPORT,
+            "said_by": stamp.said_by,
+            "came_from": stamp.came_from[:MAX_NAME] or None,
+            "review": None,
+        }
         if record.author is not None:
-            marked |= {
-                "author": self.caller.user,
-                "tags": (*record.tags[:_MOST_TAGS], f"{CLAIMED}{record.author}"[:MAX_NAME]),
-            }
+            marked["author"] = self.caller.user
+        if claims:
+            marked["tags"] = (*record.tags[:_MOST_TAGS], *(one[:MAX_NAME] for one in claims))
         return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})

@@ -93,7 +93,7 @@ def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imp
     with TemporaryDirectory() as folder:
         file = Path(folder) / "moved.jsonl"
         save(file, WRITERS[ExportFormat.JSONL](iter(lines)))
-        importing = Import(send, {})
+        importing = Import(send, {"own": True})
         importing.run(find_files([file], None, transcripts=False, instructions=False).files, lambda *_: None)
     return importing.total()
 

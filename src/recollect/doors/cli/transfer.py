@@ -32,6 +32,7 @@ from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
+from recollect.sessions.observations.origins import read_outside
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundPaths, find_files, name_of
@@ -122,7 +123,7 @@ def _import(
     found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
     stopped = False
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given)
+        importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given, read_outside)
         try:
             _run(importing, found)
         except KeyboardInterrupt:

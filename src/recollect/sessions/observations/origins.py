@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from recollect.domain.origin import Authority, SaidBy
 from recollect.domain.origin import Origin as Stamp
-from recollect.sessions.observations.occurrence import Occurrence, Origin, programs
+from recollect.sessions.observations.occurrence import Occurrence, Origin, programs, used
 
 _LONGEST: Final = 300  # characters of an address or a command
 _FETCHERS: Final = frozenset("curl wget http https xh aria2c lynx w3m links gh glab hub whois ftp".split())
@@ -60,6 +61,17 @@ def outside_after(outside: str, one: Occurrence, stamp: Stamp) -> str:
     if one.origin is Origin.PROMPT:
         return ""
     return stamp.came_from or str(stamp.said_by) if stamp.authority is Authority.OUTSIDE else outside
+
+
+def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str) -> str:
+    """Return what of outside the assistant has read in this turn, after one more tool, of a session that is over.
+
+    Of a subagent only the report is known, and that may repeat anything.
+    """
+    one = used(tool, given, "")
+    return (
+        (outside or one.tool) if one.origin is Origin.REPORT else outside_after(outside, one, stamp_of(one, folder, ""))
+    )
 
 
 def _of_command(one: Occurrence) -> Stamp:
