@@ -158,6 +158,30 @@ class GeminiCli(Agent):
         return ["gemini", "--output-format", "json", "-p", prompt], ""
 
 
+class OpenCode(Agent):
+    """opencode, with `run`."""
+
+    name, title, packages, installs = "opencode", "opencode", ("opencode-ai",), True
+    events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
+    lacks: ClassVar = {
+        "ask-tool": "it calls the tools of MCP servers without asking",
+        "compaction": "`run` has no command to compress",
+    }
+
+    def prepare(self, place: Place) -> None:
+        place.variables |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+        model = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 200_000, "output": 4_000}}}
+        options = {"baseURL": f"{place.url}/v1", "apiKey": _KEY}
+        provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": model}
+        settings = {"model": "local/scripted", "small_model": "local/scripted", "autoupdate": False}
+        file = place.home / ".config/opencode/opencode.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings | {"provider": {"local": provider}}, indent=2), encoding="utf-8")
+
+    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+        return ["opencode", "run", "--print-logs", prompt], ""
+
+
 class _WithoutInstall(Agent):
     """An agent for which Recollect has no installation: its configuration is written here, as README says."""
 
@@ -171,27 +195,6 @@ class _WithoutInstall(Agent):
         "compaction": _HOOKS,
         "uninstall": "`recollect install` does not know it",
     }
-
-
-class OpenCode(_WithoutInstall):
-    """opencode, with `run`."""
-
-    name, title, packages = "opencode", "opencode", ("opencode-ai",)
-
-    def prepare(self, place: Place) -> None:
-        place.variables |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-        model = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 200_000, "output": 4_000}}}
-        options = {"baseURL": f"{place.url}/v1", "apiKey": _KEY}
-        provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": model}
-        entry = {"type": "local", "command": [str(place.recorder), "mcp"], "enabled": True}
-        settings = {"model": "local/scripted", "small_model": "local/scripted", "autoupdate": False}
-        file = place.home / ".config/opencode/opencode.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        known = settings | {"provider": {"local": provider}, "mcp": {"recollect": entry}}
-        file.write_text(json.dumps(known, indent=2), encoding="utf-8")
-
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        return ["opencode", "run", "--print-logs", prompt], ""
 
 
 class Inspector(_WithoutInstall):

@@ -6,10 +6,16 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 PREFIX = "RECOLLECT_"
 IN_FILE = "_FILE"
 DATABASE = "memory.db"
 """The name of the database in a data folder."""
+POSIX = os.name == "posix"
+"""Whether the system forks processes, and has the alarms and file locks of Unix."""
 _OTHERS = 0o077
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
@@ -42,6 +48,11 @@ def set_default(name: str, text: str) -> None:
     os.environ.setdefault(name, text)
 
 
+def set_settings(settings: Mapping[str, str]) -> None:
+    """Set variables of ours, as if they had been set when this process began; others are left out."""
+    os.environ.update({name: text for name, text in settings.items() if name.startswith(PREFIX)})
+
+
 def named(name: str) -> str:
     """Return the variable of another program, or an empty text."""
     return os.environ.get(name, "")
@@ -57,6 +68,27 @@ def of_child(**settings: str) -> dict[str, str]:
     given = {f"{PREFIX}{name.upper()}": value for name, value in settings.items() if value}
     files = {name + IN_FILE for name in given}  # a setting stands in one place
     return {name: value for name, value in os.environ.items() if name not in files} | given
+
+
+def detached() -> dict[str, Any]:
+    """Return the options by which a process outlives the one that starts it."""
+    if POSIX:
+        return {"start_new_session": True}
+    return {"creationflags": 0x8 | 0x200}  # detached, in a group of its own; `subprocess` takes long to import
+
+
+def take_lock(handle: int, *, shared: bool = False) -> bool:
+    """Lock an open file without waiting; return False where another process holds its lock."""
+    try:
+        if POSIX:
+            fcntl = import_module("fcntl")
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        else:
+            msvcrt = import_module("msvcrt")
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def user() -> str:

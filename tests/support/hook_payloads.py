@@ -33,7 +33,8 @@ GEMINI = {
     "cwd": "/srv/engine",
     "timestamp": "2026-11-22T10:00:00Z",
 }
-BASE = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini-cli": GEMINI}
+OPENCODE = {"opencode": 1, "session_id": "ses_1", "cwd": "/srv/engine"}
+BASE = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini-cli": GEMINI, "opencode": OPENCODE}
 
 Case = tuple[str, str, dict[str, Any], str, dict[str, Any]]
 
@@ -209,6 +210,22 @@ CASES: list[Case] = [
     ),
     ("gemini-cli", "PreCompress", {"trigger": "manual"}, "session:checkpoint", {"transcript": "/tmp/g.json"}),
     ("gemini-cli", "SessionEnd", {"reason": "exit"}, "session:end", {"reason": "exit"}),
+    ("opencode", "SessionStart", {"source": "startup"}, "session:start", {"source": "startup"}),
+    ("opencode", "UserPromptSubmit", {"prompt": "Hello"}, "prompt:submit", {"prompt": "Hello"}),
+    (
+        "opencode",
+        "PostToolUse",
+        {
+            "tool_name": "bash",
+            "tool_input": {"command": "go test"},
+            "tool_response": {"output": "FAIL", "exit_code": 1},
+        },
+        "tool:post",
+        _tool("Bash", {"command": "go test"}, "FAIL", failed=True),
+    ),
+    ("opencode", "Stop", {"last_assistant_message": "Hi."}, "tool:post", _tool("Assistant", {}, "Hi.")),
+    ("opencode", "PreCompact", {}, "session:checkpoint", {}),
+    ("opencode", "SessionEnd", {"reason": "exit"}, "session:end", {"reason": "exit"}),
 ]
 
 

@@ -203,7 +203,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
             stdout=subprocess.DEVNULL,
             stderr=stream,
             cwd=settings.folder,
-            **_detached(),
+            **surroundings.detached(),
         )
     # Wait for its end, so that a client that outlives it keeps no zombie.
     threading.Thread(target=process.wait, name="recollect-daemon-end", daemon=True).start()
@@ -233,13 +233,6 @@ def _check_failure(errors: Path, code: int, settings: Settings) -> None:
     if code == StoreUnusable.exit_code:  # on a full disk it cannot write why
         raise StoreUnusable(f"The data folder {settings.folder} cannot be used: it may be full.")
     raise _Crashed(f"The memory daemon ended while it was starting (exit status {code}); see {errors}.")
-
-
-def _detached() -> dict[str, Any]:
-    """Return the options by which a process outlives the one that started it."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
 
 
 def about_caller(settings: Settings) -> dict[str, str]:

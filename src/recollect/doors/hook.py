@@ -8,6 +8,7 @@ daemon or the server of `RECOLLECT_URL`. An event that finds no daemon waits for
 from __future__ import annotations
 
 import _socket  # `socket` takes longer to import than all that follows
+import _thread
 import json
 import os
 import select
@@ -59,20 +60,28 @@ def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
     """Read the agent's payload on standard input, pass it on, write the answer, and end the process with 0."""
     try:
         deadline = time.monotonic() + LIMIT
-        if os.name == "posix":
-            signal.signal(signal.SIGALRM, lambda *_: _give_up())
-            signal.setitimer(signal.ITIMER_REAL, _END)
-            said = answer(words, _read(), given, deadline)
-            if said:
-                _write(said.encode())
+        _end_after(_END)
+        said = answer(words, _read(), given, deadline)
+        if said:
+            _write(said.encode())
     except BaseException:  # noqa: BLE001, S110 - whatever goes wrong, the agent's work goes on
         pass
     os._exit(0)  # not even taking the interpreter down may fail, or take time
 
 
-def _give_up() -> NoReturn:
-    """End at once; an event that nobody has taken is delivered later."""
+def _end_after(seconds: float) -> None:
+    """Let this process end whatever it does: by an alarm, and by a thread where the system has no alarms."""
+    if process.POSIX:
+        signal.signal(signal.SIGALRM, lambda *_: _give_up())
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    else:
+        _thread.start_new_thread(_give_up, (seconds,))
+
+
+def _give_up(seconds: float = 0.0) -> NoReturn:
+    """End at once, or after some seconds; an event that nobody has taken is delivered later."""
     try:
+        time.sleep(seconds)
         for keep in _unsent:
             keep()
     finally:
@@ -81,7 +90,8 @@ def _give_up() -> NoReturn:
 
 def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
     """Return what the agent is told, empty where nothing is; `given` are settings that stood before the command."""
-    event, agent = _asked(words)
+    event, agent, settings = _asked(words)
+    process.set_settings(settings)
     told = process.variables()
     said = json.loads(payload) if payload else None
     remote = f"{process.PREFIX}URL" in told
@@ -111,18 +121,24 @@ def _reply(heard: hook_events.Heard, found: Mapping[str, Any]) -> str:
     return json.dumps(reply) if reply else ""
 
 
-def _asked(words: Sequence[str]) -> tuple[str, str]:
-    """Return the event and the agent that the command names."""
-    event, agent, rest = "", "", list(words)
+def _asked(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
+    """Return the event and the agent that the command names, and the variables of ours that it sets.
+
+    A command on Windows sets them itself: there is no `env`, and each shell has its own way.
+    """
+    event, agent, rest, settings = "", "", list(words), dict[str, str]()
     while rest:
         word = rest.pop(0)
         if word == "--agent" and rest:
             agent = rest.pop(0)
+        elif word == "--set" and rest:
+            name, _, text = rest.pop(0).partition("=")
+            settings[name] = text
         elif word.startswith("--agent="):
             agent = word.removeprefix("--agent=")
         elif not word.startswith("-"):
             event = event or word
-    return event, agent
+    return event, agent, settings
 
 
 def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
@@ -162,7 +178,7 @@ def _time(payload: Mapping[str, Any]) -> dict[str, str]:
 def _folder(payload: Mapping[str, Any]) -> str:
     """Return the session's folder, else that of this process."""
     folder = process.named(_FIRST_FOLDER) or hook_events.folder_of(payload)
-    if folder.startswith("/"):
+    if os.path.isabs(folder):  # noqa: PTH117 - pathlib takes long to import
         return hook_events.cut(folder, 2_000)
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib takes long to import
@@ -180,7 +196,10 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
 
     def later() -> None:
         hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
-        hook_spool.deliver_later(home, _delivering(home, given))
+        if process.POSIX:
+            hook_spool.deliver_later(home, _delivering(home, given))
+        else:
+            _apart({"home": home, "given": dict(given)})
 
     _unsent[:] = [later]
     try:
@@ -236,6 +255,25 @@ def _ask_server(
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
     waits = event in (hook_events.PROMPT, hook_events.START) or fields.get("failed") is True
+    if process.POSIX:
+        said = _sent_by_fork(given, told, event, fields, deadline, waits=waits)
+    else:
+        work = {"given": dict(given), "told": dict(told), "event": event, "fields": fields}
+        said = _apart(work, deadline if waits else None)
+    found = json.loads(said) if said else None
+    return found if isinstance(found, dict) else {}
+
+
+def _sent_by_fork(
+    given: Mapping[str, str],
+    told: Mapping[str, str],
+    event: str,
+    fields: dict[str, Any],
+    deadline: float,
+    *,
+    waits: bool,
+) -> bytes:
+    """Send an event by a forked process; return the answer where one is waited for and comes before the deadline."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:
@@ -247,9 +285,42 @@ def _ask_server(
         finally:
             os._exit(0)
     os.close(writing)
-    said = _piped(reading, deadline) if waits else b""
-    found = json.loads(said) if said else None
-    return found if isinstance(found, dict) else {}
+    return _piped(reading, deadline) if waits else b""
+
+
+def _apart(work: Mapping[str, Any], deadline: float | None = None) -> bytes:
+    """Let another process of ours do some work, where this one cannot fork; return what it says before a deadline."""
+    subprocess = import_module("subprocess")
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-m", "recollect.doors.hook"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE if deadline else subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **process.detached(),
+    )
+    content = json.dumps(work).encode()
+    if deadline is None:
+        child.stdin.write(content)
+        child.stdin.close()
+        return b""
+    try:
+        said, _ = child.communicate(content, timeout=max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return b""
+    return bytes(said)
+
+
+def _work() -> NoReturn:
+    """Do what standard input says: deliver the events that are kept in a folder, or send one to the server."""
+    try:
+        work = json.loads(_read() or b"{}")
+        if "home" in work:
+            hook_spool.deliver_kept(work["home"], _delivering(work["home"], work["given"]))
+        else:
+            _end_after(_SERVER_PATIENCE)
+            _write(json.dumps(_sent(work["given"], work["told"], work["event"], work["fields"])).encode())
+    finally:
+        os._exit(0)
 
 
 def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -319,13 +390,11 @@ def _held(lock: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl = import_module("fcntl")
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
+        return not process.take_lock(handle, shared=True)
+    except OSError:
+        return False
     finally:
         os.close(handle)
-    return False
 
 
 def _posted(found: dict[str, Any], body: dict[str, Any], deadline: float) -> dict[str, Any]:
@@ -392,7 +461,7 @@ def _start(given: Mapping[str, str]) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        **process.detached(),
     )
 
 
@@ -409,3 +478,7 @@ def _read() -> bytes | None:
 def _write(content: bytes) -> None:
     while content:
         content = content[os.write(1, content) :]
+
+
+if __name__ == "__main__":
+    _work()

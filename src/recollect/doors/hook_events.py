@@ -3,7 +3,8 @@
 What each coding agent's hooks say, as one table: its events, the fields of ours they fill, and how it is answered.
 
 By the agents' published references: Claude Code (code.claude.com/docs/en/hooks), Codex (its JSON schemas, and
-developers.openai.com/codex/hooks), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference).
+developers.openai.com/codex/hooks), Cursor (cursor.com/docs/hooks), Gemini CLI (geminicli.com/docs/hooks/reference),
+opencode (opencode.ai/v1/docs/plugins).
 Imports nothing, as each hook waits for it.
 
 Makes the text of what a tool answered, in whichever form an agent hands it on, and cuts what is too long.
@@ -169,6 +170,31 @@ CONTRACTS: dict[str, Contract] = {
             "grep_search": "Grep",
             "web_fetch": "WebFetch",
             "google_web_search": "WebSearch",
+        },
+    ),
+    "opencode": Contract(  # the program that `install` writes for it makes these payloads
+        {
+            "SessionStart": _STARTED,
+            "UserPromptSubmit": _PROMPTED,
+            "PostToolUse": _ANSWERED,
+            "Stop": _STOPPED,
+            "PreCompact": Rule(CHECKPOINT),
+            "SessionEnd": _ENDED,
+        },
+        injects=("UserPromptSubmit", "SessionStart", "PostToolUse"),
+        plain="context",
+        mark="opencode",
+        tools={
+            "bash": "Bash",
+            "read": "Read",
+            "write": "Write",
+            "edit": "Edit",
+            "glob": "Glob",
+            "grep": "Grep",
+            "list": "LS",
+            "task": "Task",
+            "webfetch": "WebFetch",
+            "websearch": "WebSearch",
         },
     ),
 }

@@ -10,8 +10,8 @@ import json
 import os
 import signal
 import time
-from importlib import import_module
 
+from recollect import process
 from recollect.process import read_private
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def deliver_later(home: str, deliver: Callable[[bytes, float], bool]) -> None:
     if os.fork() == 0:
         try:
             leave()
-            _deliver(home, deliver)
+            deliver_kept(home, deliver)
         finally:
             os._exit(0)
 
@@ -79,16 +79,15 @@ def leave(seconds: float = 0.0) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _deliver(home: str, deliver: Callable[[bytes, float], bool]) -> None:
-    fcntl = import_module("fcntl")
+def deliver_kept(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+    """Deliver what is kept, in its order, unless another process does so."""
     folder = f"{home}/{_FOLDER}"
     while _events(home):
         handle = os.open(f"{folder}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not process.take_lock(handle):
+                return
             _empty(home, deliver)
-        except BlockingIOError:  # another process delivers them
-            return
         finally:
             os.close(handle)
 

@@ -13,8 +13,9 @@ import pytest
 
 from command_line import Ended
 from file_transfer import contents
+from recollect import Settings
 from recollect.doors.agents import installation, json_text
-from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.agents import Agent, Level, agents, new_entry
 from recollect.doors.agents.hooks import found_hooks
 from recollect.doors.agents.installation import FORMATS, Change, apply, plan_install, plan_uninstall
 from recollect.doors.cli import setup
@@ -33,7 +34,7 @@ BEFORE = {
 
 def put_in(agent: Agent, level: Level, root: Path) -> list[Change]:
     """Install for an agent, as the command does after the question."""
-    entry = {**agent.entry, "command": PROGRAM, "args": ["mcp"]}
+    entry = new_entry(Settings(), agent)
     changes = plan_install(agent, level, root, entry)
     apply(changes, level)
     return changes
@@ -53,8 +54,12 @@ def test_install_again_and_uninstall(home: Path, checkout: Path, name: str, leve
     assert {one.kind for one in first} == {"created"}
     [config] = [one.file for one in first if one.what == "entry"]
     assert config.is_relative_to(home if level is Level.USER else checkout)
-    servers = FORMATS[agent.format].parse(config.read_text(encoding="utf-8"))[agent.servers[0]]
-    assert (servers["recollect"]["command"], servers["recollect"]["args"]) == (PROGRAM, ["mcp"])
+    entry = FORMATS[agent.format].parse(config.read_text(encoding="utf-8"))[agent.servers[0]]["recollect"]
+    assert (
+        entry["command"] == [PROGRAM, "mcp"]
+        if agent.joined
+        else (entry["command"], entry["args"]) == (PROGRAM, ["mcp"])
+    )
     passages = [one.file for one in first if one.what == "passage"]
     assert all(one.read_text(encoding="utf-8").endswith(installation.BLOCK) for one in passages)
     assert passages or (name, level) == ("cursor", Level.USER)
@@ -150,7 +155,7 @@ def test_the_settings_that_were_given_go_along(typing: Typed, home: Path) -> Non
     assert [name for name in ("HOME", "MEMORY_DB", "USER", "PROJECT") if f'"RECOLLECT_{name}"' not in handed] == []
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini-cli", "cursor", "vscode", "zed"])
+@pytest.mark.parametrize("agent", agents())
 def test_files_that_others_share_name_nothing_of_this_machine(
     typing: Typed, home: Path, checkout: Path, agent: str
 ) -> None:
@@ -163,7 +168,7 @@ def test_files_that_others_share_name_nothing_of_this_machine(
     for command in {one for found in hooked for commands in found.values() for one in commands}:
         ended = subprocess.run(["/bin/sh", "-c", command], env={"PATH": "/bin"}, capture_output=True, check=False)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
-    assert bool(hooked) == (agent in ("claude-code", "codex", "gemini-cli"))
+    assert bool(hooked) == (agent in ("claude-code", "codex", "gemini-cli", "opencode"))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +313,7 @@ def test_an_unknown_agent_is_told_the_known_ones(typing: Typed) -> None:
     for arguments in (("install", "emacs"), ("install",), ("uninstall", "emacs")):
         ended = typing(*arguments)
         assert ended.code == 2
-        assert "claude-code, codex, cursor, vscode, gemini-cli, zed" in ended.err
+        assert "claude-code, codex, cursor, vscode, gemini-cli, zed, opencode" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The plugin for Claude Code: by the published reference of plugins and hooks, and with commands that work."""
+"""The plugins of Claude Code and Codex and the extension of Gemini CLI: by their references, with commands that work."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ import jsonschema
 import pytest
 import yaml
 
+import recollect
 from places import ROOT
 from recollect.doors import hook_events
 from recollect.doors.agents import installation
 from recollect.doors.agents.agents import agents
-from recollect.doors.agents.hooks import found_hooks, with_hooks
+from recollect.doors.agents.hooks import found_hooks
 
 CLAUDE = agents()["claude-code"]
 PLUGIN = CLAUDE.plugin_folder or Path()
@@ -107,20 +108,32 @@ def test_the_manifest_is_by_the_reference() -> None:
     assert [one.name for one in (PLUGIN / ".claude-plugin").iterdir()] == ["plugin.json"]  # all else stands outside
 
 
-def test_its_hooks_are_those_that_install_writes() -> None:
-    """Events, time and commands are the table's, by the program's bare name, as a plugin has no other."""
+def test_its_hooks_are_by_the_reference() -> None:
+    """The file has the form of the reference, and only events that it knows and that are understood."""
     found = read("hooks", "hooks.json")
     jsonschema.validate(found, HOOKS)
     assert set(found["hooks"]) <= EVENTS & set(hook_events.CONTRACTS["claude-code"].rules)
-    assert CLAUDE.hooks is not None
-    commands = {event: f"recollect hook {event} --agent claude-code" for event in CLAUDE.hooks.events}
-    assert found["hooks"] == json.loads(with_hooks("", CLAUDE.hooks, commands))["hooks"]
-    assert list(found["hooks"]) == list(CLAUDE.hooks.events)
 
 
-def test_its_server_is_the_memory_tool() -> None:
-    """The MCP server is started by the same name."""
-    assert read(".mcp.json") == {"mcpServers": {"recollect": {"command": "recollect", "args": ["mcp"]}}}
+def test_codex_finds_its_own_hooks_in_the_same_folder() -> None:
+    """Its manifest names a file of hooks with its events, so that those of Claude Code do not count for it."""
+    manifest = read(".codex-plugin", "plugin.json")
+    assert all((PLUGIN / manifest[one]).exists() for one in ("skills", "hooks"))
+    text = (PLUGIN / manifest["hooks"]).read_text(encoding="utf-8")
+    jsonschema.validate(json.loads(text), HOOKS)
+    assert all(command.endswith("--agent codex") for commands in found_hooks(text).values() for command in commands)
+    assert set(manifest["mcpServers"]) == {"recollect"}
+
+
+def test_the_extension_is_by_the_reference() -> None:
+    """It is as Gemini CLI wants it: every server but for `trust`, and hooks in the file of its fixed name."""
+    folder = agents()["gemini-cli"].plugin_folder or Path()
+    manifest = json.loads((folder / "gemini-extension.json").read_text(encoding="utf-8"))
+    assert (manifest["name"], manifest["version"]) == ("recollect", recollect.__version__)
+    assert [one for one in manifest["mcpServers"].values() if "trust" in one] == []
+    assert (folder / manifest["contextFileName"]).is_file()
+    found = found_hooks((folder / "hooks" / "hooks.json").read_text(encoding="utf-8"))
+    assert set(found) <= set(hook_events.CONTRACTS["gemini-cli"].rules)
 
 
 def test_its_skill_says_what_the_passage_says() -> None:
@@ -154,4 +167,6 @@ def test_print_says_where_it_lies(typing: Callable[..., Any]) -> None:
     """`recollect install claude-code --print` names the folder and how it is loaded; other agents have none."""
     assert typing("install", "claude-code", "--print", "--json").json["plugin"] == str(PLUGIN)
     assert f"`claude --plugin-dir {PLUGIN}`" in typing("install", "claude-code", "--print").out
+    extension = agents()["gemini-cli"].plugin_folder
+    assert f"`gemini extensions install {extension}`" in typing("install", "gemini-cli", "--print").out
     assert "plugin" not in typing("install", "cursor", "--print", "--json").json

@@ -200,7 +200,7 @@ def test_a_daemon_that_hangs(run: Run, home: Path, delivering: list[Callable[[by
         assert run(PROMPT, seconds=0.2) == ""
     (home / "s").unlink()
     with standing_in(home, lambda _: http({"taken": True})) as again:
-        hook_spool._deliver(str(home), delivering[0])
+        hook_spool.deliver_kept(str(home), delivering[0])
     assert [one["id"] for one in taken] == [one["id"] for one in again] != [""]
 
 
@@ -441,7 +441,7 @@ def test_events_without_a_daemon_are_delivered_in_their_order(
     assert [stat.S_IMODE(one.stat().st_mode) for one in (home / "hook-events", *kept)] == [0o700, *[0o600] * 3]
     with standing_in(home, lambda _: http({"taken": True})) as taken:
         assert run(PROMPT | {"prompt": "What now?"}, "UserPromptSubmit", seconds=0.1) == ""
-        hook_spool._deliver(str(home), delivering[0])
+        hook_spool.deliver_kept(str(home), delivering[0])
     assert [one["fields"]["prompt"] for one in taken] == [*said, "What now?"]
     assert all(one["late"] and one["fields"]["at"] for one in taken)
     assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 0)
@@ -454,11 +454,11 @@ def test_events_that_nobody_takes_are_counted_and_deleted(
     run(PROMPT, "UserPromptSubmit", seconds=0.1)
     assert hook_spool.PATIENCE >= launch._START_TIMEOUT  # as long as a daemon may take to start
     monkeypatch.setattr(hook_spool, "PATIENCE", 0.3)
-    hook_spool._deliver(str(home), delivering[0])
+    hook_spool.deliver_kept(str(home), delivering[0])
     assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 1)
     run(PROMPT, "UserPromptSubmit", seconds=0.1)
     with standing_in(home, lambda _: http({}, "500 Internal Server Error")):
-        hook_spool._deliver(str(home), delivering[0])
+        hook_spool.deliver_kept(str(home), delivering[0])
     assert (hook_spool.waits(str(home)), hook_spool.lost(str(home))) == (False, 2)
 
 
@@ -470,5 +470,5 @@ def test_one_process_delivers_a_burst(run: Run, home: Path, monkeypatch: pytest.
         run(PROMPT, "UserPromptSubmit", seconds=0.1)
     assert hook_spool.lost(str(home)) == 1
     with FileLock(home / "hook-events" / "lock", is_singleton=False):
-        hook_spool._deliver(str(home), lambda *_: pytest.fail("two deliver at once"))
+        hook_spool.deliver_kept(str(home), lambda *_: pytest.fail("two deliver at once"))
     assert len(list((home / "hook-events").glob("*.json"))) == 2

@@ -136,7 +136,9 @@ def test_an_injection_is_in_the_agents_words(agent: str) -> None:
     assert found is not None
     answer = hook_events.injection(found, "<memory-context>")
     assert (answer is None) is (agent == "cursor")
-    if answer is not None:
+    if answer is not None and contract.plain:
+        assert answer == {contract.plain: "<memory-context>"}
+    elif answer is not None:
         jsonschema.validate(answer, INJECTION)
         assert answer["hookSpecificOutput"] == {"hookEventName": name, "additionalContext": "<memory-context>"}
     assert hook_events.injection(found, "") is None

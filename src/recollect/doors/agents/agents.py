@@ -35,13 +35,18 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookForm:
-    """How an agent's hooks are written: `timeout` is in the agent's own unit, `version` 0 where the file has none."""
+    """How an agent's hooks are written: `timeout` is in the agent's own unit, `version` 0 where the file has none.
+
+    With a `script` the file of hooks is a program of ours, from beside the table of agents.
+    """
 
     events: tuple[str, ...]
     timeout: int
     grouped: bool = True
     version: int = 0
     advice: str = ""
+    script: str = ""
+    posix_on_windows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Place:
     """The files of an agent at one level, as `agents.toml` writes paths."""
 
     config: str
+    instead: tuple[str, ...] = ()
     hooks: str = ""
     instructions: tuple[str, ...] = ()
     new: str = ""
@@ -69,15 +75,19 @@ class Agent:
     programs: tuple[str, ...]
     hooks: HookForm | None = None
     plugin: str = ""
+    load: str = ""
     format: str = "json"
     entry: dict[str, Any] = field(default_factory=dict)
     allow: dict[str, Any] = field(default_factory=dict)
     permission: str = ""
     folder: str = ""
+    joined: bool = False
 
     def config(self, level: Level, root: Path) -> Path:
         """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
-        return self._path(self.places[level].config, root)
+        place = self.places[level]
+        others = (self._path(one, root) for one in place.instead)
+        return next((one for one in others if one.is_file()), self._path(place.config, root))
 
     @property
     def asks(self) -> bool:
@@ -158,6 +168,7 @@ def _frozen(found: dict[str, Any]) -> dict[str, Any]:
 
 NAME: Final = "recollect"
 _ADDRESSES: Final = ("url", "httpUrl", "serverUrl")
+_VARIABLES: Final = ("env", "environment")
 
 _PASSFILE: Final = "`~/.pgpass` or PGPASSFILE"
 _INSTEAD: Final = {
@@ -181,7 +192,7 @@ def this_program() -> Path:
     raise InvalidInput("command", f"No program `{NAME}` is to be found beside {sys.executable}; install the package.")
 
 
-def new_entry(settings: Settings, extra: Mapping[str, Any], *, shared: bool = False) -> Entry:
+def new_entry(settings: Settings, agent: Agent | None, *, shared: bool = False) -> Entry:
     """Return the entry that starts this program with the settings that were given, but for the project's name.
 
     One in a file that others share names what everybody has: the program on the search path, and no settings. A client
@@ -197,8 +208,10 @@ def new_entry(settings: Settings, extra: Mapping[str, Any], *, shared: bool = Fa
                 f"take it out of RECOLLECT_{name.upper()} and let {_INSTEAD.get(name, _PASSFILE)} have it.",
             )
     variables = {} if shared else variables_of(settings) | token_file(settings)
-    entry = {**extra, "command": NAME if shared else str(this_program()), "args": ["mcp"]}
-    return entry | {"env": variables} if variables else entry
+    extra, program = agent.entry if agent else {}, NAME if shared else str(this_program())
+    if agent and agent.joined:
+        return {**extra, "command": [program, "mcp"]} | ({"environment": variables} if variables else {})
+    return {**extra, "command": program, "args": ["mcp"]} | ({"env": variables} if variables else {})
 
 
 def token_file(settings: Settings) -> dict[str, str]:
@@ -216,12 +229,17 @@ def merged(old: object, new: Entry) -> Entry:
         return new
     if by_address(old):
         return old
-    known = {name: one for name, one in new.items() if name not in ("args", "env")}
-    if not (isinstance(old.get("args"), list) and "mcp" in old["args"]):
+    known = {name: one for name, one in new.items() if name not in ("args", *_VARIABLES)}
+    before = old.get("args" if "args" in new else "command")
+    words = before if isinstance(before, list) and "mcp" in before else []
+    if "args" not in new:
+        known["command"] = [new["command"][0], *words[words.index("mcp") :]] if words else new["command"]
+    elif not words:
         known["args"] = new["args"]
-    if "env" in new:
-        before = old.get("env")
-        known["env"] = (before if isinstance(before, dict) else {}) | new["env"]
+    for name in _VARIABLES:
+        if name in new:
+            set_before = old.get(name)
+            known[name] = (set_before if isinstance(set_before, dict) else {}) | new[name]
     return old | known
 
 
@@ -233,6 +251,8 @@ def by_address(entry: Mapping[str, Any]) -> str:
 def command_of(entry: Mapping[str, Any]) -> str:
     """Return the program that an entry names, else an empty text."""
     command = entry.get("command")
+    if isinstance(command, list):
+        return str(command[0]) if command else ""
     return str(command.get("path", "")) if isinstance(command, dict) else str(command or "")
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, Final
 
 from recollect.doors.agents import json_text
 from recollect.doors.agents.agents import NAME, Agent, HookForm, this_program, token_file
+from recollect.errors import InvalidInput
 from recollect.settings import Settings, variables_of
 
 _TABLE: Final = "hooks"
 _COMMAND: Final = "command"
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_PLAIN: Final = re.compile(r"[\w.:=\\/-]+", re.ASCII)
+_WINDOWS: Final = re.compile(r"[A-Za-z]:\\")
+_SCRIPT: Final = re.compile(r"^const COMMANDS = (\{.*\})$", re.MULTILINE)
 
 _GUARD: Final = (f"command -v {NAME} >/dev/null 2>&1 && ", " || true")
 _GUARDED: Final = shlex.split(_GUARD[0])
@@ -24,35 +28,61 @@ Commands = Mapping[str, str]
 """The command of each event."""
 
 
-def hook_commands(agent: Agent, settings: Settings, *, shared: bool = False) -> dict[str, str]:
+def hook_commands(
+    agent: Agent, settings: Settings, *, shared: bool = False, program: PurePath | None = None
+) -> dict[str, str]:
     """Return the command of each event that an agent reports, none for an agent without hooks.
 
-    It names this program and the settings that were given, as the agent may know nothing of the shell's variables. In a
-    file that others share it is what their search path has, and does nothing for those who have none.
+    It names this `program` and the settings that were given, as the agent may know nothing of the shell's variables. In
+    a file that others share it is what their search path has, and does nothing for those who have none. Raises
+    `InvalidInput` for words that no command on Windows can hold.
     """
     if shared and agent.hooks:
         ours = {event: shlex.join([NAME, "hook", event, "--agent", agent.name]) for event in agent.hooks.events}
         return {event: command.join(_GUARD) for event, command in ours.items()}
     variables = [f"{name}={text}" for name, text in (variables_of(settings) | token_file(settings)).items()]
-    before = [*(["env", *variables] if variables else []), str(this_program()), "hook"]
-    events = agent.hooks.events if agent.hooks else ()
-    return {event: shlex.join([*before, event, "--agent", agent.name]) for event in events}
+    program, form = program or this_program(), agent.hooks
+    if form and isinstance(program, PureWindowsPath) and not form.posix_on_windows:
+        return {event: _bare(program, [event, "--agent", agent.name], variables) for event in form.events}
+    before = [*(["env", *variables] if variables else []), str(program), "hook"]
+    return {event: shlex.join([*before, event, "--agent", agent.name]) for event in (form.events if form else ())}
+
+
+def _bare(program: PureWindowsPath, words: Sequence[str], variables: Sequence[str]) -> str:
+    """Return a command that means the same to both shells of Windows: one without a word that they would quote.
+
+    Raises `InvalidInput` for a word that they would.
+    """
+    given = [word for one in variables for word in ("--set", one)]
+    all_words = [str(program), "hook", *words, *given]
+    if odd := next((word for word in all_words if not _PLAIN.fullmatch(word)), None):
+        raise InvalidInput(
+            "hooks",
+            f"`{odd}` cannot stand in a hook's command on Windows, where shells quote in different ways. Install "
+            "Recollect in a folder whose path has only letters, digits, `.`, `_` and `-`, set the variable for your "
+            "account instead, or leave the hooks out: `--no-hooks`.",
+        )
+    return " ".join(all_words)
 
 
 def program_of(command: object) -> str:
     """Return the program that a command of ours starts, an empty text where it is not ours."""
+    if not isinstance(command, str):
+        return ""
     try:
-        words = shlex.split(command) if isinstance(command, str) else []
+        words = command.split() if _WINDOWS.match(command) else shlex.split(command)
     except ValueError:  # quotes that are no pair
         return ""
     words = words[len(_GUARDED) :] if words[: len(_GUARDED)] == _GUARDED else words
     rest = iter(words[1:] if words[:1] == ["env"] else words)
     program = next((word for word in rest if not _SETTING.fullmatch(word)), "")
-    return program if Path(program).stem == NAME and "hook" in rest else ""
+    return program if PureWindowsPath(program).stem == NAME and "hook" in rest else ""
 
 
 def found_hooks(text: str) -> dict[str, list[str]]:
     """Return our commands in an agent's file, by event; raise `ValueError` for one that cannot be read."""
+    if script := _SCRIPT.search(text):
+        return {event: [command] for event, command in json.loads(script[1]).items() if program_of(command)}
     found: dict[str, list[str]] = {}
     for event, _, element in _elements(json_text.parse(text)):
         found.setdefault(event, []).extend(one[_COMMAND] for one in _handlers(element) if program_of(one.get(_COMMAND)))
@@ -64,6 +94,8 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
 
     Raises `ValueError` where the text cannot be read, or its form allows no safe edit.
     """
+    if form.script:
+        return _program(text, form, commands)
     new, seen = text, set[str]()
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
         changed = _changed(element, commands.get(event, ""), once=event in seen)
@@ -79,6 +111,8 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
 
 def without_hooks(text: str, form: HookForm) -> str:
     """Return a file's text without any hook of ours; raise as `with_hooks` does."""
+    if form.script:
+        return "" if found_hooks(text) else text
     new = text
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
         new = _with_element(new, event, index, element, _changed(element, "", once=False))
@@ -88,6 +122,8 @@ def without_hooks(text: str, form: HookForm) -> str:
 
 def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
     """Return the edit that puts our hooks of this text into another one, None where it has none."""
+    if form.script:
+        return (lambda _: text) if text and found_hooks(text) else None
     ours = [(event, one) for event, _, one in _elements(json_text.parse(text)) if _ours(one)]
     if not ours:
         return None
@@ -100,6 +136,15 @@ def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
         return other
 
     return edit
+
+
+def _program(text: str, form: HookForm, commands: Commands) -> str:
+    """Return the program that runs these commands, in place of an older one; raise `ValueError` for one of others."""
+    if text and not _SCRIPT.search(text):
+        raise ValueError("it is a program of somebody else")
+    program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
+    said = json.dumps(dict(commands), ensure_ascii=False)
+    return _SCRIPT.sub(lambda _: f"const COMMANDS = {said}", program, count=1)
 
 
 def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:

@@ -64,7 +64,7 @@ def install(
     if print_only:
         known = agent_named(agent) if agent in agents() else None
         commands = hook_commands(known, ctx.obj, shared=shared) if known and not no_hooks else {}
-        entry = new_entry(ctx.obj, known.entry if known else {}, shared=shared)
+        entry = new_entry(ctx.obj, known, shared=shared)
         _print_snippet(known, level, root, entry, commands, as_json)
         return
     if not agent:
@@ -72,7 +72,7 @@ def install(
         raise InvalidInput("agent", f"Missing agent: Name one of {', '.join(agents())}. Found here: {here}.")
     known = agent_named(agent)
     commands = {} if no_hooks else hook_commands(known, ctx.obj, shared=shared)
-    entry = new_entry(ctx.obj, known.entry, shared=shared)
+    entry = new_entry(ctx.obj, known, shared=shared)
     allowed = may_call(known, allow_tool, yes=yes, ask=not (as_json or dry_run))
     changes = plan_install(known, level, root, entry, commands, allowed=allowed)
     written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
@@ -242,7 +242,7 @@ def _print_snippet(
         sentences += [f"Into {body['hook_file']}:", f"\n{body['hooks']}"]
     if agent and agent.plugin_folder:
         body["plugin"] = str(agent.plugin_folder)
-        sentences.append(f"Or all of it as a plugin: `{agent.programs[0]} --plugin-dir {body['plugin']}`")
+        sentences.append(f"Or all of it as a plugin: `{agent.load} {body['plugin']}`")
     exit_codes.show(body, as_json, *sentences[:-1], sentences[-1].rstrip())
 
 
@@ -343,7 +343,7 @@ def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: b
     """Install for one agent once somebody has agreed; files that cannot be edited keep no other from its turn."""
     try:
         shared = level is Level.PROJECT
-        entry, commands = new_entry(settings, agent.entry, shared=shared), hook_commands(agent, settings, shared=shared)
+        entry, commands = new_entry(settings, agent, shared=shared), hook_commands(agent, settings, shared=shared)
         allowed = may_call(agent, None, yes=yes, ask=not as_json)
         changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
         _tell(as_json, f"{agent.title}:")
