@@ -6,11 +6,12 @@ Everything here is loaded on first use, so that `import recollect` costs nothing
 from __future__ import annotations
 
 from importlib import import_module
+from sys import modules
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
 if TYPE_CHECKING:
     from recollect.app import App as App
-    from recollect.client.connection import connect as connect
+    from recollect.client.connection import Connection as Connection
     from recollect.domain.enums import FactType as FactType
     from recollect.domain.enums import Scope as Scope
     from recollect.domain.requests import ByConcept as ByConcept
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from recollect.domain.results import Stats as Stats
     from recollect.domain.results import Summarized as Summarized
     from recollect.domain.review import Rescanned as Rescanned
+    from recollect.doors.python import AsyncConnection as AsyncConnection
+    from recollect.doors.python import connect as connect
+    from recollect.doors.python import connect_async as connect_async
     from recollect.errors import RecollectError as RecollectError
     from recollect.memory.facts import forget_fact as forget_fact
     from recollect.memory.facts import query_facts as query_facts
@@ -88,7 +92,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "recollect.app": "App",
-    "recollect.client.connection": "connect",
+    "recollect.client.connection": "Connection",
     "recollect.domain.enums": "FactType Scope",
     "recollect.domain.requests": """
         ByConcept ByFile Caller Draft FactQuery FindSimilar ForPrompt Forget Get Inspect Listing MemoryRecall
@@ -100,6 +104,7 @@ _NAMES = {
         Stats Summarized
     """,
     "recollect.domain.review": "Rescanned",
+    "recollect.doors.python": "AsyncConnection connect connect_async",
     "recollect.errors": "RecollectError",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
     "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
@@ -121,7 +126,7 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=modules[__name__])
     return getattr(import_module(_HOMES[name]), name)
 
 

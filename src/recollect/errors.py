@@ -18,7 +18,8 @@ RecollectError                 500  exit 1   anything of ours
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class RecollectError(Exception):
@@ -26,6 +27,13 @@ class RecollectError(Exception):
 
     status: ClassVar[int] = 500
     exit_code: ClassVar[int] = 1
+    details: ClassVar[tuple[str, ...]] = ()
+    """The attributes that it has beside its sentence, which it keeps from one process to another."""
+
+    def public(self) -> dict[str, Any]:
+        """Return its class name, its sentence and its details, as JSON."""
+        details = {name: getattr(self, name) for name in self.details}
+        return {"error": type(self).__name__, "message": str(self), **details}
 
 
 class InvalidInput(RecollectError, ValueError):
@@ -33,6 +41,8 @@ class InvalidInput(RecollectError, ValueError):
 
     status = 422
     exit_code = 2
+    details = ("field",)
+    field = ""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -44,6 +54,9 @@ class SecretFound(RecollectError, ValueError):
 
     status = 422
     exit_code = 3
+    details = ("field", "kinds")
+    field = ""
+    kinds: tuple[str, ...] = ()
 
     def __init__(self, field: str, kinds: tuple[str, ...]) -> None:
         super().__init__(
@@ -123,6 +136,8 @@ class TooManyRequests(RecollectError, RuntimeError):
 
     status = 429
     exit_code = 13
+    details = ("retry_after",)
+    retry_after = 0.0
 
     def __init__(self, retry_after: float) -> None:
         super().__init__(f"Too many requests: Try again in {max(1, round(retry_after))} s.")
@@ -136,9 +151,13 @@ class ServerUnreachable(RecollectError, OSError):
     exit_code = 14
 
 
-def relayed(kind: str, message: str) -> RecollectError:
-    """Make the error again that another process of ours reported by its class name and sentence."""
+def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> RecollectError:
+    """Make the error again that another process of ours reported by its class name, its sentence and its details."""
     found = next((one for one in RecollectError.__subclasses__() if one.__name__ == kind), RecollectError)
     error = found.__new__(found)
     error.args = (message,)
+    for name in found.details:
+        if name in (told or {}):
+            value = (told or {})[name]
+            setattr(error, name, tuple(value) if isinstance(value, list) else value)
     return error

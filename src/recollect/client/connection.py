@@ -8,18 +8,19 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, Self, TypeVar, overload
 
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from recollect.app import App
 from recollect.client.daemon import Client, DaemonGone
 from recollect.client.launch import about_caller, ensure
 from recollect.client.server import ServerClient, at, persistently
-from recollect.domain.fields import Request
+from recollect.client.verbs import Verbs
+from recollect.domain.fields import Request, unknown
 from recollect.domain.requests import Caller
-from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME
+from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME, Verb
 from recollect.environment import parse
 from recollect.errors import InvalidInput, RecollectError
 from recollect.settings import Settings
@@ -30,20 +31,31 @@ Asked = TypeVar("Asked", bound=Request)
 Answer = TypeVar("Answer")
 
 
-class Connection(ABC):
-    """Runs verbs in another process; usable in a `with`. Each call carries a key, so that none takes effect twice."""
+class Connection(Verbs, ABC):
+    """Runs verbs, each of which is a method; usable in a `with`, and by several threads.
+
+    Each call to another process carries a key, so that none takes effect twice.
+    """
+
+    _closed = False
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self) -> None:  # noqa: B027 - a server runs already
+    def start(self) -> None:
         """Prepare the other side for the first call, where there is something to prepare."""
 
-    def close(self) -> None:  # noqa: B027 - a call to a server has a connection of its own
-        """Forget the other side; a later call finds it again."""
+    def close(self) -> None:
+        """End the use of this connection: a later call raises `InvalidInput`."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InvalidInput("memory", "This memory is closed: Open another one with `recollect.connect`")
 
     @overload
     def perform(self, operation: Callable[[App, Asked, Caller], Answer], request: Asked, /) -> Answer: ...
@@ -54,18 +66,36 @@ class Connection(ABC):
 
         Raises what the function raises, or `DaemonUnreachable` or `ServerUnreachable`.
         """
-        verb = BY_NAME.get(operation if isinstance(operation, str) else operation.__name__)
+        name = operation if isinstance(operation, str) else operation.__name__
+        verb = BY_NAME.get(name)
         if verb is None:
-            raise InvalidInput("operation", f"Unknown operation: Must be one of {', '.join(sorted(BY_NAME))}")
+            raise InvalidInput("operation", unknown("operation", name, BY_NAME))
         asked = verb.request(**fields) if request is None else request
-        return from_wire(verb.answer, self.operation(verb.name, asked.model_dump(mode="json", exclude_unset=True)))
+        try:
+            given = asked.model_dump(mode="json", exclude_unset=True)
+        except PydanticSerializationError as error:  # in a field that takes any JSON
+            raise InvalidInput(verb.name, f"Invalid {verb.name}: It holds what is no JSON: {error}") from None
+        verb.check(given)
+        self._check_open()
+        return self._run(verb, given)
+
+    @abstractmethod
+    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+        """Run one verb and return its answer."""
+
+
+class RemoteConnection(Connection):
+    """Runs verbs in another process, which answers with JSON."""
+
+    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+        return from_wire(verb.answer, self.operation(verb.name, fields))
 
     @abstractmethod
     def operation(self, name: str, fields: dict[str, Any]) -> Any:
         """Run one verb and return its answer as JSON."""
 
 
-class DaemonConnection(Connection):
+class DaemonConnection(RemoteConnection):
     """Calls to the store's daemon, which is started by the first one if needed, and again when it ends meanwhile."""
 
     def __init__(self, settings: Settings) -> None:
@@ -78,7 +108,8 @@ class DaemonConnection(Connection):
         in_background(self._connected)
 
     def close(self) -> None:
-        """Forget the daemon, without waiting for a thread that still starts it; a later call looks for it again."""
+        """End the use of this connection, without waiting for a thread that still starts the daemon."""
+        super().close()
         self._client = None
 
     def operation(self, name: str, fields: dict[str, Any]) -> Any:
@@ -107,7 +138,7 @@ class DaemonConnection(Connection):
                 self._client = None
 
 
-class ServerConnection(Connection):
+class ServerConnection(RemoteConnection):
     """Calls to the server of the settings; a team is named only where somebody has set one."""
 
     def __init__(self, settings: Settings) -> None:
@@ -126,22 +157,9 @@ class ServerConnection(Connection):
         return from_wire(verb.answer, self.client.post(f"/v1/admin/{name}", values, narrowed=False))
 
 
-def connect(
-    settings: Settings | None = None,
-    *,
-    home: Path | None = None,
-    user: str | None = None,
-    team: str | None = None,
-    project: str | None = None,
-) -> DaemonConnection | ServerConnection:
-    """Return a connection to the server of `RECOLLECT_URL`, else to the store's daemon; usable in a `with`.
-
-    What is not given is as the environment has it. The daemon is started by the first call if needed.
-    """
-    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project}
-    given = {name: value for name, value in given.items() if value is not None}
-    known = Settings(**((settings.model_dump(exclude_unset=True) if settings else {}) | given))
-    return ServerConnection(known) if known.url else DaemonConnection(known)
+def remote(settings: Settings) -> DaemonConnection | ServerConnection:
+    """Return a connection to the server of the settings, else to the store's daemon, which the first call starts."""
+    return ServerConnection(settings) if settings.url else DaemonConnection(settings)
 
 
 def in_background(prepare: Callable[[], object]) -> None:

@@ -206,7 +206,7 @@ class Client(Link):
         if response.status == http.client.UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         if response.status >= http.client.BAD_REQUEST:
-            raise relayed(str(payload.get("error")), str(payload.get("message")))
+            raise relayed(str(payload.get("error")), str(payload.get("message")), payload)
 
     def _await(self, connection: http.client.HTTPConnection, *, busy: bool) -> None:
         """Wait for the first byte of the answer; a `busy` daemon may take any time as long as it answers pings."""

@@ -268,7 +268,7 @@ class ServerClient(Link):
             raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect (status {status}).")
         if status == http.client.UNAUTHORIZED:
             raise Unauthorized(message if self._token else f"{message} RECOLLECT_TOKEN is not set.")
-        raise relayed(kind, message)
+        raise relayed(kind, message, told)
 
 
 def _is_json(response: http.client.HTTPResponse) -> bool:

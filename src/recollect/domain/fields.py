@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -110,6 +111,11 @@ def _end_of_day(value: object) -> object:
     return value
 
 
+def id_as_text(value: object) -> object:
+    """Take an id as a number, as answers hold it."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _parse_json_list(value: object) -> object:
     """Read a list that came as its JSON text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
@@ -165,6 +171,13 @@ def one_of(choices: Iterable[StrEnum]) -> str:
     return f"Must be {', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}"
 
 
+def unknown(what: str, name: str, known: Collection[str]) -> str:
+    """Say that there is nothing of that name, which is meant perhaps, and what there is."""
+    near = [f"`{one}`" for one in get_close_matches(name, known)]
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"Unknown {what}: `{name}`.{meant} Allowed: {', '.join(f'`{one}`' for one in known)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """What a kind of field accepts, as a sentence of an error message."""
@@ -194,7 +207,8 @@ WriteScope = Annotated[Scope, BeforeValidator(lower), Field(description="Who sha
 ReadScope = Annotated[
     Scope | None, BeforeValidator(lower), Field(description="Only in this scope; default: everywhere you may see")
 ]
-Id = Annotated[Name, Field(description="Memory id. As recall shows it")]
+Id = Annotated[Name, BeforeValidator(id_as_text), Field(description="Memory id. As recall shows it")]
+SomeId = Annotated[Label, BeforeValidator(id_as_text)]
 Limit = Annotated[
     Whole,
     Field(ge=1, le=MAX_LIMIT, description=f"How many at most, 1–{MAX_LIMIT}"),
@@ -244,7 +258,7 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
     if kind == "missing":
         return InvalidInput(name, f"Missing {name}: `{name}` is required")
     if kind == "extra_forbidden":
-        return InvalidInput(name, f"Unknown parameter: `{name}`. Allowed: {', '.join(f'`{one}`' for one in fields)}")
+        return InvalidInput(name, unknown("parameter", name, fields))
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: Contains a lone surrogate, which is not text")
     if kind in _TOO_LONG:

@@ -136,8 +136,8 @@ class Draft(MemoryFields, Levels):
     it names the memory of the level that is given, without one the strictest that the request may see.
     """
 
-    id: fields.Label = Field(default=None, description="Memory that this text is the new version of")
-    supersedes: fields.Label = Field(default=None, description="Memory that this one replaces and hides")
+    id: fields.SomeId = Field(default=None, description="Memory that this text is the new version of")
+    supersedes: fields.SomeId = Field(default=None, description="Memory that this one replaces and hides")
 
     @field_validator("supersedes")
     @classmethod
@@ -318,7 +318,7 @@ class StoreFact(Levels):
     predicate: fields.Name = Field(description="How the subject relates to the object")
     object: fields.Text = Field(description="The other end")
     confidence: fields.Unit = Field(default=0.5, description="How certain it is, 0–1")
-    memory_id: fields.Label = Field(default=None, description="Memory that states it. The id of that memory")
+    memory_id: fields.SomeId = Field(default=None, description="Memory that states it. The id of that memory")
     valid_from: fields.Since = Field(default=None, description="Default now. Since when it holds: day or ISO time")
     valid_to: fields.Since = Field(default=None, description="Until when it holds; default: without end")
     replaces: bool = Field(default=False, description="Ends what else holds of its subject and predicate")
@@ -334,7 +334,7 @@ class FactQuery(ReadAccess):
     subject: fields.Label = Field(default=None, description="Only about this")
     predicate: fields.Label = Field(default=None, description="Only with this predicate")
     object: fields.Label = Field(default=None, description="Only with this other end")
-    memory_id: fields.Label = Field(default=None, description="Memory that states it. The id of that memory")
+    memory_id: fields.SomeId = Field(default=None, description="Memory that states it. The id of that memory")
     as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they held then")
     history: bool = Field(default=False, description="Also ended ones")
     min_confidence: fields.Unit = Field(default=0.0, description="Only facts at least so certain, 0–1")
@@ -369,7 +369,7 @@ class FindSimilar(Filters):
     """Which memories say nearly the same as a text or as another memory: cosine of the best chunk ≥ `threshold`."""
 
     content: fields.Text | None = Field(default=None, description="Either a text to compare with")
-    id: fields.Label = Field(default=None, description="Or a memory id")
+    id: fields.SomeId = Field(default=None, description="Or a memory id")
     threshold: fields.Cosine | None = Field(
         default=None, description="Least cosine. -1–1; default: that of a duplicate"
     )
@@ -390,7 +390,7 @@ class MemoryStore(Request):
     """Create a memory (no `id`) or update one; `importance` is 0–10."""
 
     content: fields.Text | None = Field(default=None, description="Required to create")
-    id: fields.Label = Field(default=None, description="Memory id")
+    id: fields.SomeId = Field(default=None, description="Memory id")
     summary: fields.Line | None = Field(default=None, description="One line")
     type: Annotated[StoreType, BeforeValidator(singular)] | None = Field(default=None, description="Kind of knowledge")
     importance: fields.OutOfTen | None = Field(default=None, description="8-10 critical, 1-3 temporary; default 5")

@@ -5,11 +5,15 @@ Doors and clients project these tables; `doors/handlers.py` and `auth/administra
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic.fields import FieldInfo
+
 from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
 from recollect.domain.fields import Request
+from recollect.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,17 @@ class Verb:
     writes: bool = False
     destructive: bool = False
     idempotent: bool = False
+
+    @property
+    def fields(self) -> dict[str, FieldInfo]:
+        """Return what a caller may give: how a draft came in, the store knows itself."""
+        hidden = "source" if self.request is requests.Draft else ""
+        return {name: field for name, field in self.request.model_fields.items() if name != hidden}
+
+    def check(self, given: Collection[str]) -> None:
+        """Raise `InvalidInput` for a field of the request that no caller may give."""
+        if name := next((one for one in given if one in self.request.model_fields.keys() - self.fields.keys()), ""):
+            raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
 
 
 VERBS: Final = (

@@ -124,7 +124,7 @@ def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
     if (needed := _REQUIRED[action]) not in given and not (action == "recall" and "id" in given):
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
-    return action, {name: id_as_text(name, given[name]) for name in _TAKES[action] if name in given}
+    return action, {name: given[name] for name in _TAKES[action] if name in given}
 
 
 def failure(error: RecollectError) -> ToolAnswer:
@@ -152,12 +152,6 @@ def written(outcome: Outcome, supersedes: str = "") -> ToolAnswer:
     if advice := outcome.advice(supersedes):
         body["notes"] = [*body.get("notes", ()), *advice]
     return ToolAnswer(tuple(map(neutral, outcome.sentences(supersedes))), body)
-
-
-def id_as_text(name: str, value: Any) -> Any:
-    """Return an id that came as a number as text, and any other value as it is."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return str(value) if name in ("id", "memory_id", "supersedes") and is_number else value
 
 
 def blank(value: object) -> bool:

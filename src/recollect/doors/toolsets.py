@@ -207,7 +207,7 @@ def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(fields.get("type") or "").strip().lower()
     if kind and tool.only.get("type") is _OBSERVED and kind not in _OBSERVED:
         raise InvalidInput("type", f"Invalid type: {one_of(_OBSERVED)}")
-    return {name: memory_tool.id_as_text(name, value) for name, value in fields.items()}
+    return fields
 
 
 def _new_value(value: Any, kind: str) -> Any:

@@ -24,7 +24,7 @@ import typer
 import recollect
 from recollect.app import App
 from recollect.client import launch
-from recollect.client.connection import ServerConnection
+from recollect.client.connection import ServerConnection, remote
 from recollect.domain.results import Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render
@@ -66,7 +66,7 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     if (serving := _served.get()) is not None:
         yield serving(settings)
     elif (store := _open_unless_daemon(settings, model=model)) is None:
-        with recollect.connect(settings) as link:
+        with remote(settings) as link:
             yield link.perform
     else:
         from recollect.doors.handlers import perform

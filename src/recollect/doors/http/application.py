@@ -21,7 +21,6 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.domain.requests import Draft
 from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
@@ -101,8 +100,7 @@ class Application:
         return known
 
     def _operation(self, found: Verb, asked: Asked) -> bytes:
-        if found.request is Draft and "source" in asked.body:
-            raise InvalidInput("source", "Invalid source: It cannot be given; the store knows how a memory came in")
+        found.check(asked.body)
         with asked.who.asking(asked.query)(found.name) as (app, caller):
             return wire_bytes(found.answer, perform(app, found.name, asked.body, caller, asked.key))
 

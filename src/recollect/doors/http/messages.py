@@ -66,16 +66,13 @@ def answered(body: bytes, status: int = 200, headers: dict[str, str] | None = No
 
 
 def failed(error: RecollectError) -> Response:
-    """Return the response for an error: its kind for programs, its sentence, and the field that it is about."""
-    body = {"error": type(error).__name__, "message": str(error)}
-    if isinstance(error, InvalidInput):
-        body["field"] = error.field
+    """Return the response for an error: its kind for programs, its sentence, and its details."""
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooManyRequests):
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    text = json.dumps(body, ensure_ascii=False)
+    text = json.dumps(error.public(), ensure_ascii=False)
     return answered(text.encode("utf-8", "replace"), error.status, headers)
 
 

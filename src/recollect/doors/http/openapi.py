@@ -34,6 +34,13 @@ _ERROR: Final[dict[str, Any]] = {
         "error": {"type": "string", "title": "Error", "description": "Kind of the error, for programs"},
         "message": {"type": "string", "title": "Message", "description": "One sentence for people"},
         "field": {"type": "string", "title": "Field", "description": "Field of the request that it is about"},
+        "kinds": {
+            "type": "array",
+            "items": {"type": "string"},
+            "title": "Kinds",
+            "description": "Kinds of the secrets that were found",
+        },
+        "retry_after": {"type": "number", "title": "Retry after", "description": "Seconds until it may be asked again"},
     },
     "required": ["error", "message"],
     "additionalProperties": False,
