@@ -1,4 +1,4 @@
-"""The plugins of Claude Code and Codex and the extension of Gemini CLI: by their references, with commands that work."""
+"""Plugins of Claude Code and Codex, extension of Gemini CLI: by their references, with commands that work."""
 
 from __future__ import annotations
 
