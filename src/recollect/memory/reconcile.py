@@ -24,6 +24,7 @@ from recollect.domain.origin import Authority
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.engines.chat import Judgement
+from recollect.text.writing_systems import orderly
 
 _CONTRACTIONS = (
     (re.compile(r"[‘’]"), "'"),
@@ -142,7 +143,7 @@ def _words(text: str) -> list[str]:
     for pattern, plain in _CONTRACTIONS:
         text = pattern.sub(plain, text)
     found: list[str] = []
-    for piece in _OPENING.sub("", _THOUSANDS.sub("", unicodedata.normalize("NFC", text))).split():
+    for piece in _OPENING.sub("", _THOUSANDS.sub("", unicodedata.normalize("NFC", orderly(text)))).split():
         bare = piece.rstrip(_BEHIND)
         word = bare.lstrip(_BEFORE)
         amount = _AMOUNT.fullmatch(word)

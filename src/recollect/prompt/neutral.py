@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
+from recollect.text.writing_systems import orderly
+
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE
 )  # of any other text nothing changes
@@ -96,5 +98,5 @@ def latin(text: str) -> str:
 
 def without_marks(text: str) -> str:
     """Return a text in lower case, in compatible characters and without accents; non-Latin scripts keep their marks."""
-    apart = unicodedata.normalize("NFKD", text).casefold()
+    apart = unicodedata.normalize("NFKD", orderly(text)).casefold()
     return unicodedata.normalize("NFC", "".join(one for one in apart if not "\u0300" <= one <= "\u036f"))

@@ -18,7 +18,7 @@ from Stemmer import Stemmer
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.text import writing_systems
-from recollect.text.writing_systems import fold, same_in_index, stretches
+from recollect.text.writing_systems import fold, orderly, same_in_index, stretches
 
 _WORD = re.compile(r"\w+")
 _SENTENCES = re.compile(r"[.!?]+")
@@ -63,7 +63,7 @@ def forms(word: str) -> tuple[str, ...]:
 def parts(text: str) -> list[str]:
     """Return the words inside camelCase and snake_case names: `noImplicitAny` gives no, Implicit, Any."""
     found: list[str] = []
-    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", text)):
+    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", orderly(text))):
         if len(word) <= LONGEST_WORD and len(places := list(_PARTS.finditer(_shape(word)))) > 1:
             inner = (word[place.start() : place.end()] for place in places)
             found += [one for one in inner if one.isascii() or not writing_systems.is_dense(one)]

@@ -111,7 +111,7 @@ def in_words(text: str) -> str:
     if text.isascii():
         return text
     named = _EMOJI.sub(lambda one: f" {' '.join(word for word in _emoji_words(one[0]) if word.isascii())} ", text)
-    return unicodedata.normalize("NFKC", text if named == text else " ".join(named.split()))
+    return unicodedata.normalize("NFKC", orderly(text if named == text else " ".join(named.split())))
 
 
 @lru_cache(maxsize=5_000)
@@ -160,13 +160,33 @@ _GAP = r"\x00-/:-@\[-\^`{-\x7f\u00a0-\u00a9\u00ab-\u00ac\u00ae-\u00b1\u00b4\u00b
 _GAP += r"\u2000-\u200b\u2010-\u205e\u3000-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
 _RUN = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]+")
 _STRETCH = re.compile(f"[^{_GAP}]+")
+_MOST_MARKS = 30
+_MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MOST_MARKS + 1},}}")  # may be marks, and may be a row of other signs
+
+
+def orderly(text: str) -> str:
+    """Return a text with no more combining marks in a row than any language has; it is to be normalized next.
+
+    Normalizing puts the marks of a letter in order, which takes the square of their number. The most is that of
+    Unicode's stream-safe text format (UAX #15, 13).
+    """
+    return text if text.isascii() else _MANY_MARKS.sub(_first_marks, text)
+
+
+def _first_marks(run: re.Match[str]) -> str:
+    kept, row = [], 0
+    for one in run[0]:
+        row = row + 1 if unicodedata.combining(one) else 0
+        if row <= _MOST_MARKS:
+            kept.append(one)
+    return "".join(kept)
 
 
 def fold(text: str) -> str:
     """Return `text` as words are compared: no case, no accents or vowel points, no full or half width."""
     if text.isascii():
         return text.lower()
-    runs = _RUN.findall(unicodedata.normalize("NFC", text))
+    runs = _RUN.findall(unicodedata.normalize("NFC", orderly(text)))
     folded = "".join(run.lower() if run.isascii() else "".join(map(_folded, run)) for run in runs)
     return unicodedata.normalize("NFC", folded)
 
