@@ -23,7 +23,11 @@ HEAVY: dict[str, str | tuple[str, ...]] = {
 SERVED = PACKAGE + "engines/embedding_service.py"
 HEAVY |= {"httpx": (VECTORS, SERVED), "tenacity": SERVED}  # the first speaks to two kinds of server
 HEAVY["tomlkit"] = PACKAGE + "doors/agents/toml_text.py"
-HEAVY |= dict.fromkeys(("pydantic_ai", "openai", "anthropic"), PACKAGE + "engines/chat.py")
+HEAVY |= dict.fromkeys(("pydantic_ai", "openai"), PACKAGE + "engines/chat.py")
+# A module that serves one framework is imported by whoever has that, and by nobody else: it may begin with it.
+FRAMEWORKS = PACKAGE + "frameworks/"
+HEAVY["anthropic"] = (PACKAGE + "engines/chat.py", FRAMEWORKS + "anthropic.py")
+HEAVY |= {"langgraph": FRAMEWORKS + "langgraph.py", "agent": FRAMEWORKS + "hermes.py"}
 HEAVY["dateparser"] = PACKAGE + "search/parse.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")
@@ -117,7 +121,7 @@ def blind_excepts(source: Source) -> Found:
 
 
 def imports(source: Source, owners: dict[str, str]) -> Found:
-    path, migration = source.path, source.path.startswith(MIGRATIONS)
+    path, free = source.path, source.path.startswith((MIGRATIONS, FRAMEWORKS))
     ifs = [n for n in ast.walk(source.tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in mentioned(n.test)]
     unrun = {id(n) for branch in ifs for statement in branch.body for n in ast.walk(statement)}
     for node, _, inner in (found for found in walk(source.tree) if isinstance(found[0], ast.Import | ast.ImportFrom)):
@@ -128,9 +132,9 @@ def imports(source: Source, owners: dict[str, str]) -> Found:
         for library in sorted(heavy):
             if not path.startswith(HEAVY[library]):
                 yield path, node.lineno, f"{library} belongs to {HEAVY[library]}."
-            elif not migration and library != "httpx" and owners.setdefault(library, path) != path:
+            elif not free and library != "httpx" and owners.setdefault(library, path) != path:
                 yield path, node.lineno, f"{library} has an owner already: {owners[library]}."
-            if not (inner or migration or id(node) in unrun):
+            if not (inner or free or id(node) in unrun):
                 yield path, node.lineno, f"{library} is heavy; import it inside the function that needs it."
 
 

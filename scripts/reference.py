@@ -42,6 +42,7 @@ anywhere. The exit code says how a command ended:
 | 8 | the model cannot be used |
 | 9 | no daemon answers |
 | 10–14 | an error of a team's server ([deploy.md](deploy.md)) |
+| 15 | a memory has changed since it was read (`--if-hash`) |
 """
 _SETTINGS: Final = """# Settings
 

@@ -13,7 +13,8 @@ RecollectError                 500  exit 1   anything of ours
 ├── Forbidden (PermissionError) 403  exit 11  the caller has no right to that
 ├── TooLarge (ValueError)       413  exit 12  a request is larger than the server takes
 ├── TooManyRequests             429  exit 13  a token asks more often than the server allows
-└── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
+├── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
+└── Conflict                   409  exit 15  a memory has changed since it was read, or there is one already
 """
 
 from __future__ import annotations
@@ -149,6 +150,13 @@ class ServerUnreachable(RecollectError, OSError):
 
     status = 503
     exit_code = 14
+
+
+class Conflict(RecollectError, RuntimeError):
+    """A memory is not what a write with `if_hash` expects; nothing was written."""
+
+    status = 409
+    exit_code = 15
 
 
 def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> RecollectError:

@@ -162,6 +162,27 @@ def test_a_file_is_a_path_a_folder_or_the_end_of_a_path(store: Any) -> None:
         assert {ids[one] for one in seen(store, file=asked)} == found, asked
 
 
+KEYS = ("/a/b", "/a/B", "/A/b", "/a/bc", "/ab", "/a/b/c", "/a_b", "a/b")
+BY_KEY: dict[str, set[int]] = {
+    "/a/b": {0},
+    "/a/B": {1},
+    "/a/": {0, 1, 3, 5},
+    "/a/b/": {5},
+    "/": {0, 1, 2, 3, 4, 5, 6},
+    "a/": {7},
+    "/_/": set(),
+    "/%": set(),
+}
+
+
+def test_a_key_is_whole_or_the_beginning_of_others(store: Any) -> None:
+    """A key is found as it is written; one that ends in `/` is the beginning of keys, with nothing in it a wildcard."""
+    ids = {store.add(f"at {key}", key=key): at for at, key in enumerate(KEYS)}
+    store.add("without a key")
+    for asked, found in BY_KEY.items():
+        assert {ids[one] for one in seen(store, key=asked)} == found, asked
+
+
 def test_a_file_that_was_read_and_modified_is_one_memory(store: Any) -> None:
     """A memory that names a file twice passes once."""
     both = store.add("both", files_read=("a/b.py", "c/b.py"), files_modified=("a/b.py",))

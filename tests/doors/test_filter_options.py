@@ -39,6 +39,7 @@ OPTIONS = {
     "since": ["--since", "2025-05-07", "--until", "2026-01-01"],
     "until": ["--until", "2025-05-07"],
     "sensitivity": ["--private", "--sensitivity", "private"],
+    "key": ["--key", "meets"],
     "all": ["--type", "bugfix", "--tag", "outage", "--concept", "gotcha", "--file", "ops", "--session", "night"],
 }
 

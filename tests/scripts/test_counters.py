@@ -97,6 +97,7 @@ GOOD = {
     "a blind except in run_stages": ("R__sessions__pipeline", EMIT.format("except Exception:" + REASON)),
     "a blind except around the index": ("R__store__vectors__chroma", BLIND.format("except Exception as e:" + REASON)),
     "an import that a command puts off": ("R__doors__a", "def f():\n    from recollect import b\n"),
+    "a framework in its module": ("R__frameworks__langgraph", "from langgraph.store.base import BaseStore\n"),
     "a heavy import in its home": ("R__store__vectors__chroma", "def f():\n    import chromadb\n"),
     "a heavy import for types alone": ("R__store__vectors__chroma", "if TYPE_CHECKING:\n    import chromadb\n"),
     "alembic at the top of a migration": ("R__store__sql__migrations__a", "from alembic import op\n"),

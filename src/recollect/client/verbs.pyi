@@ -82,6 +82,7 @@ class Verbs:
         position: int | None = None,
         id: str | int | None = None,
         supersedes: str | int | None = None,
+        if_hash: str | None = None,
     ) -> results.Outcome:
         """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
         it."""
@@ -106,6 +107,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -136,6 +138,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -190,6 +193,7 @@ class Verbs:
         position: int | None = None,
         id: str | int | None = None,
         supersedes: str | int | None = None,
+        if_hash: str | None = None,
     ) -> results.Outcome:
         """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
         it."""
@@ -214,6 +218,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -243,6 +248,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -317,6 +323,7 @@ class Verbs:
         source: enums.Source | SourceWord | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -346,6 +353,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -374,6 +382,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -489,6 +498,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -563,6 +573,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         content: str | None = None,
@@ -591,6 +602,7 @@ class Verbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         query: str | None = None,
@@ -680,6 +692,7 @@ class Verbs:
         fact_type: enums.FactType | FactTypeWord | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         on_secret: enums.OnSecret | OnSecretWord | None = None,
+        own: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
         """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
@@ -801,6 +814,7 @@ class AsyncVerbs:
         position: int | None = None,
         id: str | int | None = None,
         supersedes: str | int | None = None,
+        if_hash: str | None = None,
     ) -> results.Outcome:
         """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
         it."""
@@ -825,6 +839,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -855,6 +870,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -909,6 +925,7 @@ class AsyncVerbs:
         position: int | None = None,
         id: str | int | None = None,
         supersedes: str | int | None = None,
+        if_hash: str | None = None,
     ) -> results.Outcome:
         """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
         it."""
@@ -933,6 +950,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -962,6 +980,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -1038,6 +1057,7 @@ class AsyncVerbs:
         source: enums.Source | SourceWord | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -1067,6 +1087,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -1095,6 +1116,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -1210,6 +1232,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         everywhere: bool = False,
@@ -1284,6 +1307,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         content: str | None = None,
@@ -1312,6 +1336,7 @@ class AsyncVerbs:
         file: str | None = None,
         since: datetime | date | str | None = None,
         until: datetime | date | str | None = None,
+        key: str | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         superseded: bool = False,
         query: str | None = None,
@@ -1401,6 +1426,7 @@ class AsyncVerbs:
         fact_type: enums.FactType | FactTypeWord | None = None,
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         on_secret: enums.OnSecret | OnSecretWord | None = None,
+        own: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
         """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""

@@ -37,6 +37,8 @@ MAX_NAME: Final = 500
 MAX_CALLER: Final = 200
 MAX_COUNT: Final = 2**31 - 1
 MAX_DAYS: Final = 36_500
+NO_MEMORY: Final = "none"
+"""What stands in the place of a hash where there must be no memory yet."""
 
 
 _UNFIT: Final = "unfit"
@@ -235,6 +237,12 @@ Concepts = Annotated[
 Tags = Annotated[Names, BeforeValidator(_split_commas), BeforeValidator(_parse_json_list)]
 Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_json_list)]
 File = Annotated[Label, AfterValidator(_normalize_path)]
+Expected = Annotated[
+    Label,
+    BeforeValidator(lower),
+    StringConstraints(pattern=rf"^(?:{NO_MEMORY}|[0-9a-f]{{64}})$"),
+    Allowed(f"Must be a SHA-256 of 64 hexadecimal digits, or `{NO_MEMORY}`"),
+]
 Since = Annotated[Moment | None, BeforeValidator(blank_to_none)]
 Until = Annotated[Moment | None, BeforeValidator(_end_of_day), BeforeValidator(blank_to_none)]
 Days = Annotated[Finite, Field(gt=0, le=MAX_DAYS), Allowed(f"Must be a number of days above 0 and at most {MAX_DAYS}")]

@@ -133,11 +133,17 @@ class Draft(MemoryFields, Levels):
 
     With `id` it is the new version of that memory; with `supersedes` it is a new memory that replaces that one. Without
     a scope it then goes to the namespace of the other one. A key is unique in its namespace and level of sensitivity:
-    it names the memory of the level that is given, without one the strictest that the request may see.
+    it names the memory of the level that is given, without one the strictest that the request may see. With `if_hash`
+    it is a version of exactly that memory, whatever else it resembles, and the earlier text is kept.
     """
 
     id: fields.SomeId = Field(default=None, description="Memory that this text is the new version of")
     supersedes: fields.SomeId = Field(default=None, description="Memory that this one replaces and hides")
+    if_hash: fields.Expected = Field(
+        default=None,
+        description="Only if the memory of this key or id still has a content with this SHA-256; `none`: only if there "
+        "is none",
+    )
 
     @field_validator("supersedes")
     @classmethod
@@ -145,6 +151,13 @@ class Draft(MemoryFields, Levels):
         if supersedes is not None and info.data.get("id") is not None:
             raise ValueError("must not be given together with `id`")
         return supersedes
+
+    @field_validator("if_hash")
+    @classmethod
+    def _of_a_named_one(cls, if_hash: str | None, info: ValidationInfo) -> str | None:
+        if if_hash is not None and (info.data.get("supersedes") or not (info.data.get("key") or info.data.get("id"))):
+            raise ValueError("needs the `key` or the `id` of the memory that it is about")
+        return if_hash
 
 
 @with_optional_fields(MemoryFields, without=("scope", "source"))
@@ -193,6 +206,7 @@ class MemoryFilters(BaseModel):
         default=None, description="Day or ISO time. Only what happened then or later; UTC unless it says"
     )
     until: fields.Until = Field(default=None, description="Only what happened then or earlier; a day counts to its end")
+    key: fields.Label = Field(default=None, description="Only with this key; with `/` at its end, all keys below it")
     sensitivity: fields.SomeLevel = Field(
         default=None, description="Only this level, if `allow_private` or `allow_secret` lets it in"
     )

@@ -10,15 +10,17 @@ Update one memory by its id.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, Sensitivity
+from recollect.domain.fields import NO_MEMORY
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.chat import Judgement
-from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
+from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
 from recollect.memory import duplicates
 from recollect.memory.describe import describe_later
 from recollect.memory.prepare_write import (
@@ -58,8 +60,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     memory of its own, and the named one is hidden. The notes say what became of it, and `restore` undoes that.
 
     A `request_id` seen before gives its first answer again and changes nothing. Raises `SecretFound` when the gate
-    refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's; then
-    nothing is written.
+    refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's,
+    `Conflict` where the memory is not what `if_hash` expects; then nothing is written.
     """
     namespace = _namespace(app, draft, caller)
     cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
@@ -127,7 +129,7 @@ class _Plan:
 
 def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
     """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
-    if one.draft.id or one.draft.supersedes:
+    if one.draft.id or one.draft.supersedes or one.draft.if_hash:
         return None
     decision = duplicates.decide_by_likeness(app, one, namespace, caller, near)
     if decision.old is None or decision.action is Action.SUPERSEDE:
@@ -151,6 +153,8 @@ def _written(
     draft, level = one.draft, given_level(one.draft)
     named = _named(app, transaction, draft)
     known = transaction.by_key(draft.key, level) if draft.key else None
+    if draft.if_hash:
+        _check_unchanged(draft, named or known, app.clock(), caller)
     if outranked := next((old for old in (named, known) if old is not None and outranks(old, caller.origin)), None):
         apart = clear(draft.model_copy(update={"id": None, "supersedes": None, "key": None}), app.on_secret)
         entry = entry_for(app, replace(one, cleared=apart), None, caller.user, caller.origin, contradicts(outranked))
@@ -159,12 +163,13 @@ def _written(
     if named is not None and draft.id:
         refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
         known = named
-    decision = decide(draft, one.content_hash, known, transaction.by_hash(one.content_hash, level))
+    same = None if draft.if_hash else transaction.by_hash(one.content_hash, level)
+    decision = decide(draft, one.content_hash, known, same)
     kept: _Kept = ()
     if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
         return Outcome(WriteStatus.UPDATED, str(decision.old.id), (f"Memory {decision.old.id} already says this.",)), ()
     if decision.old is not None:
-        named_one = named is not None and named.id == decision.old.id
+        named_one = bool(draft.if_hash) or (named is not None and named.id == decision.old.id)
         replaced = decision.action is Action.UPDATE and (named_one or _is_of_another(decision.old, caller))
         kept = _archived(transaction, decision.old, level) if replaced else ()
         outcome = _updated(app, transaction, one, decision.action, decision.old, caller)
@@ -177,6 +182,23 @@ def _written(
     transaction.supersede(named.id, by=int(outcome.id))
     note = f"Replaces memory {named.id}, which is now hidden."
     return replace(outcome, notes=(*outcome.notes, note)), kept
+
+
+def _check_unchanged(draft: Draft, known: Memory | None, now: datetime, caller: Caller) -> None:
+    """Raise `Conflict` where the memory that the draft names has another content than that it expects.
+
+    Raises `Forbidden` for one that a source with more authority said.
+    """
+    there = None if known is None or expired(known, now) else known
+    what = f"The memory with the key `{draft.key}`" if draft.key else f"Memory {draft.id}"
+    if there is None and draft.if_hash != NO_MEMORY:
+        raise Conflict(f"{what} is not there any more. Nothing was written.")
+    if there is not None and draft.if_hash == NO_MEMORY:
+        raise Conflict(f"{what} exists already. Nothing was written.")
+    if there is not None and draft.if_hash != there.content_hash:
+        raise Conflict(f"{what} has changed since it was read. Read it again. Nothing was written.")
+    if there is not None and outranks(there, caller.origin):
+        raise Forbidden(f"Memory {there.id} was said by {there.origin}, which this does not replace.")
 
 
 def _inserted(app: App, transaction: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:

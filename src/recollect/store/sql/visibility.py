@@ -182,6 +182,9 @@ def _passing(shape: View) -> Select[int]:
 def _asked(view: View) -> list[ColumnElement[bool]]:
     """Return a condition on a row of `memory` for each filter of the view."""
     conditions = [memory.c[name] == str(value) for name in _EQUAL if (value := getattr(view, name)) is not None]
+    if view.key is not None:
+        below = func.substr(memory.c.key, 1, len(view.key)) == view.key
+        conditions.append(below if view.key.endswith("/") else memory.c.key == view.key)
     if view.sensitivity is not None:
         conditions.append(
             of_levels(

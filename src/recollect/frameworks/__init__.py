@@ -1,0 +1,1 @@
+"""Recollect where frameworks for agents expect a memory; each module needs the library it is named for."""
