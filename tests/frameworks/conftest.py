@@ -9,20 +9,18 @@ import pytest
 from callers import ADA
 from recollect import App
 from recollect.client.connection import Connection
+from recollect.domain.verbs import Verb
 from recollect.doors.handlers import perform
 
 
 class Here(Connection):
-    """Runs verbs in this process."""
+    """Runs verbs on a store that the test has open too."""
 
     def __init__(self, app: App) -> None:
         self._app = app
 
-    def operation(self, name: str, fields: dict[str, Any]) -> Any:
-        raise AssertionError
-
-    def perform(self, operation: Any, request: Any = None, /, **fields: Any) -> Any:
-        return perform(self._app, operation, fields, ADA)
+    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+        return perform(self._app, verb.name, fields, ADA)
 
 
 @pytest.fixture

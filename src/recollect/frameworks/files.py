@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from recollect.client.connection import Connection
 from recollect.domain.enums import Order, Scope
@@ -69,14 +69,14 @@ class Files:
             return _file(memory, path)
         earlier: Memory | None = None
         if version in self.versions(path):
-            earlier = self._memory.perform("get_memory", id=version)
+            earlier = self._memory.get_memory(version)
         if earlier is None:
             raise NotFound(f"The file {path} has no version {version}.")
         return _file(earlier, path)
 
     def versions(self, path: str) -> tuple[str, ...]:
         """Return the ids of a file's earlier texts, oldest first."""
-        whole: Memory = self._memory.perform("get_memory", id=str(self._existing(path).id))
+        whole = self._memory.get_memory(self._existing(path).id)
         return tuple(str(one) for one in whole.merged_from)
 
     def create(self, path: str, text: str) -> File:
@@ -121,7 +121,7 @@ class Files:
             raise InvalidInput("path", "Invalid path: The root cannot be deleted")
         found = self._at(path)
         for one in found:
-            self._memory.perform("forget", id=str(one.id), scope=self._scope)
+            self._memory.forget(one.id, scope=self._scope)
         return len(found)
 
     def rename(self, path: str, to: str) -> int:
@@ -135,7 +135,7 @@ class Files:
         self._check_free(to)
         moves = [(one, checked(to + (one.key or "").removeprefix(path))) for one in found]
         for one, key in moves:
-            self._memory.perform("update_memory", id=str(one.id), key=key)
+            self._memory.update_memory(one.id, key=key)
         return len(found)
 
     def _edit(self, path: str, change: Callable[[str], str]) -> File:
@@ -155,8 +155,7 @@ class Files:
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
             raise TooLarge(f"A file has at most {MAX_BYTES} bytes (100 KB); {path} would have {size}.")
-        fields: dict[str, Any] = {"content": text, "key": path, "if_hash": if_hash, "scope": self._scope}
-        self._memory.perform("remember", **fields)
+        self._memory.remember(text, key=path, if_hash=if_hash, scope=self._scope)
         return self.view(path)
 
     def _existing(self, path: str) -> Memory:
@@ -196,9 +195,10 @@ class Files:
 
     def _page(self, key: str, limit: int, offset: int = 0) -> tuple[Memory, ...]:
         """Return what has that key, or stands below it; a file is there whatever else is said to replace it."""
-        fields: dict[str, Any] = {"key": key, "scope": self._scope, "superseded": True, "order": Order.OLDEST}
-        found: tuple[Memory, ...] = self._memory.perform("list_memories", limit=limit, offset=offset, **fields).memories
-        return found
+        found = self._memory.list_memories(
+            key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, offset=offset
+        )
+        return found.memories
 
 
 def checked(path: str) -> str:
@@ -241,6 +241,4 @@ def _info(memory: Memory) -> FileInfo:
 
 
 def _file(memory: Memory, path: str) -> File:
-    size = len(memory.content.encode())
-    dates = {"created_at": memory.created_at, "updated_at": memory.updated_at}
-    return File(path=path, hash=memory.content_hash, size=size, **dates, id=str(memory.id), text=memory.content)
+    return File(**asdict(_info(memory)) | {"path": path}, id=str(memory.id), text=memory.content)
