@@ -81,6 +81,13 @@ def test_the_requests_load_only_pydantic(environment: dict[str, str]) -> None:
     assert not loaded & HEAVY
 
 
+def test_connecting_loads_nothing_heavy(environment: dict[str, str]) -> None:
+    """A program that asks another process gets its methods without any of the heavy libraries."""
+    loaded = loaded_by("import recollect\nrecollect.connect(daemon=True), recollect.connect_async()", environment)
+    assert "pydantic" in loaded
+    assert not loaded & (HEAVY | {"anyio", "mcp", "typer", "starlette"})
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_listing_the_tool_loads_nothing_heavy(environment: dict[str, str], mode: str) -> None:
     """The MCP door answers the handshake and `tools/list` before anything heavy is imported."""

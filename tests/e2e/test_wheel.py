@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from places import SCRIPTS
+from places import ROOT, SCRIPTS
 
 WHEEL = SCRIPTS / "wheel.py"
 ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
@@ -55,6 +56,12 @@ def run(place: Path, environment: dict[str, str]) -> Run:
     return running
 
 
+def packages(place: Path) -> Path:
+    """Return the folder of the packages that are installed there."""
+    [site] = (place / "venv/lib").glob("python*/site-packages")
+    return site
+
+
 def test_nothing_heavy_is_installed(run: Run) -> None:
     """The wheel requires none of the libraries that only the extras bring."""
     code = "import importlib.util as u, sys; print([one for one in sys.argv[1:] if u.find_spec(one)])"
@@ -88,6 +95,46 @@ def test_another_model_names_what_it_needs(run: Run) -> None:
     """A model that needs sentence-transformers is one sentence with the command that installs it."""
     said = run("recollect", "reindex", "--model", "acme/other-model", code=8)
     assert "pip install 'recollect[models]'" in " ".join(said.split())
+
+
+WRONG = """import recollect
+
+with recollect.connect(project="shop") as memory:
+    recollect.connect(projct="shop")
+    memory.remembr("a misspelt verb")
+    memory.remember("a misspelt parameter", tgs=["x"])
+    memory.remember("a wrong kind", fact_type="rumour")
+    memory.recall(5)
+    memory.recall("a misspelt field of the answer").hts
+"""
+"""From its fourth line on each line has an error that a type checker finds."""
+CHECKERS = {
+    "basedpyright": ["basedpyright", "--pythonpath", "{python}", "."],
+    "mypy": ["mypy", "--strict", "--config-file=", "--cache-dir=cache", "--python-executable", "{python}", "."],
+}
+
+
+@pytest.mark.full_cases("mypy")
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checkers_take_the_pages_and_find_mistakes(
+    checker: str, place: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """In a strict project of somebody new the Python blocks of the pages pass, and every mistake is found."""
+    assert (packages(place) / "recollect/py.typed").exists()
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/python.md")]
+    blocks = [
+        block for page in pages for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    ]
+    assert len(blocks) >= 5
+    for number, block in enumerate(blocks):
+        (tmp_path / f"block{number}.py").write_text(block, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(WRONG, encoding="utf-8")
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}', encoding="utf-8")
+    words = [word.format(python=place / "venv/bin/python") for word in CHECKERS[checker]]
+    program = [str(Path(sys.executable).with_name(words[0])), *words[1:]]
+    done = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = set(re.findall(r"(\w+\.py):(\d+)(?::\d+)?(?: -|:) error", done.stdout))
+    assert found == {("wrong.py", str(line)) for line in range(4, 10)}, done.stdout + done.stderr
 
 
 def test_the_plugin_comes_along(run: Run) -> None:
