@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from recollect.domain.enums import FactType
+from recollect.domain.enums import FactType, Order
 from recollect.store.sql.tables import namespace, outbox
 from recollect.store.sql.visibility import passing, values_of
 from recollect.store.text.index import Term
@@ -105,3 +105,28 @@ def test_the_queue_is_read_in_the_order_of_its_index(parts: Any, planned: Any, c
     steps = planned(lambda: parts.vectors._outbox._next(outbox.c.embedded.is_(True), condition))
     assert any(step.startswith("SEARCH outbox USING INDEX") for step in steps)
     assert [step for step in steps if step.startswith(("SCAN outbox", "USE TEMP"))] == []
+
+
+@pytest.mark.parametrize("wish", [{}, {"since": LONG_AGO}, {"fact_type": FactType.GENERAL}, {"hidden": True}])
+@pytest.mark.parametrize("order", Order)
+def test_overviews_are_read_from_their_index(
+    parts: Any, planned: Any, order: Order, wish: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages and counts of many memories look at no row of them, in whatever order and with whatever filter."""
+    monkeypatch.setattr(parts.records._counted, "get", lambda *given: given[-1]())
+    view = parts.view(**wish)
+    steps = planned(lambda: (parts.records.page_after(view, order, None, 5), parts.records.facets(view, 10)))
+    steps += planned(lambda: parts.records.states(view))
+    found = [step for step in steps if " memory USING" in step]
+    assert len(found) >= 3
+    assert {step.partition(" USING ")[2] for step in found} == {"COVERING INDEX ix_memory_overview (<expr>=?)"}
+
+
+def test_what_waits_is_counted_without_what_is_approved(
+    parts: Any, planned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number that waits is read from both ends of the index of decisions, between which stands what is approved."""
+    monkeypatch.setattr(parts.records._counted, "get", lambda *given: given[-1]())
+    steps = planned(lambda: parts.records.count_waiting(parts.view(), 100))
+    found = [step for step in steps if " memory USING" in step]
+    assert [step[-9:] for step in found] == ["review<?)", "review>?)"]

@@ -12,6 +12,7 @@ from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
 from recollect.domain.enums import Order, Scope, Standing
 from recollect.domain.fields import blank_to_none, lower
+from recollect.domain.lifecycle import ShownObservation
 from recollect.domain.requests import Filters, Levels, ReadAccess
 from recollect.domain.results import JournalEntry, MemoryPreview
 
@@ -61,6 +62,13 @@ class ReadMap(Filters):
 
     query: fields.Label = Field(default=None, description="Only what a search finds")
     limit: Annotated[fields.Whole, Field(ge=1, le=MOST_PLACES)] = Field(default=500, description="How many memories")
+
+
+class UsesOf(ReadAccess):
+    """Which memory was shown to agents; only in the sessions of who asks, in their project."""
+
+    id: fields.Id
+    limit: fields.Limit = 10
 
 
 class SetStanding(Levels):
@@ -125,6 +133,16 @@ class JournalPage(Answer):
 
     lines: tuple[JournalLine, ...]
     before: int | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class Use(Answer):
+    """When an agent was shown a memory, in which session, and at which event of that; absent where that is not kept."""
+
+    at: datetime
+    agent: str
+    session_id: str
+    event: ShownObservation | None = None
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -12,6 +12,7 @@ from recollect.domain.origin import APPROVED, Origin
 from recollect.domain.requests import Caller, Draft, Forget, Levels, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.review import Decide, Decision, Inbox, Waiting, WaitingPage
+from recollect.domain.search import View
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import clear, secrets_in
 from recollect.memory.forget import forget, restore_memory
@@ -25,7 +26,7 @@ _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 
 def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
     """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
-    view = unfiltered(app, request, caller, request.scope).model_copy(update={"superseded": False})
+    view = _view(app, request, caller)
     days = app.retention_rules.inbox_days
     with app.records.snapshot():
         queue = app.records.waiting(view, request.limit, request.offset, view.now - timedelta(days=days))
@@ -39,6 +40,11 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
         if one in away or one in found
     ]
     return WaitingPage(tuple(waiting), queue.total, queue.since, queue.late, days)
+
+
+def count_waiting(app: App, request: Inbox, caller: Caller) -> int:
+    """Return how many memories wait for a decision; of more than `limit`, that many."""
+    return app.records.count_waiting(_view(app, request, caller), request.limit)
 
 
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -95,6 +101,10 @@ def _decide_in_quarantine(app: App, request: Decide, caller: Caller, request_id:
         case Decision.REJECT:
             return forget(app, Forget(id=request.id, **levels), caller, request_id=request_id)
     raise InvalidInput("decision", "Invalid decision: What is in quarantine is approved or rejected by itself")
+
+
+def _view(app: App, request: Inbox, caller: Caller) -> View:
+    return unfiltered(app, request, caller, request.scope).model_copy(update={"superseded": False})
 
 
 def _notes(request: Decide, many: int) -> tuple[str, ...]:

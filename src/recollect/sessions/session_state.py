@@ -32,6 +32,7 @@ from recollect.domain.lifecycle import (
     ShowSession,
 )
 from recollect.domain.origin import Origin, before_stamps
+from recollect.domain.page import Use, UsesOf
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
@@ -39,7 +40,7 @@ from recollect.memory.facts import store_fact
 from recollect.memory.forget import forget
 from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
-from recollect.search.visibility import unfiltered
+from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.lessons import Trail
 from recollect.sessions.memorability import Meaning, meanings
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
+_SESSIONS: Final = 20
+"""In how many sessions it is looked who was shown a memory."""
 _LISTED: Final = ("boundaries", "seen", "injected", "injections", "kept", "forgotten")
 _WORDED: Final = ("window", "trail")
 
@@ -190,6 +193,22 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     topics = tuple(f"{one.at:%Y-%m-%d %H:%M} {', '.join(one.keywords)}" for one in state.boundaries)
     shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
     return ShownSession(_summary(session), shown, len(every), topics, state.failures, state.injections)
+
+
+def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
+    """Return when agents were shown a memory unasked, and before which prompt, the latest first."""
+    number = parse_id(request.id) or 0
+    uses: list[Use] = []
+    for session in app.sessions.naming(caller, number, _SESSIONS):
+        moments = [one.at for one in state_of(session.state).injections if number in one.memory_ids]
+        seen = app.sessions.observed_at(session, moments) if moments else {}
+        memories = app.records.load(
+            {one.memory_id for one in seen.values() if one.memory_id}, unfiltered(app, ReadAccess(), caller)
+        )
+        for at in moments:
+            event = _shown(seen[at], memories.get(seen[at].memory_id or 0)) if at in seen else None
+            uses.append(Use(at, session.agent, session.session_id, event))
+    return tuple(sorted(uses, key=lambda one: one.at, reverse=True)[: request.limit])
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:

@@ -133,3 +133,23 @@ def test_health_tells_sizes_and_times(ada: Visitor, mast: str) -> None:
     assert set(told["times"]) == {"search", "page of memories"}
     assert told["checks"] is None
     assert {"journal", "model"} <= {one["name"] for one in ada.json("health", check="1")["checks"]}
+
+
+def test_an_edit_keeps_the_text_before_it_where_that_is_asked(app: App, ada: Visitor, mast: str) -> None:
+    """The memory shows what changed between the two; forgotten, both are gone. Without the tick nothing is kept."""
+    typed = form_of(ada, mast) | {"content": "The mast is oak.", "tags": "rig", "type": "", "category": ""}
+    ada.post(f"memory/{mast}/edit", typed | {"keep": "1"})
+    after = said(app, mast)
+    assert (after.content, after.tags, after.type, after.category) == ("The mast is oak.", ("rig",), None, None)
+    page = ada.get(f"memory/{mast}").text
+    assert "<del>pine.</del><ins>oak.</ins>" in page
+    (earlier,) = ada.json(f"memory/{mast}")["versions"]
+    assert (earlier["content"], earlier["merged_into"]) == ("The mast is pine.", mast)
+    ada.post(f"memory/{mast}/edit", {"content": "The mast is ash."})
+    assert [one["content"] for one in ada.json(f"memory/{mast}")["versions"]] == ["The mast is pine."]
+    page = ada.post(f"memory/{mast}/edit", {"content": "The mast is elm.", "keep": "1"}).text
+    ada.post("undo", {"change": page.partition('name="change" value="')[2].partition('"')[0]})
+    assert said(app, mast).content == "The mast is ash."
+    assert [one["content"] for one in ada.json(f"memory/{mast}")["versions"]] == ["The mast is pine."]
+    ada.post("act", {"do": "forget", "id": mast})
+    assert ada.get(f"memory/{earlier['id']}").status_code == 404

@@ -67,7 +67,7 @@ ACTS: Final = {
 def confirm(visit: Visit) -> Shown:
     """Name what a form is about to change, before it does."""
     do, act_ = _wanted(visit)
-    memories = [found(visit, one) for one in _ids(visit)]
+    memories = [found(visit, one) for one in chosen_ids(visit)]
     return Shown("confirm.html", {"do": do, "memories": memories, "warning": act_.warning})
 
 
@@ -77,7 +77,7 @@ def act(visit: Visit) -> Done:
     steps: list[Step] = []
     outcomes: list[Outcome] = []
     missing = 0
-    for one in _ids(visit):
+    for one in chosen_ids(visit):
         try:
             before = found(visit, one)
             outcome: Outcome = visit.run(act_.verb, id=one, **act_.fields, **visit.levels)
@@ -95,7 +95,7 @@ def act(visit: Visit) -> Done:
     said += f" {missing} were gone already." if missing else ""
     notes = [note for one in outcomes for note in one.notes][:3]
     undo = Undo(steps, "That was taken back.") if steps else None
-    to = _back(visit, visit.link("browse") if do == "forget" or len(outcomes) > 1 else "")
+    to = back_to(visit, visit.link("browse") if do == "forget" or len(outcomes) > 1 else "")
     return Done(to or visit.link(f"memory/{outcomes[0].id}"), " ".join((said, *notes)), undo, {"outcomes": outcomes})
 
 
@@ -106,7 +106,7 @@ def undo(visit: Visit) -> Done:
         raise NotFound("This change cannot be taken back any more.")
     for place, verb, fields in change.steps:
         visit.run_in(place, verb, **fields)
-    return Done(_back(visit, visit.link("browse")), change.done)
+    return Done(back_to(visit, visit.link("browse")), change.done)
 
 
 def edit(visit: Visit) -> Done | Shown:
@@ -120,14 +120,22 @@ def edit(visit: Visit) -> Done | Shown:
     if not given:
         return Done(to, "Nothing was changed.")
     known = {"id": str(memory.id)} | visit.levels
+    # A new version that `remember` writes keeps the text before it; `update_memory` writes over it.
+    keeps = "content" in given and bool(visit.said("keep")) and not _out_of_sight(memory)
     try:
-        outcome: Outcome = visit.run("update_memory", **known, **given)
+        outcome: Outcome = visit.run("remember" if keeps else "update_memory", **known, **given)
     except (InvalidInput, SecretFound) as error:
         return edited(visit, memory, error)
     before = {name: _shown(memory, name) for name in given}
-    back = Step(dict(visit.place), "update_memory", known | before)
-    undo_ = Undo([back], f"Memory {memory.id} says again what it said before.")
+    kept = sorted(set(found(visit).merged_from) - set(memory.merged_from))
+    steps = [Step(dict(visit.place), "update_memory", known | before)]
+    steps += [Step(dict(visit.place), "forget", {"id": str(one)} | visit.levels) for one in kept]
+    undo_ = Undo(steps, f"Memory {memory.id} says again what it said before.")
     return Done(to, " ".join((outcome.message, *outcome.notes)), undo_, {"outcome": outcome})
+
+
+def _out_of_sight(memory: Memory) -> bool:
+    return any(one is not None for one in (memory.deleted_at, memory.superseded_by, memory.merged_into))
 
 
 def move(visit: Visit) -> Done:
@@ -155,7 +163,8 @@ def _wanted(visit: Visit) -> tuple[str, _Act]:
     return do, ACTS[do]
 
 
-def _ids(visit: Visit) -> list[str]:
+def chosen_ids(visit: Visit) -> list[str]:
+    """Return the memories that a form or an address names; raise `InvalidInput` for none, or too many."""
     ids = list(dict.fromkeys(visit.all_said("id")))
     if not ids:
         raise InvalidInput("id", "Nothing is selected: tick the memories first.")
@@ -164,7 +173,7 @@ def _ids(visit: Visit) -> list[str]:
     return ids
 
 
-def _back(visit: Visit, other: str) -> str:
+def back_to(visit: Visit, other: str) -> str:
     """Return where the form says to go on, if that is a screen of ours."""
     back = visit.said("back")
     own = back.startswith(f"{PAGE}/") and "\\" not in back and "//" not in back and back.isprintable()

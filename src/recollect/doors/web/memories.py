@@ -128,10 +128,11 @@ def one(visit: Visit) -> Shown:
         "memory": memory,
         "history": [JournalLine.of(line) for line in reversed(history)],
         "facts": facts.facts,
+        "uses": visit.run("uses_of", id=number),
         "versions": others["versions"],
         "replaced": others["replaced"],
         "similar": others["similar"],
-        "writable": _writable(visit, memory),
+        "writable": visit.writes(memory),
         "_differences": [(old, differences(old.content, new.content)) for old, new in _texts(others, memory)],
         "_long": len(memory.content) > LONG,
     }
@@ -191,9 +192,3 @@ def _texts(others: dict[str, list[Any]], memory: Memory) -> list[tuple[Memory, M
     """Return the earlier texts that are kept with the text that followed each, the newest first."""
     older = sorted((*others["versions"], *others["replaced"]), key=lambda one: (one.updated_at, one.id))
     return list(pairwise([*older, memory]))[::-1] if older else []
-
-
-def _writable(visit: Visit, memory: Memory) -> bool:
-    """Say whether who asks may change a memory."""
-    with visit.caller() as caller:
-        return any(caller.namespace(scope) == memory.namespace for scope in caller.writes)

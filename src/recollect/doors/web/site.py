@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.entrance import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
-from recollect.doors.web import actions, drawings, memories, reports, sessions, words
+from recollect.doors.web import actions, drawings, inbox, memories, reports, sessions, words
 from recollect.doors.web.entry import COOKIE, LIFE, PAGE, Browser
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -63,6 +63,7 @@ SCREENS: Final = (
     Screen("/memory/{id}/move", memories.move, actions.move),
     Screen("/act", actions.confirm, actions.act),
     Screen("/undo", None, actions.undo),
+    Screen("/inbox", inbox.listed, inbox.decide),
     Screen("/sessions", sessions.listed),
     Screen("/session", sessions.one, sessions.correct),
     Screen("/graph", drawings.graph),
@@ -164,9 +165,9 @@ class Site:
             message, browser.message = browser.message, ""
             undo = browser.changes.get(browser.said) if message else None
         template = self._templates.get_template(found.template)
-        common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None}
+        common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None, "waiting": 0}
         if visit is not None and visit.browser is not None:
-            common["places"] = reports.places(visit)
+            common |= {"places": reports.places(visit), "waiting": inbox.waiting(visit)}
         body = template.render(common | found.data)
         return _secured(Response(body, found.status, media_type=HTML))
 

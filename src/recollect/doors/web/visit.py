@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 
 from recollect.app import App
 from recollect.domain.requests import Caller
+from recollect.domain.results import Memory
 from recollect.doors.http.entrance import Access
 from recollect.doors.web.entry import PAGE, Browser, Undo
 from recollect.doors.web.verbs import perform
@@ -75,6 +76,11 @@ class Visit:
         """Give who asks, as a verb sees them."""
         with self.asker.asking(QueryParams(self.place))("page") as (_, caller):
             yield caller
+
+    def writes(self, memory: Memory) -> bool:
+        """Say whether who asks may change a memory."""
+        with self.caller() as caller:
+            return any(caller.namespace(scope) == memory.namespace for scope in caller.writes)
 
     def administer(self, name: str, **fields: Any) -> Any:
         """Run a verb of administration; on one's own machine there is none."""

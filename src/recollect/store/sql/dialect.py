@@ -31,6 +31,7 @@ class Dialect(ABC):
 
     schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
     functions: ClassVar[Sequence[str]] = ()  # those of them that a revision may run again
+    covering: ClassVar[Sequence[str]] = ()  # those of them that spare a look at the rows
     insert: ClassVar[Any]
     reading: ClassVar[Mapping[str, Any]] = {}
 
@@ -105,6 +106,15 @@ class unindexed(ReturnTypeFromArgs[Any]):  # noqa: N801 - a function of SQL
     inherit_cache = True
 
 
+class walked(ReturnTypeFromArgs[Any]):  # noqa: N801 - a function of SQL
+    """The number of a namespace whose memories are walked in the index that overviews are read from.
+
+    That one holds so many columns that it would tempt every other query to walk it too, so it begins with this.
+    """
+
+    inherit_cache = True
+
+
 class Listed(UserDefinedType[Iterable[Any]]):
     """The type of a parameter that holds any number of numbers or texts, so that one statement serves for all."""
 
@@ -130,8 +140,9 @@ def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
     return f"{value} = ANY({listed})"
 
 
+@compiles(walked)
 @compiles(unindexed)
-def _itself(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+def _itself(element: ReturnTypeFromArgs[Any], compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(element.clauses, **options)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, case, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, Text, case, func, select, tuple_, type_coerce
 
 from recollect.domain.enums import Order
 from recollect.domain.results import JournalEntry
@@ -16,11 +17,10 @@ from recollect.domain.search import View
 from recollect.errors import InvalidInput
 from recollect.store.sql import mapping, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import any_of, count
+from recollect.store.sql.dialect import any_of, count, walked
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.visibility import (
     ENTITIES,
-    inside,
     namespace_ids,
     of_levels,
     of_lines,
@@ -30,7 +30,16 @@ from recollect.store.sql.visibility import (
 )
 
 _used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
+SPACE: Final[ColumnElement[int]] = walked(memory.c.namespace_id)
+"""What a query asks of that walks a namespace in the index of overviews."""
 _COUNTED: Final = ("fact_type", "type", "category", "source", "author", "project")
+_FIELDS: Final = (
+    memory.c.id,
+    *(type_coerce(memory.c[name], Text) for name in _COUNTED),
+    memory.c.namespace_id,
+    func.substr(func.cast(memory.c.created_at, Text), 1, 7),
+)
+"""What is counted of a memory, and its month; texts as they are stored, since it is read of many."""
 _COMMONEST: Final = 12
 _CURSOR: Final = "~"
 _KEPT: Final = 128  # counts of views
@@ -73,8 +82,8 @@ class SqlOverview:
                 labelled = any_of(memory.c.id, mapping.IDS)
                 found = _page(connection, sorting, labelled, behind, limit + 1, ids=self._labelled(connection, view))
             else:  # each namespace is walked along its own index
-                for space in namespace_ids(connection, view.namespaces).values():
-                    here = (memory.c.namespace_id == space) & visible(connection, view)
+                for number in namespace_ids(connection, view.namespaces).values():
+                    here = (number == SPACE) & visible(connection, view)
                     found += _page(connection, sorting, here, behind, limit + 1)
         found.sort(reverse=sorting.down)
         ids = [one for _, one in found[:limit]]
@@ -86,27 +95,26 @@ class SqlOverview:
             return self._counted.get(connection, "facets", view, lambda: self._facets(connection, view, most))
 
     def _facets(self, connection: Connection, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
-        spaces = {number: name for name, number in namespace_ids(connection, view.namespaces).items()}
+        spaces = namespace_ids(connection, view.namespaces)
         if view.labelled:
             ids = sorted(self._labelled(connection, view), reverse=True)
-            total = len(ids)
+            total, these = len(ids), any_of(memory.c.id, mapping.IDS)
+            rows = connection.execute(select(*_FIELDS).where(these), {"ids": ids[:most]}).all()
         else:
             seen = visible(connection, view)
-            each = [_newest(connection, space, seen, most) for space in spaces]
-            ids = sorted((one for some in each for one in some), reverse=True)
+            each = [_newest(connection, number, seen, most) for number in spaces.values()]
+            rows = sorted((row for some in each for row in some), key=itemgetter(0), reverse=True)[:most]
             whole = all(len(some) < most for some in each)
-            total = len(ids) if whole else count(connection, memory, seen & inside(connection, view.namespaces))
-        given, these = {"ids": ids[:most]}, any_of(memory.c.id, mapping.IDS)
-        counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, "scope", "month", "tags")}
-        columns = [memory.c[name] for name in (*_COUNTED, "namespace_id")]
-        for row in connection.execute(select(*columns, func.count()).where(these).group_by(*columns), given):
-            *values, space, held = row
-            for name, value in zip((*_COUNTED, "scope"), (*values, mapping.scope_of(spaces[space])), strict=True):
-                counts[name][str(value)] += held if value is not None else 0
-        month = func.substr(func.cast(memory.c.created_at, Text), 1, 7)
-        counts["month"].update(_counts(connection, select(month, func.count()).where(these).group_by(month), given))
+            total = sum(map(len, each)) if whole else count(connection, memory, seen & SPACE.in_(spaces.values()))
+        # Read row by row and counted here: sorting the rows by all these columns takes a database twice as long.
+        numbers, *columns, inside_of, months = zip(*rows, strict=True) if rows else ((),) * len(_FIELDS)
+        counts = {name: Counter(filter(None, values)) for name, values in zip(_COUNTED, columns, strict=True)}
+        held = Counter(inside_of)
+        counts["scope"] = Counter({str(mapping.scope_of(name)): held[number] for name, number in spaces.items()})
+        counts["month"] = Counter(months)
         tagged = select(label.c.value, func.count()).where(label.c.kind == "tags").group_by(label.c.value)
-        counts["tags"].update(_counts(connection, tagged.where(any_of(label.c.memory_id, mapping.IDS)), given))
+        tags = connection.execute(tagged.where(any_of(label.c.memory_id, mapping.IDS)), {"ids": numbers})
+        counts["tags"] = Counter(dict(map(tuple, tags)))
         return total, {name: _commonest(found) for name, found in counts.items()}
 
     def states(self, view: View) -> dict[str, int]:
@@ -118,7 +126,8 @@ class SqlOverview:
             "expired": memory.c.expires_at <= view.now,
         }
         with self._database.reading() as connection:
-            here = inside(connection, view.namespaces) & of_levels(memory.c.sensitivity, view.sensitivities)
+            spaces = namespace_ids(connection, view.namespaces).values()
+            here = SPACE.in_(spaces) & of_levels(memory.c.sensitivity, view.sensitivities)
             found = select(*(func.count(case((one, 1))) for one in conditions.values())).where(here)
             return self._counted.get(
                 connection,
@@ -183,14 +192,10 @@ class SqlOverview:
             return [(name, number) for name, number in connection.execute(query)]
 
 
-def _newest(connection: Connection, space: int, seen: ColumnElement[bool], most: int) -> list[int]:
-    """Return the ids of the newest memories of one namespace, along its index."""
-    query = select(memory.c.id).where(memory.c.namespace_id == space, seen)
-    return list(connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)).scalars())
-
-
-def _counts(connection: Connection, query: Select[Any], given: dict[str, Any]) -> dict[str, int]:
-    return {str(value): int(held) for value, held in connection.execute(query, given)}
+def _newest(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Sequence[Row[Any]]:
+    """Return what is counted of the newest memories of one namespace, along its index."""
+    query = select(*_FIELDS).where(number == SPACE, seen)
+    return connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)).all()
 
 
 class CountedViews:

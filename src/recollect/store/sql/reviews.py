@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, case, delete, func, insert, or_, select, union_all, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, union_all, update
 
 from recollect.domain.enums import OF_SESSION, ObservationType, strictest
 from recollect.domain.origin import APPROVED
@@ -15,8 +15,9 @@ from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.facts import Transaction
+from recollect.store.sql.overview import SPACE, CountedViews
 from recollect.store.sql.tables import QUARANTINED, memory, namespace, source_rule, withdrawal
-from recollect.store.sql.visibility import inside, of_levels, visible
+from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
 _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
@@ -24,8 +25,8 @@ _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESS
 
 
 def waits() -> ColumnElement[bool]:
-    """Select what waits for a decision."""
-    return memory.c.review.is_not(None) & (memory.c.review != APPROVED)
+    """Select what waits for a decision: two ranges of the index, which holds all that is approved between them."""
+    return or_(memory.c.review < APPROVED, memory.c.review > APPROVED)
 
 
 class Queue(NamedTuple):
@@ -46,6 +47,7 @@ class SqlReviews:
     """The part of `Records` that reads what waits for a decision."""
 
     _database: Database
+    _counted: CountedViews
 
     def source_rule(self, name: str, source: str) -> bool | None:
         """Return whether everything from a source is approved in a namespace; None where nobody has decided."""
@@ -56,11 +58,12 @@ class SqlReviews:
     def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
         """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
         with self._database.reading() as connection:
-            here = inside(connection, view.namespaces)
+            walked = SPACE.in_(namespace_ids(connection, view.namespaces).values())
             open_ones = select(memory.c.id, memory.c.created_at.label("since"))
             away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
             each = union_all(
-                open_ones.where(waits() & visible(connection, view) & here), away.where(_away(view) & here)
+                open_ones.where(waits() & visible(connection, view) & walked),
+                away.where(_away(view) & inside(connection, view.namespaces)),
             ).subquery()
             page = select(each.c.id, each.c.since).order_by(each.c.since, each.c.id).limit(limit).offset(offset)
             counts = select(func.count(), func.min(each.c.since), func.count(case((each.c.since < late, 1))))
@@ -72,6 +75,19 @@ class SqlReviews:
         with self._database.reading() as connection:
             mine = memory.c.id.in_(list(ids)) & _away(view) & inside(connection, view.namespaces)
             return {one.id: one for one in mapping.load(connection, mine, view.sensitivities)}
+
+    def count_waiting(self, view: View, most: int) -> int:
+        """Count what waits for a decision, up to `most`."""
+
+        def counted(connection: Connection) -> int:
+            mine = (waits() & visible(connection, view), _away(view) & inside(connection, view.namespaces))
+            parts = (select(memory.c.id).where(one).limit(most).subquery() for one in mine)
+            return min(
+                sum(connection.execute(select(func.count()).select_from(one)).scalar_one() for one in parts), most
+            )
+
+        with self._database.reading() as connection:
+            return self._counted.get(connection, "waiting", view, lambda: counted(connection))
 
 
 class ReviewWriting(Transaction):

@@ -15,7 +15,9 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    Text,
     bindparam,
+    cast,
     delete,
     exists,
     func,
@@ -121,6 +123,20 @@ class Sessions:
         with self._database.reading() as connection:
             query = select(session).where(_own(caller)).order_by(*_LATEST).limit(limit).offset(offset)
             return [_session(one) for one in connection.execute(query)], count(connection, session, _own(caller))
+
+    def naming(self, caller: Caller, memory_id: int, limit: int) -> list[Session]:
+        """Return the latest sessions whose state may name a memory: its number stands there."""
+        named = cast(session.c.state, Text).contains(str(memory_id))
+        with self._database.reading() as connection:
+            query = select(session).where(_own(caller), named).order_by(*_LATEST).limit(limit)
+            return [_session(one) for one in connection.execute(query)]
+
+    def observed_at(self, session_: Session, moments: Sequence[datetime]) -> dict[datetime, Observation]:
+        """Return the observation that was made at each of these moments, if one was."""
+        mine = (observation.c.session_row == session_.id) & observation.c.at.in_(moments)
+        with self._database.reading() as connection:
+            found = connection.execute(select(observation).where(mine).order_by(observation.c.number))
+            return {row.at: _observed(row) for row in found}
 
     def observations(self, session_: Session) -> list[Observation]:
         """Return the observations of a session in order."""

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed
+from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed, walked
 from recollect.store.text import schemas
 
 _TIMEOUT = "busy_timeout=30000"
@@ -40,6 +40,12 @@ _JOURNAL = tuple(
 )
 # The covering column spares a look at the row; PostgreSQL's index entries are too short for it.
 _LABELS = "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memory_id, value)"
+# Which memories a view sees, how pages of them are sorted and what is counted of them, without a look at the rows.
+_OVERVIEW = (
+    "CREATE INDEX IF NOT EXISTS ix_memory_overview ON memory (namespace_id + 0, created_at, namespace_id, sensitivity, "
+    "deleted_at, merged_into, superseded_by, expires_at, review, observed_at, updated_at, importance, fact_type, type, "
+    "category, source, author, project)"
+)
 _HIGHEST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
 _RAISE_ID = text("UPDATE sqlite_sequence SET seq = max(seq, :highest) WHERE name = :name")
 _FIRST_ID = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :highest)")
@@ -64,10 +70,16 @@ def _with_plus(element: unindexed, compiler: SQLCompiler, **options: Any) -> str
     return f"+{compiler.process(element.clauses, **options)}"
 
 
+@compiles(walked, "sqlite")
+def _plus_nothing(element: walked, compiler: SQLCompiler, **options: Any) -> str:
+    return f"{compiler.process(element.clauses, **options)} + 0"
+
+
 class Sqlite(Dialect):
     """The `Dialect` of SQLite. One writer at a time writes to the whole file; readers never wait (WAL)."""
 
-    schema = (_LABELS, *_JOURNAL, *schemas.SQLITE_SCHEMA)
+    schema = (_LABELS, _OVERVIEW, *_JOURNAL, *schemas.SQLITE_SCHEMA)
+    covering = (_OVERVIEW,)
     insert = staticmethod(sqlite.insert)
 
     def __init__(self) -> None:

@@ -1,0 +1,69 @@
+"""The screen of the inbox: what waits for a person's decision, and the decisions, one or many at once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final
+
+from recollect.domain.results import Outcome
+from recollect.domain.review import Decision, WaitingPage
+from recollect.doors.web.actions import back_to, chosen_ids
+from recollect.doors.web.entry import Step, Undo
+from recollect.doors.web.visit import Done, Shown, Visit
+from recollect.doors.web.words import many
+from recollect.errors import NotFound, RecollectError
+
+TOLD: Final = 99
+"""How many that wait are told in the navigation; counting all of very many takes too long for every screen."""
+_PAGE: Final = 25
+_DONE: Final = {
+    Decision.APPROVE: "approved",
+    Decision.REJECT: "hidden",
+    Decision.ALWAYS: "approved, with everything from the same sources",
+    Decision.NEVER: "hidden, with everything from the same sources",
+}
+
+
+def listed(visit: Visit) -> Shown:
+    """Show a page of what waits, the longest waiting first; those who may decide get buttons."""
+    offset = visit.number("offset", 0)
+    found: WaitingPage = visit.run("inbox", limit=_PAGE, offset=offset, **visit.levels)
+    later = offset + _PAGE if offset + _PAGE < found.total else None
+    memories = visit.run("browse", ids=[str(one.id) for one in found.waiting], **visit.levels).memories
+    scopes = {one.id: one.scope for one in memories}
+    writable = {one.id for one in memories if visit.writes(one)}
+    data = {"inbox": found, "offset": offset, "next": later, "_scopes": scopes, "_writable": writable}
+    return Shown("inbox.html", data)
+
+
+def waiting(visit: Visit) -> int:
+    """Return how many memories wait for a decision, at most one more than is told; none for who may not look there."""
+    with suppress(RecollectError):
+        return int(visit.run("count_waiting", limit=TOLD + 1, **visit.levels))
+    return 0
+
+
+def decide(visit: Visit) -> Done:
+    """Decide of each memory by itself; what another decision has settled meanwhile is counted."""
+    fields: dict[str, Any] = {"decision": visit.said("do")} | visit.levels
+    if visit.said("content"):
+        fields["content"] = visit.form["content"]
+    outcomes: list[Outcome] = []
+    missing = 0
+    for one in chosen_ids(visit):
+        try:
+            outcomes.append(visit.run("decide", id=one, **fields))
+        except NotFound:
+            missing += 1
+    if not outcomes:
+        raise NotFound("None of these memories waits for a decision any more.")
+    decision = Decision(visit.said("do").lower())
+    one_only = len(outcomes) == 1
+    names = f"Memory {outcomes[0].id} is" if one_only else f"{many(len(outcomes), 'memory', 'memories')} are"
+    said = f"{names} {_DONE[decision]}."
+    said += f" {missing} did not wait any more." if missing else ""
+    undo = None
+    if decision is Decision.REJECT:
+        steps = [Step(dict(visit.place), "restore", {"id": one.id} | visit.levels) for one in outcomes]
+        undo = Undo(steps, "It waits again." if one_only else "They wait again.")
+    return Done(back_to(visit, visit.link("inbox")), said, undo, {"outcomes": outcomes})
