@@ -1,6 +1,7 @@
 """Measure the CPU time of every screen of the page over a store that `scripts/bench.py --keep` has filled.
 
-Each screen is asked first after a write, when nothing that was counted before holds any more, and then again.
+Each screen is asked first after a write, when nothing that was counted before holds any more, and then again; of three
+rounds the least counts, as other work on the machine adds to all of them.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ QUERIES: dict[str, tuple[str, ...]] = {
     "/graph": ("", "id={id}", "age=365", "entity=April"),
     "/map": ("", ASK, "age=365"),
     "/journal": ("", "actor=nobody", "action=delete", "scope=personal"),
-    "/health": ("", "check=1"),
 }
-"""What is asked of a screen; of all others, its address alone."""
+"""What is asked of a screen; of all others, its address alone. The doctor reads everything and has a button."""
+ROUNDS = 3
 
 
 def addresses(client: TestClient) -> list[str]:
@@ -85,15 +86,18 @@ def main(
     """Print the CPU time of every screen, the longest first."""
     settings = Settings(home=folder, user="bench", team="bench", project="bench")
     with recollect.open_app(settings, background=False, embedder=GeneratedEmbedder()) as app:
+        app.vectors.sync()
         client = signed_in(app, settings)
         found: dict[str, dict[str, Any]] = {}
         every = addresses(client)
         for address in every:  # what is imported and compiled once is no cost of a screen
             client.get(PAGE + address)
-        for number, address in enumerate(every):
+        for number, address in enumerate(every * ROUNDS):
             told = f"Screen {number} is measured at {time.time_ns()}."
             recollect.remember(app, Draft(content=told), settings.caller)
-            found[address] = {"first": cost(client, address), "again": cost(client, address)}
+            app.vectors.sync()
+            spent = {"first": cost(client, address), "again": cost(client, address)}
+            found[address] = {name: min(ms, found.get(address, spent)[name]) for name, ms in spent.items()}
     table = Table("screen", "first after a write", "again", title="Milliseconds of CPU", title_justify="left")
     for address, one in sorted(found.items(), key=lambda pair: -pair[1]["first"]):
         table.add_row(address, str(one["first"]), str(one["again"]))

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/page.md: every screen of the page, wide and light, narrow and dark, in Debian's Chromium.
+"""Take the pictures of docs/page.md: every screen of the page, wide and narrow, light and dark, in Debian's Chromium.
 
 `.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small.
 """
@@ -19,39 +19,20 @@ OUT = ROOT / "docs" / "page"
 sys.path.append(str(ROOT / "tests" / "support"))
 
 from daemon_place import Place, open_place  # noqa: E402 - the folder is known by now
-from page_store import SESSION, fill  # noqa: E402
+from page_screens import screens  # noqa: E402
+from page_store import fill  # noqa: E402
 from stores import open_app  # noqa: E402
 from team_server import TeamServer, listening  # noqa: E402
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run")
 SIZES: dict[str, dict[str, Any]] = {
-    "wide": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
-    "narrow": {"viewport": {"width": 375, "height": 812}, "color_scheme": "dark"},
+    f"{size}{tail}": {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+    for size, width, height in (("wide", 1440, 900), ("narrow", 375, 812))
+    for tail, scheme in (("", "light"), ("-dark", "dark"))
 }
+_LEFT_OUT = ("changes", "team")  # what only programs ask for, and what only the server of a team has
 COLOURS = 64
 LONGEST = 1_600  # pixels
-
-
-def screens(ids: dict[str, str]) -> dict[str, str]:
-    """Return the address of each screen by the name of its picture."""
-    return {
-        "search": "?q=when+do+we+deploy+the+harbour+service",
-        "nothing-relevant": "?q=recipe+for+zebra+pancakes",
-        "browse": "browse",
-        "memory": f"memory/{ids['new']}",
-        "hostile-memory": f"memory/{ids['hostile']}",
-        "edit": f"memory/{ids['pool']}/edit",
-        "move": f"memory/{ids['pool']}/move",
-        "confirm": f"act?do=forget&id={ids['pool']}&id={ids['login']}",
-        "hidden": "browse?hidden=1",
-        "sessions": "sessions",
-        "session": f"session?id={SESSION}",
-        "graph": "graph",
-        "map": "map",
-        "journal": "journal",
-        "health": "health?check=1",
-        "first-steps": "start",
-    }
 
 
 def picture(page: Any, name: str) -> None:
@@ -70,6 +51,8 @@ def of_daemon(browser: Browser, place: Place, ids: dict[str, str]) -> None:
         url = place.json("page")["url"]
         page.goto(url)
         for name, path in screens(ids).items():
+            if name in _LEFT_OUT:
+                continue
             page.goto(f"{url.partition('/page/')[0]}/page/{path}")
             if name == "search":
                 page.get_by_text("Why: found by").first.click()

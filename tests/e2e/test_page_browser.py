@@ -15,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from daemon_place import Place, open_place
+from page_screens import screens
 from page_store import SESSION, fill
 from recollect import App, Settings
 from stores import lay
@@ -87,25 +88,13 @@ def browse(chromium: Browser, harbour: Place) -> Iterator[Callable[..., Seen]]:
         yield lambda **options: signed_in(chromium, harbour, undo, **options)
 
 
-def screens(place: Place) -> list[str]:
-    """Return an address of each screen with something on it."""
-    ids = place.ids  # type: ignore[attr-defined]
-    return [
-        *("", "?q=when+do+we+deploy", "?q=zebra+pancakes+quantum", "browse", "browse?hidden=1", "browse?tags=crane"),
-        *(f"memory/{ids['new']}", f"memory/{ids['hostile']}", f"memory/{ids['hidden']}", f"memory/{ids['old']}"),
-        *(f"memory/{ids['pool']}/edit", f"memory/{ids['pool']}/move", f"act?do=forget&id={ids['pool']}"),
-        *("sessions", f"session?id={SESSION}", "graph", f"graph?id={ids['pool']}", "map", "journal", "health?check=1"),
-        *("start", "memory/99999", "nowhere"),
-    ]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["phone", "desktop"])
 def test_every_screen_is_sound(browse: Any, harbour: Place, size: dict[str, int], scheme: str) -> None:
     """Nothing is wider than the window, no script fails, nothing is asked of another host, and axe finds nothing."""
     seen = browse(viewport=size, color_scheme=scheme)
     wrong: dict[str, Any] = {}
-    for path in screens(harbour):
+    for path in (*screens(harbour.ids).values(), "memory/99999", "nowhere"):  # type: ignore[attr-defined]
         seen.go(path)
         found = Axe().run(seen.page).response["violations"]
         if found:

@@ -18,6 +18,13 @@ _MEMORIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Calls to the shipping API have a timeout of five seconds.", {"fact_type": "decision", "files_read": ["ship.py"]}),
 )
 
+_WAITING = (
+    ("handbook.md:12", "We deploy the harbour service on Mondays after the tide report."),
+    ("handbook.md:40", "Pilots announce themselves on channel 12, half an hour before they come alongside."),
+    ("wiki/cranes.md:3", "Crane 4 must not be moved when the wind is above 17 metres per second."),
+)
+"""What an import says, with its places: it waits for a decision."""
+
 
 def fill(run: Callable[..., Any]) -> dict[str, str]:
     """Store it by what runs a verb by its name; return the ids of some by a word."""
@@ -31,6 +38,8 @@ def fill(run: Callable[..., Any]) -> dict[str, str]:
     new = run("remember", content=newer, supersedes=ids[0], fact_type="decision", tags=["deploy"])["id"]
     hostile = run("remember", content=HOSTILE, title="<img src=x onerror=alert(1)> \u202eevil", tags=["<b>bold</b>"])
     run("memory_forget", id=ids[7])
+    items = [{"kind": "memory", "where": where, "fields": {"content": text}} for where, text in _WAITING]
+    run("import_batch", items=items, last=True)
     event = {"session_id": SESSION, "agent": "claude-code"}
     run("session_start", **event)
     run("prompt_submit", **event, prompt="When do we deploy the harbour service?")

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
+from recollect.domain.enums import Scope
 from recollect.domain.requests import Levels, ReadAccess
 from recollect.domain.results import Check
 from recollect.errors import InvalidInput
@@ -69,7 +70,7 @@ class UndoWithdrawal(Levels):
 
 @dataclass(frozen=True, config=LAZY)
 class Waiting(Answer):
-    """A memory that waits for a decision: since when, why, who said it, and which memory it may contradict.
+    """A memory that waits for a decision: since when, why, who said it, where, and which memory it may contradict.
 
     One that is `quarantined` holds a secret: it is shown with that masked, and is approved or rejected by itself.
     """
@@ -82,6 +83,7 @@ class Waiting(Answer):
     contradicts: Id | None = None
     told: str = ""
     quarantined: bool = False
+    scope: Scope = Scope.PROJECT
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -119,7 +119,7 @@ def _notes(request: Decide, many: int) -> tuple[str, ...]:
 
 def _waiting(one: Memory, since: datetime, told: Memory | None) -> Waiting:
     contradicts, said = (None, "") if told is None else (told.id, told.content)
-    return Waiting(one.id, since, one.review or "", one.origin, one.content, contradicts, said)
+    return Waiting(one.id, since, one.review or "", one.origin, one.content, contradicts, said, scope=one.scope)
 
 
 def _quarantined(one: Memory, since: datetime) -> Waiting:
@@ -128,4 +128,4 @@ def _quarantined(one: Memory, since: datetime) -> Waiting:
     named = [f"{found.kind} in `{field}`" for field, _, findings in secrets_in(draft) for found in findings]
     why = f"in quarantine: {', '.join(dict.fromkeys(named)) or 'the gate finds no secret in it any more'}"
     said = clear(draft, OnSecret.REDACT).value.content
-    return Waiting(one.id, since, why, one.origin, said, quarantined=True)
+    return Waiting(one.id, since, why, one.origin, said, quarantined=True, scope=one.scope)

@@ -36,9 +36,10 @@ _AROUND: Final = 60
 _BEGINNING: Final = 60
 """How many of the newest memories a graph begins with that has no middle."""
 _LABEL: Final = 48  # characters
-_HITS: Final = 100
+_HITS: Final = 30
+"""How many hits of a search a map shows at most: ranking more takes too long for a page."""
 _FACTS: Final = 100
-_COUNTED: Final = 20_000
+_COUNTED: Final = 10_000
 """How many memories are counted by their fields at most: reading all of more takes too long for a page."""
 
 

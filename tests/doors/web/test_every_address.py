@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
+from page_screens import screens
 from page_store import HOSTILE, fill
 from page_visitor import ORIGIN, Visitor
 from recollect import App
@@ -72,11 +74,16 @@ def test_a_person_of_another_team_sees_nothing(team: TeamServer, browsing: Calla
     """Neither the address of the team nor that of their own shows what the team remembers."""
     remembered(team.app, "ada")
     remembered(team.app, "ada", content=f"Ada alone knows the {WORD}.", sensitivity="private")
+    item = {"kind": "memory", "where": "ship.md:1", "fields": {"content": f"A second {WORD} is at the helm too."}}
+    perform(
+        team.app, "import_batch", {"items": [item], "last": True}, Caller(user="ada", team="crew", project="engine")
+    )
     for place in ({}, {"team": "", "project": ""}):
         eve = browsing("eve", **place)
         for more in ({}, {"format": "json"}, {"allow_private": "1", "allow_secret": "1", "everywhere": "1"}):
             answer = eve.get(path, **QUERIES.get(path, {}) | more)
             assert "at the helm" not in answer.text
+            assert "for a decision</" not in answer.text
             assert "Ada alone" not in answer.text
             assert ">ada<" not in answer.text
             assert answer.status_code in ((200, 403, 404, 422) if place or path == "team" else (403,)), answer.text
@@ -132,16 +139,17 @@ def harbour(app: App, ada: Visitor) -> dict[str, str]:
     return fill(run)
 
 
-def addresses(ids: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
-    """Return each screen with something on it, with what is hostile wherever it can be."""
+def addresses(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return each screen with something on it, and with what is hostile wherever it can be."""
     hostile = ids["hostile"]
+    split = [address.partition("?") for address in screens(ids).values() if not address.startswith(("team", "changes"))]
     return [
-        *(("", {}), ("", {"q": HOSTILE}), ("", {"q": "script link hidden txt.exe"}), ("browse", {})),
-        *(("browse", {"tags": "<b>bold</b>"}), ("browse", {"order": "used", "hidden": "1"})),
-        *((f"memory/{one}{tail}", {}) for one in (hostile, ids["new"]) for tail in ("", "/edit", "/move")),
-        *(("act", {"do": "forget", "id": hostile, "back": "javascript:alert(1)"}), ("sessions", {}), ("session", {})),
-        *(("graph", {}), ("graph", {"id": hostile}), ("graph", {"entity": HOSTILE}), ("map", {}), ("journal", {})),
-        *(("health", {}), ("start", {}), ("browse", {"after": HOSTILE}), ("memory/x", {}), ("nothing", {})),
+        *((path, parse_qs(query)) for path, _, query in split),
+        *(("", {"q": HOSTILE}), ("", {"q": "script link hidden txt.exe"}), ("browse", {"tags": "<b>bold</b>"})),
+        *(("browse", {"order": "used", "hidden": "1"}), (f"memory/{hostile}/edit", {}), (f"memory/{hostile}/move", {})),
+        *(("act", {"do": "forget", "id": hostile, "back": "javascript:alert(1)"}), ("session", {})),
+        *(("graph", {"id": hostile}), ("graph", {"entity": HOSTILE}), ("browse", {"after": HOSTILE})),
+        *(("memory/x", {}), ("nothing", {})),
     ]
 
 

@@ -9,6 +9,7 @@ from recollect.domain.results import Outcome
 from recollect.domain.review import Decision, WaitingPage
 from recollect.doors.web.actions import back_to, chosen_ids
 from recollect.doors.web.entry import Step, Undo
+from recollect.doors.web.memories import is_there
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.doors.web.words import many
 from recollect.errors import NotFound, RecollectError
@@ -18,7 +19,7 @@ TOLD: Final = 99
 _PAGE: Final = 25
 _DONE: Final = {
     Decision.APPROVE: "approved",
-    Decision.REJECT: "hidden",
+    Decision.REJECT: "rejected",
     Decision.ALWAYS: "approved, with everything from the same sources",
     Decision.NEVER: "hidden, with everything from the same sources",
 }
@@ -29,10 +30,8 @@ def listed(visit: Visit) -> Shown:
     offset = visit.number("offset", 0)
     found: WaitingPage = visit.run("inbox", limit=_PAGE, offset=offset, **visit.levels)
     later = offset + _PAGE if offset + _PAGE < found.total else None
-    memories = visit.run("browse", ids=[str(one.id) for one in found.waiting], **visit.levels).memories
-    scopes = {one.id: one.scope for one in memories}
-    writable = {one.id for one in memories if visit.writes(one)}
-    data = {"inbox": found, "offset": offset, "next": later, "_scopes": scopes, "_writable": writable}
+    with visit.caller() as caller:
+        data = {"inbox": found, "offset": offset, "next": later, "_writes": caller.writes}
     return Shown("inbox.html", data)
 
 
@@ -63,7 +62,7 @@ def decide(visit: Visit) -> Done:
     said = f"{names} {_DONE[decision]}."
     said += f" {missing} did not wait any more." if missing else ""
     undo = None
-    if decision is Decision.REJECT:
-        steps = [Step(dict(visit.place), "restore", {"id": one.id} | visit.levels) for one in outcomes]
+    if decision is Decision.REJECT and (left := [one.id for one in outcomes if is_there(visit, one.id)]):
+        steps = [Step(dict(visit.place), "restore", {"id": one} | visit.levels) for one in left]
         undo = Undo(steps, "It waits again." if one_only else "They wait again.")
     return Done(back_to(visit, visit.link("inbox")), said, undo, {"outcomes": outcomes})

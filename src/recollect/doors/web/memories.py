@@ -22,7 +22,6 @@ FILTERS: Final = (
 """What the address may say to filter memories, as the requests call it; `about` is a memory's own field `project`."""
 AGES: Final = {"1": "the last day", "7": "the last week", "30": "the last month", "365": "the last year"}
 _LISTS: Final = ("tags", "concepts")
-_NEAREST: Final = 3
 _SIMILAR: Final = 6
 _PARTS: Final = {
     "match": "how well it matches",
@@ -76,9 +75,7 @@ def search(visit: Visit) -> Shown:
     if visit.said("everywhere") and not visit.team_server:
         given["everywhere"] = True
     found: Recalled = visit.run("recall", query=query, **given)
-    nearest: tuple[Hit, ...] = ()
-    if not found.hits:
-        nearest = visit.run("recall", query=query, **given | {"limit": _NEAREST, "min_score": 0.0}).hits
+    nearest = (found.nearest,) if found.nearest is not None and not found.hits else ()
     data = {
         "query": query,
         "recalled": found,
@@ -167,6 +164,14 @@ def found(visit: Visit, number: str = "") -> Memory:
             raise
         memory = page.memories[0]
     return memory
+
+
+def is_there(visit: Visit, number: str) -> bool:
+    """Say whether a memory is there, be it hidden."""
+    try:
+        return bool(found(visit, number))
+    except NotFound:
+        return False
 
 
 def _page(visit: Visit) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import datetime
+from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -30,16 +32,21 @@ from recollect.store.sql.visibility import (
 )
 
 _used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
-SPACE: Final[ColumnElement[int]] = walked(memory.c.namespace_id)
+space_walked: Final[ColumnElement[int]] = walked(memory.c.namespace_id)
 """What a query asks of that walks a namespace in the index of overviews."""
 _COUNTED: Final = ("fact_type", "type", "category", "source", "author", "project")
 _FIELDS: Final = (
     memory.c.id,
+    _created_at := func.cast(memory.c.created_at, Text),
     *(type_coerce(memory.c[name], Text) for name in _COUNTED),
     memory.c.namespace_id,
-    func.substr(func.cast(memory.c.created_at, Text), 1, 7),
+    func.substr(_created_at, 1, 7),
 )
-"""What is counted of a memory, and its month; texts as they are stored, since it is read of many."""
+"""The id and the time of a memory, and what is counted of it, at last its namespace and month.
+
+Texts are read as they are stored, since there are many.
+"""
+_AT_ONCE: Final = 500
 _COMMONEST: Final = 12
 _CURSOR: Final = "~"
 _KEPT: Final = 128  # counts of views
@@ -83,7 +90,7 @@ class SqlOverview:
                 found = _page(connection, sorting, labelled, behind, limit + 1, ids=self._labelled(connection, view))
             else:  # each namespace is walked along its own index
                 for number in namespace_ids(connection, view.namespaces).values():
-                    here = (number == SPACE) & visible(connection, view)
+                    here = (space_walked == number) & visible(connection, view)
                     found += _page(connection, sorting, here, behind, limit + 1)
         found.sort(reverse=sorting.down)
         ids = [one for _, one in found[:limit]]
@@ -97,23 +104,22 @@ class SqlOverview:
     def _facets(self, connection: Connection, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
         spaces = namespace_ids(connection, view.namespaces)
         if view.labelled:
-            ids = sorted(self._labelled(connection, view), reverse=True)
-            total, these = len(ids), any_of(memory.c.id, mapping.IDS)
-            rows = connection.execute(select(*_FIELDS).where(these), {"ids": ids[:most]}).all()
+            every = sorted(self._labelled(connection, view), reverse=True)
+            total, these = len(every), any_of(memory.c.id, mapping.IDS)
+            rows: Iterator[Row[Any]] = iter(connection.execute(select(*_FIELDS).where(these), {"ids": every[:most]}))
         else:
             seen = visible(connection, view)
             each = [_newest(connection, number, seen, most) for number in spaces.values()]
-            rows = sorted((row for some in each for row in some), key=itemgetter(0), reverse=True)[:most]
-            whole = all(len(some) < most for some in each)
-            total = sum(map(len, each)) if whole else count(connection, memory, seen & SPACE.in_(spaces.values()))
-        # Read row by row and counted here: sorting the rows by all these columns takes a database twice as long.
-        numbers, *columns, inside_of, months = zip(*rows, strict=True) if rows else ((),) * len(_FIELDS)
-        counts = {name: Counter(filter(None, values)) for name, values in zip(_COUNTED, columns, strict=True)}
-        held = Counter(inside_of)
+            total, rows = 0, islice(merge(*each, key=itemgetter(1), reverse=True), most)
+        ids, (*counted, held, months) = _tallied(rows)
+        if not view.labelled:
+            whole = len(ids) < most
+            total = len(ids) if whole else count(connection, memory, seen & space_walked.in_(spaces.values()))
+        counts = dict(zip(_COUNTED, counted, strict=True))
         counts["scope"] = Counter({str(mapping.scope_of(name)): held[number] for name, number in spaces.items()})
-        counts["month"] = Counter(months)
+        counts["month"] = months
         tagged = select(label.c.value, func.count()).where(label.c.kind == "tags").group_by(label.c.value)
-        tags = connection.execute(tagged.where(any_of(label.c.memory_id, mapping.IDS)), {"ids": numbers})
+        tags = connection.execute(tagged.where(any_of(label.c.memory_id, mapping.IDS)), {"ids": ids})
         counts["tags"] = Counter(dict(map(tuple, tags)))
         return total, {name: _commonest(found) for name, found in counts.items()}
 
@@ -127,7 +133,7 @@ class SqlOverview:
         }
         with self._database.reading() as connection:
             spaces = namespace_ids(connection, view.namespaces).values()
-            here = SPACE.in_(spaces) & of_levels(memory.c.sensitivity, view.sensitivities)
+            here = space_walked.in_(spaces) & of_levels(memory.c.sensitivity, view.sensitivities)
             found = select(*(func.count(case((one, 1))) for one in conditions.values())).where(here)
             return self._counted.get(
                 connection,
@@ -192,10 +198,27 @@ class SqlOverview:
             return [(name, number) for name, number in connection.execute(query)]
 
 
-def _newest(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Sequence[Row[Any]]:
+def _newest(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Iterator[Row[Any]]:
     """Return what is counted of the newest memories of one namespace, along its index."""
-    query = select(*_FIELDS).where(number == SPACE, seen)
-    return connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)).all()
+    query = select(*_FIELDS).where(space_walked == number, seen)
+    return iter(connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)))
+
+
+def _tallied(rows: Iterator[Row[Any]]) -> tuple[list[int], list[Counter[Any]]]:
+    """Return the ids of rows of `_FIELDS`, and how often each column behind the time has which value.
+
+    They are read some at a time: of very many at once, the garbage collector would look at all that the process holds.
+    """
+    ids: list[int] = []
+    counts: list[Counter[Any]] = [Counter() for _ in _FIELDS[2:]]
+    while some := list(islice(rows, _AT_ONCE)):
+        numbers, _, *columns = zip(*some, strict=True)
+        ids += numbers
+        for found, values in zip(counts, columns, strict=True):
+            found.update(values)
+    for found in counts:
+        del found[None]
+    return ids, counts
 
 
 class CountedViews:

@@ -15,7 +15,7 @@ from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.facts import Transaction
-from recollect.store.sql.overview import SPACE, CountedViews
+from recollect.store.sql.overview import CountedViews, space_walked
 from recollect.store.sql.tables import QUARANTINED, memory, namespace, source_rule, withdrawal
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
@@ -58,7 +58,7 @@ class SqlReviews:
     def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
         """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
         with self._database.reading() as connection:
-            walked = SPACE.in_(namespace_ids(connection, view.namespaces).values())
+            walked = space_walked.in_(namespace_ids(connection, view.namespaces).values())
             open_ones = select(memory.c.id, memory.c.created_at.label("since"))
             away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
             each = union_all(
@@ -82,9 +82,8 @@ class SqlReviews:
         def counted(connection: Connection) -> int:
             mine = (waits() & visible(connection, view), _away(view) & inside(connection, view.namespaces))
             parts = (select(memory.c.id).where(one).limit(most).subquery() for one in mine)
-            return min(
-                sum(connection.execute(select(func.count()).select_from(one)).scalar_one() for one in parts), most
-            )
+            counts = (connection.execute(select(func.count()).select_from(one)).scalar_one() for one in parts)
+            return min(sum(counts), most)
 
         with self._database.reading() as connection:
             return self._counted.get(connection, "waiting", view, lambda: counted(connection))

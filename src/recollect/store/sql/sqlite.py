@@ -44,7 +44,7 @@ _LABELS = "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memor
 _OVERVIEW = (
     "CREATE INDEX IF NOT EXISTS ix_memory_overview ON memory (namespace_id + 0, created_at, namespace_id, sensitivity, "
     "deleted_at, merged_into, superseded_by, expires_at, review, observed_at, updated_at, importance, fact_type, type, "
-    "category, source, author, project)"
+    "category, source, author, project, session_id)"
 )
 _HIGHEST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
 _RAISE_ID = text("UPDATE sqlite_sequence SET seq = max(seq, :highest) WHERE name = :name")
