@@ -32,8 +32,10 @@ from chroma_process import ChromaProcess  # noqa: E402
 from clock import Clock as StoreClock  # noqa: E402
 from daemon_place import Place, open_place  # noqa: E402
 from killed_owners import kill_writers  # noqa: E402
+from killed_withdrawals import kill_withdrawals  # noqa: E402
 from model_moves import kill_movers, make_stage  # noqa: E402
 from paired_stores import compare, two_stores  # noqa: E402
+from poisoned_store import check_repair  # noqa: E402
 from postgres import ADDRESS, Postgres  # noqa: E402
 from random_calls import judged  # noqa: E402
 from random_team_calls import judged_team  # noqa: E402
@@ -42,6 +44,7 @@ from replica_faults import Load, check, deployed, kill_parts  # noqa: E402
 from stores import make_migrated, open_app  # noqa: E402
 
 WRITERS, MOVES, MEMORIES = 24, 2, 120
+WITHDRAWALS, HONEST, POISONED = 24, 300, 30
 AGENTS, CALLS, KILLS = 20, 100, 3
 PART_KILLS = 100
 RANDOM_CALLS, ALIKE_CALLS, TEAM_CALLS = 1_000, 500, 500
@@ -89,6 +92,18 @@ class Tally:
 def writers(place: Place, clock: Clock, chance: random.Random) -> int:
     """Kill owners of a store in mid-write."""
     return kill_writers(place.settings, place.environment, clock.seeds(chance, WRITERS)).kills
+
+
+def withdrawals(place: Place, clock: Clock, chance: random.Random) -> int:
+    """Kill withdrawals of a source, and the undoing of them."""
+    killed = kill_withdrawals(place.settings, place.environment, clock.seeds(chance, WITHDRAWALS))
+    clock.progress.console.print(f"{killed.kills} kills, {killed.done} after the work was done")
+    return killed.kills
+
+
+def repair(place: Place, _clock: Clock, _: random.Random) -> int:
+    """Withdraw a poisoned source from among honest memories, and ask every verb for what is left of it."""
+    return check_repair(place.settings, place.home.parent, HONEST, POISONED)
 
 
 def crowd(place: Place, clock: Clock, _: random.Random) -> int:
@@ -179,6 +194,8 @@ def cases(_place: Place, clock: Clock, _: random.Random) -> int:
 
 KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "writers": writers,
+    "withdrawals": withdrawals,
+    "repair": repair,
     "moves": moves,
     "crowd": crowd,
     "callers": callers,

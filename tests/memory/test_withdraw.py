@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
-import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +11,9 @@ import pytest
 
 from callers import ADA
 from clock import Clock
-from recollect import App, Caller, Draft, Settings
+from killed_withdrawals import kill_withdrawals
+from poisoned_store import BAD, SUBJECTS, page
+from recollect import App, Draft, Settings
 from recollect.domain.origin import SaidBy
 from recollect.errors import InvalidInput, NotFound
 from recollect.memory.remember import remember
@@ -23,15 +21,7 @@ from run_operations import add, do, ill, listed, shown
 from stores import open_app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-BAD = "poison.example.net"
-SUBJECTS = ("crane", "pier", "lock", "buoy", "tide", "hull", "mast", "sail", "rope", "dock")
-
-
-def page(host: str, number: int = 1) -> Caller:
-    """Return a caller with words of a page."""
-    return ADA.saying(SaidBy.WEB, f"https://{host}/{number}")
+    from collections.abc import Callable
 
 
 def everything(app: App) -> str:
@@ -222,52 +212,6 @@ def test_after_thirty_days_it_is_gone_for_good(app: App, clock: Clock) -> None:
     assert ill(app) == []
 
 
-WITHDRAWING = textwrap.dedent(
-    """
-    import sys
-    from recollect import Caller, Settings, open_app
-    from recollect.doors.handlers import perform
-    with open_app(Settings(daemon=False), background=False) as app:
-        print("open", flush=True)
-        sys.stdin.readline()
-        perform(app, "withdraw", {"source": "poison.example.net", "apply": True}, Caller(user="ada", project="hull"))
-        print("done", flush=True)
-    """
-)
-
-
-def withdrawing(environment: dict[str, str], wait: float) -> None:
-    """Kill a process `wait` seconds after it began to withdraw."""
-    command: Sequence[str] = [sys.executable, "-c", WITHDRAWING]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        assert process.stdout.readline() == "open\n"
-        process.stdin.write("\n")
-        process.stdin.flush()
-        time.sleep(wait)
-        process.kill()
-
-
-def test_a_kill_withdraws_all_or_nothing(settings: Settings, environment: dict[str, str], clock: Clock) -> None:
-    """Whenever the process dies, either everything from the source is there or nothing, and the store is well."""
-    caller = Caller(user="ada", project="hull")
-    bad = caller.saying(SaidBy.WEB, f"https://{BAD}/a")
-    with open_app(settings, clock=clock) as app:
-        for number in range(30):
-            add(app, f"The {SUBJECTS[number % 10]} number {number} is zyxqual.", bad, category="yard")
-            add(app, f"The {SUBJECTS[number % 10]} number {number} is old.", caller, category="yard")
-        clock.pass_days(60)
-        do(app, "summarize_old", caller, older_than_days=30)
-    seen = set()
-    for wait in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4):
-        withdrawing(environment, wait)
-        with open_app(settings, clock=clock) as app:
-            left = do(app, "list_memories", caller, limit=100, superseded=True).memories
-            bad_ones = sum("zyxqual" in one.content for one in left)
-            seen.add(bad_ones)
-            assert ill(app) == []
-    assert seen <= {0, 31, 32, 33}
-    assert len(seen) <= 2
+def test_a_kill_withdraws_all_or_nothing(settings: Settings, environment: dict[str, str]) -> None:
+    """Whenever the process dies, the store is as before the withdrawal or as after it, and well."""
+    assert kill_withdrawals(settings, environment, range(6), memories=9).kills == 6

@@ -142,6 +142,7 @@ IN_SHORT: Final = "In short: "
 _MOST_TAGS: Final = 50
 _MOST_FILES: Final = 200
 _CITED: Final = 140  # characters
+_QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 
 
 def may_condense(memory: Memory) -> bool:
@@ -164,17 +165,31 @@ def condensed(
 
     The same line is not said twice.
     """
-    first, last = min(day(one) for one in memories), max(day(one) for one in memories)
-    about = f" about {category}" if category else ""
-    heading = f"What {len(memories)} memories{about} said from {first} to {last}:"
     lines = dict.fromkeys(f"- {said(one)}" for one in (memories if told is None else told))
-    return "\n".join([heading, *lines])[:MAX_CONTENT]
+    return "\n".join([heading(category, [day(one) for one in memories]), *lines])[:MAX_CONTENT]
+
+
+def heading(category: str | None, days: Sequence[str]) -> str:
+    """Return the first line of a summary of memories of these days."""
+    about = f" about {category}" if category else ""
+    return f"What {len(days)} memories{about} said from {min(days)} to {max(days)}:"
+
+
+def quotable(memory: Memory) -> str:
+    """Return all that a summary may quote of a memory, on one line."""
+    return " ".join(f"{memory.content} {memory.abstract} {memory.title}".split())
+
+
+def quotes(line: str, said: Iterable[str]) -> bool:
+    """Say whether a line of a summary quotes one of these texts."""
+    quoted = _QUOTED.fullmatch(line)
+    return quoted is not None and any(quoted[1] in one for one in said)
 
 
 def with_overview(content: str, overview: str) -> str:
     """Return a summary that says, below its heading, in one line what its members say together."""
-    heading, *lines = content.split("\n")
-    return "\n".join([heading, IN_SHORT + " ".join(overview.split()), *lines])
+    first, *lines = content.split("\n")
+    return "\n".join([first, IN_SHORT + " ".join(overview.split()), *lines])
 
 
 def retitled(content: str, titles: Mapping[str, str]) -> str:

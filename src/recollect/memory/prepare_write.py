@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect.app import App
-from recollect.domain.enums import IMPORTANCE_DAYS, OnSecret, Retention, Sensitivity
+from recollect.domain.enums import IMPORTANCE_DAYS, ObservationType, OnSecret, Retention, Sensitivity
 from recollect.domain.fields import Request
 from recollect.domain.lifecycle import CAPTURED, OBSERVED
 from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, least
@@ -21,6 +21,7 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear, masked
+from recollect.memory.grounding import day, quotable, quotes
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
@@ -40,6 +41,7 @@ from recollect.text.layers import chunk
 if TYPE_CHECKING:
     from recollect.store.sql.records import Records
 
+_SUMMARY = ObservationType.COMPRESSED_SUMMARY
 _RESERVED = 2  # the model's own tokens at either end
 _SIZE = 128  # tokens: a shorter stretch says one thing, and its vector is nearer to a question about it
 _OVERLAP = 16
@@ -333,7 +335,20 @@ def _trust(draft: Draft, old: Memory | None, origin: Origin) -> float:
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
     """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
-    return sum(transaction.delete(one, "evict") for one in transaction.evictable(most, newest)) if most else 0
+    return sum(evict(transaction, one) for one in transaction.evictable(most, newest)) if most else 0
+
+
+def evict(transaction: Writing, memory_id: int) -> bool:
+    """Remove a memory by rule; the summary that quotes it, and takes over its facts, keeps where they came from."""
+    old = transaction.by_id(memory_id)
+    whole = transaction.by_id(old.superseded_by) if old is not None and old.superseded_by else None
+    if old is not None and old.deleted_at is None and whole is not None and whole.type is _SUMMARY:
+        lines = [line for line in whole.content.split("\n") if quotes(line, [quotable(old)])]
+        facts = [one.id for one in transaction.facts_of([old.id])]
+        dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
+        came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
+        transaction.note_member(whole.id, came | dated | {"lines": lines, "facts": facts})
+    return transaction.delete(memory_id, "evict")
 
 
 def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:

@@ -172,6 +172,8 @@ def _written(
         named_one = bool(draft.if_hash) or (named is not None and named.id == decision.old.id)
         replaced = decision.action is Action.UPDATE and (named_one or _is_of_another(decision.old, caller))
         kept = _archived(transaction, decision.old, level) if replaced else ()
+        if decision.action is Action.REFRESH:
+            _keep_both(app, transaction, one, decision.old, caller, review)
         outcome = _updated(app, transaction, one, decision.action, decision.old, caller)
     elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
         outcome, kept = _judged(app, transaction, one, plan, caller, review)
@@ -229,6 +231,20 @@ def _is_of_another(old: Memory, caller: Caller) -> bool:
     return old.stamp != caller.origin and old.type not in OF_SESSION
 
 
+def _keep_both(
+    app: App, transaction: Writing, one: PreparedDraft, old: Memory, caller: Caller, review: str | None
+) -> None:
+    """Keep what each of two sources says, where they say the same, so that it is there without either of them."""
+    said = caller.origin
+    if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
+        return
+    parts = transaction.archived(old.id)
+    if not duplicates.statements(old, parts):
+        transaction.archive(old)
+    if said not in [part.stamp for part in parts]:
+        transaction.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
+
+
 def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _Kept:
     """Keep the present text of a memory, which will be of this `level`, as a hidden one."""
     kept = transaction.archive(old, level)
@@ -260,7 +276,7 @@ def _judged(
     if plan.old is None or plan.action is Action.SUPERSEDE:
         outcome = _inserted(app, transaction, one, caller, review)
     else:
-        outcome, kept = _joined(app, transaction, one, plan.old, plan, caller)
+        outcome, kept = _joined(app, transaction, one, plan.old, plan, caller, review)
     if plan.judgement is not None:
         transaction.note_judgement(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
     if plan.old is None or plan.action is not Action.SUPERSEDE:
@@ -271,16 +287,23 @@ def _judged(
 
 
 def _joined(
-    app: App, transaction: Writing, one: PreparedDraft, old: Memory, plan: _Plan, caller: Caller
+    app: App,
+    transaction: Writing,
+    one: PreparedDraft,
+    old: Memory,
+    plan: _Plan,
+    caller: Caller,
+    review: str | None,
 ) -> tuple[Outcome, _Kept]:
     """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
     entry = entry_for(app, plan.whole, old, caller.user, caller.origin)
     if plan.action is not Action.MERGE:
+        _keep_both(app, transaction, one, old, caller, review)
         transaction.update(old, entry, plan.action)
         return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
     if not duplicates.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
-    part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin), merged_into=old.id)
+    part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
     transaction.update(old, entry, plan.action)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

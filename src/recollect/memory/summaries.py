@@ -7,7 +7,6 @@ Summarize: old memories are condensed into one for each category.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from recollect.domain.search import View
 from recollect.errors import SecretFound
 from recollect.gate import clear
 from recollect.memory.describe import sum_up_later
-from recollect.memory.grounding import IN_SHORT, MOST, condensed, kept_fields, may_condense
+from recollect.memory.grounding import IN_SHORT, MOST, condensed, kept_fields, may_condense, quotable, quotes
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,
@@ -40,8 +39,7 @@ from recollect.search.visibility import load_page
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
 
-_LINE: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
-_MOST_ENTITIES: Final = 100
+MOST_NAMED: Final = 100
 _SUMMING: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
 
 
@@ -72,7 +70,7 @@ def write_summary(
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.by_id(member.id) != member for member in members):
             return None
-        new = transaction.insert(replace(entry, entities=tuple(named)[:_MOST_ENTITIES]))
+        new = transaction.insert(replace(entry, entities=tuple(named)[:MOST_NAMED]))
         for member in members:
             transaction.supersede(member.id, by=new)
         if evict_surplus(app, transaction, new):
@@ -117,9 +115,7 @@ def without(
 def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings) -> bool:
     """Take the lines that quote a member, or all members together, out of a summary; say whether there were any."""
     first, *lines = whole.content.split("\n")
-    said = " ".join(f"{member.content} {member.abstract} {member.title}".split())
-    rest = [line for line in lines if not ((quoted := _LINE.fullmatch(line)) and quoted[1] in said)]
-    rest = [line for line in rest if not line.startswith(IN_SHORT)]
+    rest = [line for line in lines if not line.startswith(IN_SHORT) and not quotes(line, [quotable(member)])]
     if len(rest) == len(lines):
         return False
     rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]

@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
-from recollect.domain.origin import least
+from recollect.domain.origin import MOST_TRUST, Origin, least
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import duplicates
-from recollect.memory.grounding import IN_SHORT, kept_fields
+from recollect.memory.grounding import IN_SHORT, beginning, day, heading, kept_fields, quotable, quotes
 from recollect.memory.prepare_write import (
     EmbeddingNeeded,
     Embeddings,
@@ -31,7 +32,7 @@ from recollect.memory.prepare_write import (
     prepare,
 )
 from recollect.memory.reconcile import expired
-from recollect.memory.summaries import session_key
+from recollect.memory.summaries import MOST_NAMED, session_key
 from recollect.search.visibility import allowed_levels, parse_id
 from recollect.text.layers import one_line
 
@@ -43,7 +44,16 @@ _MOST_SOURCES: Final = 20
 _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
+_LISTED: Final = ("hidden", "parts", "links", "copies", "ends")
 T = TypeVar("T")
+
+
+class _Member(NamedTuple):
+    """What a summary keeps of a member that was removed by rule, and whether that is withdrawn."""
+
+    number: int
+    note: Mapping[str, Any]
+    here: bool
 
 
 @dataclass
@@ -54,24 +64,37 @@ class _Work:
     writing: Writing
     caller: Caller
     made: Embeddings
+    request: Withdraw
     found: dict[int, Memory] = field(default_factory=dict)
+    gone: dict[int, list[_Member]] = field(default_factory=dict)
     hidden: list[int] = field(default_factory=list)
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
     undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {"hidden": [], "parts": [], "links": [], "copies": [], "ends": []}
+        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts")}
     )
 
     def run(self) -> None:
         """Hide what was found, rebuild what was made of it, and let what it had replaced be current again."""
-        self._summaries()
+        self.gone = self._members_gone()
         for whole in self._wholes():
             self._rebuild(whole)
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
+        self._summaries()
         self._bring_back()
-        self._open_facts()
+        self._facts()
+        self._texts()
+
+    def _members_gone(self) -> dict[int, list[_Member]]:
+        """Return what came from there and was removed by rule, by the summaries that still quote it."""
+        found: dict[int, list[_Member]] = {}
+        for whole, number, note in self.writing.members_gone():
+            at = datetime.fromisoformat(note["created_at"])
+            here = _meets(self.request, note["came_from"], note["session_id"], note["author"], at)
+            found.setdefault(whole, []).append(_Member(number, note, here=here))
+        return found
 
     def _wholes(self) -> list[Memory]:
         ids = {one.merged_into or one.id for one in self.found.values()}
@@ -99,8 +122,8 @@ class _Work:
             self.undo["parts"].append([one.id, one.merged_into])
             self.hidden.append(one.id)
 
-    def _write(self, whole: Memory, draft: Draft, members: Sequence[Memory]) -> None:
-        """Write a memory anew, and keep what it said where no answer shows it."""
+    def _write(self, whole: Memory, draft: Draft, members: Sequence[Memory], more: Sequence[Origin] = ()) -> None:
+        """Write a memory anew, as the words of its members, and keep what it said where no answer shows it."""
         copy = self.writing.archive(whole)
         kept = self.writing.by_id(copy)
         if kept is not None:
@@ -110,16 +133,21 @@ class _Work:
         if expired(whole, self.app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(self.app, one, whole, self.caller.user)
-        stamp = least(each.stamp for each in members)
+        stamp = least([*(each.stamp for each in members), *more] or [whole.stamp])
         reviews = {each.review for each in members}
         review = reviews.pop() if len(reviews) == 1 else whole.review
+        named = dict.fromkeys(chain(entry.entities, *(each.entities for each in members)))
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
+        trust = min(draft.trust, MOST_TRUST[stamp.said_by])
+        entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
         self.writing.update(whole, entry, "withdraw", revive=False)
         self.rebuilt.append(whole.id)
 
     def _summaries(self) -> None:
         """Take what was found out of what sums it up; a summary of nothing else goes too."""
-        numbers = {one.superseded_by for one in self.found.values() if one.superseded_by}
+        anew = filter(None, map(self.writing.by_id, self.rebuilt))
+        numbers = {one.superseded_by for one in (*self.found.values(), *anew) if one.superseded_by}
+        numbers |= {whole for whole, some in self.gone.items() if any(one.here for one in some)}
         found = [self.writing.by_id(one) for one in sorted(numbers)]
         sessions = {one.session_id for one in self.found.values() if one.session_id}
         found += [self.writing.by_key(session_key(one)) for one in sorted(sessions)]
@@ -128,25 +156,48 @@ class _Work:
                 self._unquote(whole)
 
     def _unquote(self, whole: Memory) -> None:
+        """Take out of a summary the lines that quote only what was found; each member that is left is quoted."""
         first, *lines = whole.content.split("\n")
-        said = [" ".join(f"{one.content} {one.abstract} {one.title}".split()) for one in self.found.values()]
-        rest = [one for one in lines if not one.startswith(IN_SHORT) and not _quotes(one, said)]
+        gone = self.gone.get(whole.id, ())
+        members = [one for one in self.writing.replaced_by([whole.id]) if one.deleted_at is None]
+        if whole.type in OF_SESSION and whole.session_id:
+            members = self.writing.from_origin(None, whole.session_id, None, (None, None))
+        bad = [quotable(one) for one in self.found.values()]
+        bad_lines = {line for one in gone if one.here for line in one.note["lines"]}
+        good = [quotable(one) for one in members]
+        good_lines = {line for one in gone if not one.here for line in one.note["lines"]}
+
+        def stays(line: str) -> bool:
+            if line in good_lines or quotes(line, good):
+                return True
+            return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes(line, bad)
+
+        rest = [one for one in lines if stays(one)]
         rest = [one for one, after in zip(rest, [*rest[1:], ""], strict=False) if one[-1:] != ":" or after[:2] == "- "]
-        members = [one for one in self.writing.replaced_by([whole.id]) if one.id not in self.found]
-        if whole.type in OF_SESSION and rest == lines:
+        fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
+        if whole.type in OF_SESSION:
+            if not rest:
+                self._hide(whole)
+            elif rest != lines:
+                del fields["trust"]  # it is that of all summaries of sessions, as far as its origin lets it
+                self._write(whole, Draft(**fields | {"content": "\n".join([first, *rest])}), members)
             return
-        if not rest or (whole.type not in OF_SESSION and not members):
+        left = [one.note for one in gone if not one.here]
+        days = [*map(day, members), *(one["day"] for one in left)]
+        if not days:
             self._hide(whole)
             return
-        fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
-        if whole.type not in OF_SESSION:
-            about = f" about {whole.category}" if whole.category and _of_all(members, whole.category) else ""
-            first = f"What {len(members)} memories{about} said:"
-            fields |= kept_fields(members) | {"title": f"Summary of {len(members)} memories{about}"}
-        self._write(whole, Draft(**fields | {"content": "\n".join([first, *rest])}), members or [whole])
+        category = whole.category if whole.category and _of_all(members, whole.category) else None
+        fields |= kept_fields(members) if members else {}
+        fields["title"] = f"Summary of {len(days)} memories" + (f" about {category}" if category else "")
+        fields["content"] = "\n".join([heading(category, days), *_quoting(rest, members)])
+        self._write(whole, Draft(**fields), members, [Origin(**one) for one in left])
+        for member in (one for one in gone if one.here):
+            self.writing.drop_member(whole.id, member.number)
+            self.undo["members"].append([whole.id, member.note])
 
     def _hide(self, one: Memory) -> None:
-        if self.writing.hide(one.id, "withdraw"):
+        if self.writing.withdraw(one.id):
             self.undo["hidden"].append(one.id)
             self.hidden.append(one.id)
 
@@ -164,14 +215,36 @@ class _Work:
             if by is None and one.id not in gone:
                 self.current.append(one.id)
 
-    def _open_facts(self) -> None:
-        """Let facts that ended for a fact that is hidden now hold on, until a fact that is left begins."""
-        gone = {one.id: one for one in self.writing.facts_of(self.hidden)}
+    def _facts(self) -> None:
+        """Hide the facts that came from there, and let those that ended for one that is hidden now hold on.
+
+        They hold until a fact that is left begins.
+        """
+        request = self.request
+        passed = [number for some in self.gone.values() for one in some if one.here for number in one.note["facts"]]
+        alone = self.writing.facts_by_id(passed)
+        if request.source is None and request.session_id is None:
+            alone += self.writing.facts_stated(request.author, (request.since, request.until))
+        gone = {one.id: one for one in (*self.writing.facts_of(self.hidden), *alone)}
         for one in gone.values():
             for old in self.writing.ended_by(one):
                 if old.id not in gone:
                     self.undo["ends"].append([old.id, one.valid_from.isoformat()])
                     self.writing.set_end(old.id, self._end_after(one, gone))
+        for one in alone:
+            self.writing.withdraw_fact(one)
+            self.undo["facts"].append(one.id)
+
+    def _texts(self) -> None:
+        """Take out of the sessions what they keep of what came from there, or was made of it, and became no memory."""
+        rows = set()
+        for one in self.writing.noted_texts():
+            came_from = str((one.draft or {}).get("came_from") or "")
+            if _meets(self.request, came_from, one.session_id, one.owner.removeprefix("user:"), one.at):
+                self.undo["texts"].append([one.session, one.number, one.summary, one.draft])
+                self.writing.write_texts(one.session, one.number, "", None)
+                rows.add(one.session)
+        self.writing.forget_words(self.hidden, rows)
 
     def _end_after(self, one: Fact, gone: Mapping[int, Fact]) -> datetime | None:
         """Return when the first fact that is left begins, of those that follow one that is hidden."""
@@ -199,11 +272,11 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
 
     def write(made: Embeddings) -> Withdrawn:
         with app.records.importing(spaces, caller.user, levels, dry=not request.apply) as writings:
-            works = [_Work(app, one, caller, made, _found(one, request)) for one in writings.values()]
+            works = [_Work(app, one, caller, made, request, _found(one, request)) for one in writings.values()]
             numbers = []
             for one in works:
                 one.run()
-                if one.hidden or one.rebuilt:
+                if any(one.undo.values()):
                     touched = [str(each.sensitivity) for each in one.found.values()]
                     numbers.append(one.writing.note_withdrawal(one.undo, touched))
             return _answer(works, numbers, applied=request.apply)
@@ -246,6 +319,17 @@ def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
     return {one.id: one for one in found if source is None or is_from(one.came_from or "", source)}
 
 
+def _meets(request: Withdraw, came_from: str, session_id: str | None, author: str, at: datetime) -> bool:
+    """Say whether something that is no memory meets all that the request names."""
+    return (
+        (request.source is None or is_from(came_from, request.source))
+        and request.session_id in (None, session_id)
+        and request.author in (None, author)
+        and (request.since is None or at >= request.since)
+        and (request.until is None or at <= request.until)
+    )
+
+
 def is_from(came_from: str, source: str) -> bool:
     """Say whether an address is a source, lies below it, or has it as its host."""
     starts = (0, came_from.find("://") + 3)
@@ -273,6 +357,7 @@ def _undone(
         entry = entry_for(app, one, whole, caller.user)
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
+        entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
         writing.update(whole, entry, "restore", revive=False)
         writing.delete(copy_id)
         rebuilt.append(whole_id)
@@ -282,13 +367,22 @@ def _undone(
     for memory_id in undo["hidden"]:
         if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
-            writing.update(old, entry_for(app, back, old, caller.user), "restore")
+            entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
+            writing.update(old, entry, "restore")
+            if old.superseded_by is not None:
+                writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
     for memory_id, by in undo["links"]:
         if (old := writing.by_id(memory_id)) is not None:
             writing.set_link(old, by)
     for fact_id, at in undo.get("ends", ()):
         writing.set_end(fact_id, datetime.fromisoformat(at))
+    for fact in writing.facts_by_id(undo.get("facts", ())):
+        writing.withdraw_fact(fact, back=True)
+    for whole_id, note in undo.get("members", ()):
+        writing.note_member(whole_id, note)
+    for session, number, summary, draft in undo.get("texts", ()):
+        writing.write_texts(session, number, summary, draft)
     return hidden, rebuilt
 
 
@@ -334,10 +428,15 @@ def _refresh(app: App) -> None:
     app.run_later(app.text.purge_deleted)
 
 
-def _quotes(line: str, said: Sequence[str]) -> bool:
-    quoted = line.removeprefix("- ").partition(": ")[2] if line[:2] == "- " and line[2:6].isdigit() else line[2:]
-    quoted = quoted.rstrip("…").strip()
-    return line[:2] == "- " and bool(quoted) and any(quoted in one for one in said)
+def _quoting(lines: Sequence[str], members: Sequence[Memory]) -> list[str]:
+    """Return the lines of a summary with one for each member that none of them quotes, in the order of the members."""
+    found = list(lines)
+    for number, member in enumerate(members):
+        if not any(quotes(line, [quotable(member)]) for line in found):
+            later = [quotable(one) for one in members[number + 1 :]]
+            place = next((at for at, line in enumerate(found) if quotes(line, later)), len(found))
+            found.insert(place, f"- {beginning(member)}")
+    return found
 
 
 def _of_all(members: Sequence[Memory], category: str) -> bool:

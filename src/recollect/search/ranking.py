@@ -132,16 +132,17 @@ def _ahead(
     """Return what was told and goes ahead of each memory that has less authority.
 
     That is what is about the `same` subject. Ahead of what comes from outside, and nobody approved, also goes what is a
-    likely answer, and what matches about as well; and where that is only a weak answer itself, all among the first of
-    at least the match that is `shown`.
+    likely answer, and what is among the first, or the best that was told, and matches about as well; where what comes
+    from outside is only a weak answer, it is all of these of at least the match that is `shown`.
     """
     rows = {one.id: one for one in candidates.ranking_rows}
     told = [one for one in order if rows[one].authority is Authority.TOLD]
     likely = {one for one in told if matches[one] >= rank.LIKELY}
-    first = {one for one in told if one in order[:FIRST] and matches[one] >= shown}
+    near = {*told[:1], *(one for one in told if one in order[:FIRST])}
+    first = {one for one in near if matches[one] >= shown}
     ahead = {low: set(high) for low, high in same.items()}
     for low in (one for one in order if rows[one].unapproved):
-        as_well = {one for one in told[:FIRST] if matches[one] >= rank.AS_WELL * matches[low]}
+        as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
         weak = first if matches[low] < rank.LIKELY else set()
         ahead[low] = ahead.get(low, set()) | likely | as_well | weak
     return ahead

@@ -13,6 +13,11 @@ from recollect.domain.enums import sensitivity_of
 QUARANTINED = "quarantined:"
 """What stands before the level of sensitivity of what is in quarantine: so it is none that a read lets in."""
 
+WITHDRAWN = "withdrawn:"
+"""The same of what was withdrawn with its source."""
+
+AWAY = (QUARANTINED, WITHDRAWN)
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware UTC datetime, also where the database knows no time zones."""
@@ -33,7 +38,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class EnumText(TypeDecorator[StrEnum]):
-    """A member of a closed set, stored as its text; what is in quarantine is read as what it was before.
+    """A member of a closed set, stored as its text; what is in quarantine or withdrawn is read as what it was before.
 
     A text that is none of them is read as `unknown`, where given; the owner behind a level is passed over.
     """
@@ -45,7 +50,7 @@ class EnumText(TypeDecorator[StrEnum]):
         super().__init__()
         self.kind = kind
         self.unknown = unknown
-        self._members = {prefix + one: one for one in kind for prefix in ("", QUARANTINED)}
+        self._members = {prefix + one: one for one in kind for prefix in ("", *AWAY)}
 
     def process_bind_param(self, value: str | None, _: Dialect) -> str | None:
         """Return the text of a member."""

@@ -27,7 +27,7 @@ from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import Dialect, count
-from recollect.store.sql.tables import QUARANTINED, fact, level_of, memory, namespace
+from recollect.store.sql.tables import QUARANTINED, WITHDRAWN, fact, level_of, memory, namespace
 from recollect.store.sql.visibility import alive, condensed, inside, namespace_ids, of_levels
 
 PARTS = {"subject", "predicate", "object"}
@@ -84,10 +84,10 @@ def of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     return here & of_levels(fact.c.sensitivity, view.sensitivities)
 
 
-def known(levels: Sequence[str], *, quarantined: bool = True) -> ColumnElement[bool]:
+def known(levels: Sequence[str], *, away: bool = True) -> ColumnElement[bool]:
     """Select the facts that a writer of these levels finds: by their own level, and by that of their memory."""
-    stated = exists().where(_states, of_levels(memory.c.sensitivity, levels, quarantined=True)).correlate(fact)
-    mine = of_levels(fact.c.sensitivity, levels, quarantined=quarantined)
+    stated = exists().where(_states, of_levels(memory.c.sensitivity, levels, away=True)).correlate(fact)
+    mine = of_levels(fact.c.sensitivity, levels, away=away)
     return mine & or_(fact.c.memory_id.is_(None), stated)
 
 
@@ -172,7 +172,7 @@ class FactWriting(Transaction):
     def facts_about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
         """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""
         same = same_parts({"subject": subject, "predicate": predicate})
-        return self._facts(*same, holds_after(at), known(self._levels, quarantined=False))
+        return self._facts(*same, holds_after(at), known(self._levels, away=False))
 
     def fact_page(self, after: int, limit: int) -> list[Fact]:
         """Return the next facts of the namespace in the order of their ids, whatever their state."""
@@ -191,7 +191,7 @@ class FactWriting(Transaction):
         """
         had = record.value
         begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
-        mine = known(self._levels, quarantined=False) & (fact.c.sensitivity == self._stored(entry.sensitivity))
+        mine = known(self._levels, away=False) & (fact.c.sensitivity == self._stored(entry.sensitivity))
         old = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine)), None)
         if old is None:
             fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
@@ -238,6 +238,24 @@ class FactWriting(Transaction):
         """Write other words in the place of a fact's own, and what they are compared by."""
         self._change(old, **parts, **compared(parts))
         self._journal("redact", (old.memory_id, old.sensitivity, {"fact": old.id, "fields": sorted(parts)}))
+
+    def facts_stated(self, author: str | None, times: Sequence[datetime | None]) -> list[Fact]:
+        """Return the facts of no memory that an author stated, or that were stated in a time."""
+        since, until = times
+        asked: list[ColumnElement[bool]] = [fact.c.memory_id.is_(None)]
+        asked += [fact.c.author == author] if author is not None else []
+        asked += [fact.c.created_at >= since] if since else []
+        asked += [fact.c.created_at <= until] if until else []
+        return self._facts(*asked, known(self._levels, away=False))
+
+    def withdraw_fact(self, old: Fact, *, back: bool = False) -> None:
+        """Put a fact where only the undoing of its withdrawal looks, or bring it back from there."""
+        self._change(old, sensitivity=("" if back else WITHDRAWN) + self._stored(old.sensitivity))
+        self._journal("restore" if back else "withdraw", (old.memory_id, old.sensitivity, {"fact": old.id}))
+
+    def facts_by_id(self, ids: Iterable[int]) -> list[Fact]:
+        """Return these facts, whatever their state."""
+        return self._facts(fact.c.id.in_(list(ids)), known(self._levels))
 
     def quarantine_fact(self, old: Fact) -> None:
         """Put a fact where no read looks."""

@@ -39,6 +39,7 @@ from recollect.store.entries import Chunk, Entry
 from recollect.store.sql.dialect import Listed, any_of, insert_all, select_in
 from recollect.store.sql.tables import (
     QUARANTINED,
+    WITHDRAWN,
     fact,
     journal,
     label,
@@ -147,7 +148,7 @@ def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[str])
     """Return those of `ids` that are memories of these levels."""
     if not ids:
         return {}
-    let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+    let_in = of_levels(memory.c.sensitivity, levels, away=True)
     found = connection.execute(select(memory.c.id).where(any_of(memory.c.id, IDS), let_in), {"ids": ids})
     return {one: one for one in found.scalars()}
 
@@ -194,7 +195,7 @@ _WRITE_WORDS = text(
 )
 _PUT_WORDS = text(
     "INSERT INTO memory_words (memory_id, sensitivity, words) "
-    "SELECT id, replace(sensitivity, :quarantined, ''), :words FROM memory WHERE id = :id "
+    "SELECT id, replace(replace(sensitivity, :quarantined, ''), :withdrawn, ''), :words FROM memory WHERE id = :id "
     "ON CONFLICT (memory_id) DO UPDATE SET words = :words"
 )
 
@@ -284,7 +285,8 @@ def write_words(connection: Connection, namespace_id: int, words: Mapping[int, t
 
 def put_words(connection: Connection, memory_id: int, words: str) -> None:
     """Note the words of a memory, separated by spaces, at its level, without counting them."""
-    connection.execute(_PUT_WORDS, {"id": memory_id, "words": words, "quarantined": QUARANTINED})
+    away = {"quarantined": QUARANTINED, "withdrawn": WITHDRAWN}
+    connection.execute(_PUT_WORDS, {"id": memory_id, "words": words} | away)
 
 
 def mark_embedded(connection: Connection, memory_id: int) -> None:

@@ -192,7 +192,7 @@ class Records(SqlListQueries, SqlOverview, SqlFacts, SqlConsolidation, SqlReview
     def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = PUBLIC_ONLY) -> set[str]:
         """Return those of `hashes` that are the content of a memory of this namespace and of these levels."""
         with self._database.reading() as connection:
-            let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+            let_in = of_levels(memory.c.sensitivity, levels, away=True)
             query = select(memory.c.content_hash).where(inside(connection, [namespace]), let_in)
             return {row.content_hash for row in select_in(connection, query, memory.c.content_hash, hashes)}
 
@@ -270,7 +270,7 @@ class Records(SqlListQueries, SqlOverview, SqlFacts, SqlConsolidation, SqlReview
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = PUBLIC_ONLY
     ) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
-        found = self._home(memory_id, of_levels(memory.c.sensitivity, levels, quarantined=True))
+        found = self._home(memory_id, of_levels(memory.c.sensitivity, levels, away=True))
         return found if found in namespaces else None
 
     def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -16,12 +17,36 @@ from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
 from recollect.store.sql.facts import Transaction
 from recollect.store.sql.overview import CountedViews, space_walked
-from recollect.store.sql.tables import QUARANTINED, memory, namespace, source_rule, withdrawal
+from recollect.store.sql.tables import (
+    QUARANTINED,
+    WITHDRAWN,
+    label,
+    memory,
+    namespace,
+    observation,
+    session,
+    source_rule,
+    withdrawal,
+)
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
+_MEMBER: Final = "member"
+"""The kind of a label of a summary that keeps what it says of a member that was removed by rule."""
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
 _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
 """The types of what is made of other memories."""
+
+
+class NotedText(NamedTuple):
+    """What a session keeps of something that became no memory: which observation, of which session, and its texts."""
+
+    session: int
+    number: int
+    session_id: str
+    owner: str
+    at: datetime
+    summary: str
+    draft: dict[str, Any] | None
 
 
 def waits() -> ColumnElement[bool]:
@@ -135,8 +160,12 @@ class ReviewWriting(Transaction):
         return self._reviewed(memory.c.superseded_by.in_(list(ids)))
 
     def put_away(self, old: Memory) -> None:
-        """Hide a memory for good measure: softly deleted, and a part of nothing any more."""
-        values = {"deleted_at": self._now, "merged_into": None}
+        """Hide a memory where only the undoing of its withdrawal looks, a part of nothing any more."""
+        values = {
+            "deleted_at": self._now,
+            "merged_into": None,
+            "sensitivity": WITHDRAWN + self._stored(old.sensitivity),
+        }
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
         self._journal("withdraw", (old.id, old.sensitivity, {"soft": True}))
 
@@ -147,9 +176,51 @@ class ReviewWriting(Transaction):
 
     def set_part_of(self, old: Memory, whole: int | None) -> None:
         """Let a memory be a part of another one again, out of sight."""
-        values = {"deleted_at": None, "merged_into": whole}
+        values = {"deleted_at": None, "merged_into": whole, "sensitivity": self._stored(old.sensitivity)}
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
         self._journal("restore", (old.id, old.sensitivity, {"merged_into": whole}))
+
+    def note_member(self, memory_id: int, note: dict[str, Any]) -> None:
+        """Keep with a summary what it says of a member that is to be removed by rule, and where that came from."""
+        mine = (label.c.memory_id == memory_id) & (label.c.kind == _MEMBER)
+        last = self._connection.execute(select(func.max(label.c.position)).where(mine)).scalar()
+        place = 0 if last is None else last + 1
+        row = {
+            "memory_id": memory_id,
+            "kind": _MEMBER,
+            "position": place,
+            "value": json.dumps(note, ensure_ascii=False),
+        }
+        self._connection.execute(insert(label).values(row))
+
+    def members_gone(self) -> list[tuple[int, int, dict[str, Any]]]:
+        """Return what summaries keep of members that were removed by rule: the summary, a number, and what is kept."""
+        let_in = of_levels(memory.c.sensitivity, self._levels) & memory.c.deleted_at.is_(None)
+        here = (memory.c.namespace_id == self._known_id) & memory.c.merged_into.is_(None) & let_in
+        kept = select(label).join(memory, memory.c.id == label.c.memory_id).where(label.c.kind == _MEMBER, here)
+        found = self._connection.execute(kept.order_by(label.c.memory_id, label.c.position))
+        return [(row.memory_id, row.position, json.loads(row.value)) for row in found]
+
+    def drop_member(self, memory_id: int, number: int) -> None:
+        """Forget what a summary keeps of a member."""
+        mine = (label.c.memory_id == memory_id) & (label.c.kind == _MEMBER) & (label.c.position == number)
+        self._connection.execute(delete(label).where(mine))
+
+    def noted_texts(self) -> list[NotedText]:
+        """Return the texts that sessions of this project keep of what became no memory, with where they came from."""
+        texts = (observation.c.draft.is_not(None)) | (observation.c.summary != "")
+        query = select(observation, session.c.session_id, session.c.owner)
+        query = query.join(session, session.c.id == observation.c.session_row)
+        rows = self._connection.execute(query.where(session.c.project == self._namespace, texts))
+        return [
+            NotedText(row.session_row, row.number, row.session_id, row.owner, row.at, row.summary, row.draft)
+            for row in rows
+        ]
+
+    def write_texts(self, session_row: int, number: int, summary: str, draft: dict[str, Any] | None) -> None:
+        """Write the texts of an observation."""
+        mine = (observation.c.session_row == session_row) & (observation.c.number == number)
+        self._connection.execute(update(observation).where(mine).values(summary=summary, draft=draft))
 
     def note_withdrawal(self, undo: dict[str, Any], levels: Sequence[str]) -> int:
         """Keep how to undo a withdrawal, and return its id."""

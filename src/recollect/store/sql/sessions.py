@@ -181,15 +181,21 @@ class Sessions:
             return connection.execute(delete(session).where(session.c.id.in_(old))).rowcount
 
 
+def forget_words(connection: Connection, memory_ids: Collection[int], sessions: Collection[int]) -> None:
+    """Let these sessions, and those that met one of these memories, know no words of what was said; texts stay."""
+    of = select(observation.c.session_row).where(observation.c.memory_id.in_(memory_ids))
+    mine = or_(session.c.id.in_(of), session.c.id.in_(sessions))
+    query = select(session.c.id, session.c.state).where(mine).order_by(session.c.id)
+    for row in connection.execute(query.with_for_update()).all():
+        _erase(connection, row.id, row.state, _without_words(row.state))
+
+
 def forget_texts(connection: Connection, memory_id: int) -> None:
     """Let the sessions that made a memory, or met what it says again, keep no words of it.
 
     Such an observation names the memory. Of the state what may hold words of it is dropped, and the stages begin anew.
     """
-    of = select(observation.c.session_row).where(observation.c.memory_id == memory_id)
-    mine = select(session.c.id, session.c.state).where(session.c.id.in_(of)).order_by(session.c.id)
-    for row in connection.execute(mine.with_for_update()).all():
-        _erase(connection, row.id, row.state, _without_words(row.state))
+    forget_words(connection, [memory_id], [])
     connection.execute(update(observation).where(observation.c.memory_id == memory_id).values(_NO_TEXTS))
 
 

@@ -26,7 +26,9 @@ from sqlmodel import Field, SQLModel
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source
 from recollect.domain.origin import SaidBy
+from recollect.store.sql.column_types import AWAY as AWAY
 from recollect.store.sql.column_types import QUARANTINED as QUARANTINED
+from recollect.store.sql.column_types import WITHDRAWN as WITHDRAWN
 from recollect.store.sql.column_types import EnumText as EnumText
 from recollect.store.sql.column_types import UtcDateTime as UtcDateTime
 
@@ -40,8 +42,9 @@ metadata.naming_convention = {
 
 
 def level_of(table: Table) -> ColumnElement[str]:
-    """Select the level of a memory or fact as it is stored, with its owner; quarantine does not change it."""
-    return func.replace(table.c.sensitivity, QUARANTINED, "", type_=Text).label("level")
+    """Select the level of a memory or fact as it is stored, with its owner, also of what is away."""
+    plain = func.replace(table.c.sensitivity, QUARANTINED, "")
+    return func.replace(plain, WITHDRAWN, "", type_=Text).label("level")
 
 
 def _index(table: str, *columns: str, unique: bool = False) -> Index:

@@ -32,7 +32,7 @@ from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, owne
 from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
-from recollect.store.sql.tables import QUARANTINED, UtcDateTime, held, journal, label, memory, namespace
+from recollect.store.sql.tables import AWAY, UtcDateTime, held, journal, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "source")
 _FILES = ("files_read", "files_modified")
@@ -102,9 +102,9 @@ def condensed() -> ColumnElement[bool]:
     return summary.where(_summary.c.type == str(ObservationType.COMPRESSED_SUMMARY)).correlate(memory)
 
 
-def of_levels(column: ColumnElement[str], levels: Iterable[str], *, quarantined: bool = False) -> ColumnElement[bool]:
-    """Select rows of these levels as they are stored, any other value is denied; also those `quarantined` from them."""
-    prefixes = ("", QUARANTINED) if quarantined else ("",)
+def of_levels(column: ColumnElement[str], levels: Iterable[str], *, away: bool = False) -> ColumnElement[bool]:
+    """Select rows of these levels as they are stored, any other value is denied; also what is `away` from them."""
+    prefixes = ("", *AWAY) if away else ("",)
     return column.in_([prefix + level for level in levels for prefix in prefixes])
 
 

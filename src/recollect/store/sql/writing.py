@@ -22,9 +22,10 @@ from recollect.store.sql import mapping
 from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
 from recollect.store.sql.reviews import ReviewWriting
-from recollect.store.sql.sessions import ConsolidationWriting, forget_texts
+from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
 from recollect.store.sql.tables import (
     QUARANTINED,
+    WITHDRAWN,
     held,
     label,
     level_of,
@@ -184,10 +185,10 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         parts = select(memory.c.id).where(mine, memory.c.merged_into == memory_id)
         for part in self._connection.execute(parts).scalars().all():
             self._remove(part, action)
-        columns = (memory.c.speaker, memory.c.superseded_by, level_of(memory))
+        columns = (memory.c.speaker, memory.c.superseded_by, memory.c.deleted_at, level_of(memory))
         row = self._connection.execute(select(*columns).where(mine, memory.c.id == memory_id)).one()
         self._leave_indexes(memory_id, row.level)
-        if action in _BY_RULE and row.superseded_by is not None:
+        if action in _BY_RULE and row.superseded_by is not None and row.deleted_at is None:
             self._pass_facts(memory_id, row.superseded_by)
         self._connection.execute(delete(memory).where(mine, memory.c.id == memory_id))
         forget_texts(self._connection, memory_id)
@@ -221,6 +222,18 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             self._connection.execute(mine.values(sensitivity=QUARANTINED + row.level))
             self._journal("quarantine", (memory_id, row.level, {}))
 
+    def withdraw(self, memory_id: int) -> bool:
+        """Hide a memory where only the undoing of its withdrawal looks; say whether there was one in sight."""
+        row = self._row(memory_id, shown())
+        if row is None:
+            return False
+        self._connection.execute(update(memory).where(self._is(memory_id)).values(sensitivity=WITHDRAWN + row.level))
+        return self.hide(memory_id, "withdraw")
+
+    def forget_words(self, memory_ids: Collection[int], sessions: Collection[int]) -> None:
+        """Let sessions know no words any more of what was withdrawn."""
+        forget_words(self._connection, memory_ids, sessions)
+
     def request_purge(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
         self._dialect.mark_deleted_text(self._connection)
@@ -243,7 +256,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         beyond = int(self._connection.execute(select(held.c.memories).where(own)).scalar() or 0) - most
         if beyond <= 0:
             return []
-        of_level = of_levels(memory.c.sensitivity, [level], quarantined=True)
+        of_level = of_levels(memory.c.sensitivity, [level], away=True)
         query = (
             select(memory.c.id)
             .outerjoin(usage, usage.c.memory_id == memory.c.id)
@@ -308,7 +321,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         return self._of(self._levels)
 
     def _of(self, levels: Sequence[str]) -> ColumnElement[bool]:
-        let_in = of_levels(memory.c.sensitivity, levels, quarantined=True)
+        let_in = of_levels(memory.c.sensitivity, levels, away=True)
         return (memory.c.namespace_id == self._known_id) & let_in
 
     def _is(self, memory_id: int) -> ColumnElement[bool]:
