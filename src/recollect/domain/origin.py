@@ -1,7 +1,9 @@
 """Where a memory came from, and what that gives it the authority to do.
 
-The door stamps the origin; nothing that a text says changes it. Authority follows from who said it, and from nothing
-else: neither trust that was claimed, nor how often something is repeated, summarised or confirmed by a model raises it.
+The door stamps the origin and the way in; nothing that a text or a request says changes them. Authority follows from
+who said it, and from nothing else: neither trust that was claimed, nor how often something is repeated, summarised or
+confirmed by a model raises it. Trust is at most what the origin is trusted. A file of a project may ask for more care,
+never for less: it weakens no filter.
 """
 
 from __future__ import annotations

@@ -122,7 +122,11 @@ class MemoryFields(BaseModel):
 
 
 class Levels(Request):
-    """Which levels of sensitivity beside public a request may see; all else does not exist for it."""
+    """Which levels of sensitivity beside public a request may see; all else does not exist for it, nor for its writes.
+
+    So a writer learns nothing of a memory above the levels that they name: no id, no "updated", no merge; and what they
+    may not see stays as it is. A level that a draft names is the level it is written at, and lets in nothing but a key.
+    """
 
     allow_private: bool = Field(default=False, description="Include your private ones")
     allow_secret: bool = Field(default=False, description="Include your secret ones")
