@@ -324,7 +324,7 @@ def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
     kept = tuple(value for name, value in row.items() if name not in ("superseded_by", "expires_at"))
     return Row(
         namespace=names[row["namespace_id"]],
-        level=row["sensitivity"].removeprefix("quarantined:"),
+        level=row["sensitivity"].removeprefix("quarantined:").removeprefix("withdrawn:"),
         deleted=row.get("deleted_at") is not None or row["sensitivity"].partition("@")[0] not in LEVELS,
         merged=row.get("merged_into") is not None,
         superseded=row.get("superseded_by"),
