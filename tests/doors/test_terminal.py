@@ -9,6 +9,7 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember, store_fact
+from recollect.domain.origin import SaidBy
 from recollect.domain.requests import StoreFact
 from stores import open_app
 
@@ -55,3 +56,13 @@ def test_machines_get_it_as_it_is(typed: Typed, naughty: Settings) -> None:
     shown = typed("show", "1", "--json")
     assert shown.json["content"] == NAUGHTY
     assert "\x1b" not in shown.out
+
+
+def test_a_contradiction_and_its_source_are_shown(typed: Typed, settings: Settings) -> None:
+    """A hit says which memory it may deny and that it comes from a page; what a person told says neither."""
+    with open_app(settings) as app:
+        told = remember(app, Draft(content="We deploy the billing service from the branch release-stable."), ADA)
+        page = ADA.saying(SaidBy.WEB, "https://docs.example.com/a")
+        remember(app, Draft(content="We deploy the billing service from the branch release-canary now."), page)
+    shown = typed("recall", "From which branch do we deploy the billing service?").out
+    assert shown.count(f"may contradict {told.id}") == shown.count("from a web page: https://docs.example.com/a") == 1

@@ -253,3 +253,49 @@ def test_a_writable_scope_is_needed_to_decide(app: App) -> None:
     with pytest.raises(Forbidden, match="no right to write"):
         do(app, "decide", reader, id=str(page), decision="always")
     assert shown(app, page).review == "the source is not approved"
+
+
+SAID = {
+    "person": ADA,
+    "call": ADA.saying(SaidBy.ASSISTANT),
+    "file": ADA.saying(SaidBy.FILE, "AGENTS.md"),
+    "page": PAGE,
+    "other page": ADA.saying(SaidBy.WEB, "https://news.example.org/a"),
+    "import": ADA.saying(SaidBy.IMPORT, "notes.md:3"),
+}
+PAIRS = (
+    ("person", "page"),
+    ("call", "page"),
+    ("person", "import"),
+    ("page", "other page"),
+    ("file", "page"),
+    ("import", "page"),
+)
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, *(pair[::-1] for pair in PAIRS)], ids=" then ".join)
+def test_two_sources_are_shown_as_a_contradiction(app: App, clock: Clock, pair: tuple[str, str]) -> None:
+    """Whichever came first, the lower of two that deny each other names the other, in both forms of the answer."""
+    ids = {}
+    for name, content in zip(pair, (TOLD, CLAIM), strict=True):
+        ids[name] = add(app, content, SAID[name])
+        clock.pass_days(1)
+    query = "From which branch do we deploy the billing service?"
+    high, low = do(app, "recall", query=query).hits
+    assert (high.contradicts, low.contradicts) == (None, high.memory.id)
+    body = call_tool(app, "memory", {"action": "recall", "query": query}).structured
+    assert [one.get("contradicts") for one in body["memories"]] == [None, str(high.memory.id)]
+    assert [one for name, one in ids.items() if name in ("person", "call")] in ([], [high.memory.id])
+
+
+def test_versions_of_one_source_deny_nothing(app: App, clock: Clock) -> None:
+    """What a source says anew is a newer version, and so is what the project itself shows."""
+    for said in ((PAGE, PAGE), (SAID["file"], ADA.saying(SaidBy.COMMAND, "git log"))):
+        ids = []
+        for content, caller in zip((TOLD, CLAIM), said, strict=True):
+            ids.append(add(app, content, caller))
+            clock.pass_days(1)
+        hits = do(app, "recall", query="From which branch do we deploy the billing service?").hits
+        assert [(hit.contradicts, hit.older_than) for hit in hits] == [(None, None), (None, ids[1])]
+        for one in ids:
+            do(app, "forget", id=str(one))

@@ -94,7 +94,7 @@ _CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `s
 _OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
 _TOLD: Final = {
     "type": "string",
-    "description": "A hit about the same subject that a person told; this one may deny it",
+    "description": "A hit about the same subject, told or of another source, that this one may deny",
 }
 _PASSAGE: Final = {"type": "string", "description": "The stretch of the content that is nearest to the query"}
 _SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
@@ -140,8 +140,8 @@ class Hit(Answer):
     """One recalled memory: its calibrated match and ranked score (0–1), and what each part gave.
 
     `certainty` is the match in a word. `layer` is how deep the answer shows it: all of it, unless a budget was given.
-    `older_than` is a newer hit about the same subject, `contradicts` one that somebody told and this may deny,
-    `passage` the part of a long memory nearest to the query.
+    `older_than` is a newer hit about the same subject, `contradicts` one that was told, or is of another source, that
+    this one may deny; `passage` is the part of a long memory nearest to the query.
     """
 
     memory: Memory

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -23,6 +23,7 @@ from statistics import median
 from typing import Final
 
 from recollect.domain.enums import OF_SESSION, POLICIES, Certainty, Profile
+from recollect.domain.origin import Authority
 from recollect.domain.results import Memory
 from recollect.domain.search import RankingRow
 from recollect.text.terms import STOP_WORDS, stem
@@ -183,16 +184,41 @@ def newer_by_older(
 
     `near` are the pairs whose vectors are near each other.
     """
-    said = {one: _said(rows[one].content) for one in matches}
     found: dict[int, int] = {}
+    for old, new in _versions(asked, rows, matches, near):
+        if rows[new].authority >= rows[old].authority:
+            found[old] = max(found.get(old, new), new, key=lambda one: (dated(rows[one]), one))
+    return found
+
+
+def disputed(
+    asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float], near: Set[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the pairs of `matches` that would be versions of one statement, but come from two sources.
+
+    At least one of them is from outside: what a project shows of itself is only newer, and whom to believe is told.
+    """
+    pairs = _versions(asked, rows, matches, near)
+    return [(old, new) for old, new in pairs if _of_two_sources(rows[old], rows[new])]
+
+
+def _of_two_sources(one: RankingRow, other: RankingRow) -> bool:
+    outside = Authority.OUTSIDE in (one.authority, other.authority)
+    return outside and one.stamp.source != other.stamp.source
+
+
+def _versions(
+    asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float], near: Set[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the older and the newer of each two memories that say something else of the same, whoever says it."""
+    said = {one: _said(rows[one].content) for one in matches}
     for pair in combinations(matches, 2):
         old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
         as_well = min(matches[old], matches[new]) >= AS_WELL * max(matches[old], matches[new])
         again = as_well and len(said[old] & said[new]) >= _AGAIN * len(said[old])
         alike = again or not near.isdisjoint((pair, pair[::-1]))
         if alike and _may_replace(rows[new], rows[old]) and replaces(asked, rows[new], rows[old], again=again):
-            found[old] = max(found.get(old, new), new, key=lambda one: (dated(rows[one]), one))
-    return found
+            yield old, new
 
 
 def replaces(asked: Asked, newer: RankingRow, older: RankingRow, *, again: bool) -> bool:
@@ -207,10 +233,8 @@ def replaces(asked: Asked, newer: RankingRow, older: RankingRow, *, again: bool)
 
 
 def _may_replace(newer: RankingRow, older: RankingRow) -> bool:
-    """Say whether one may replace the other: not in a session, nor at the same time, nor with less authority."""
+    """Say whether one may be a version of the other: not in a session, nor at the same time."""
     if older.session_id is not None and older.session_id == newer.session_id:
-        return False
-    if newer.authority < older.authority:
         return False
     apart = any(one.position is not None or one.type in OF_SESSION for one in (older, newer))
     return not apart and dated(newer) > dated(older)

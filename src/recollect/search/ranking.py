@@ -19,7 +19,7 @@ from recollect.domain.enums import Profile
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
 from recollect.domain.results import Hit
-from recollect.domain.search import View
+from recollect.domain.search import RankingRow, View
 from recollect.errors import RecollectError
 from recollect.search import parse, rank
 from recollect.search.candidates import FIRST
@@ -97,11 +97,28 @@ def newer_versions(
     app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
 ) -> dict[int, int]:
     """Return for each memory of `ids` that has a newer version among them the newest of those."""
+    return rank.newer_by_older(*_compared(app, question, candidates, matches, ids))
+
+
+def _compared(
+    app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
+) -> tuple[rank.Asked, Mapping[int, RankingRow], Mapping[int, float], set[tuple[int, int]]]:
+    """Return what tells which memories of `ids` are versions of one statement."""
     cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
     near = set(rank.of_one_subject(cosines, app.embedder.card.subject))
     rows = {one.id: one for one in candidates.ranking_rows}
     asked = rank.Asked.of(question, candidates.found.terms.weights)
-    return rank.newer_by_older(asked, rows, {one: matches[one] for one in ids if one in rows}, near)
+    return asked, rows, {one: matches[one] for one in ids if one in rows}, near
+
+
+def _disputes(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> dict[int, int]:
+    """Return for each memory that another source denies the first of those that stand before it."""
+    place = {one: at for at, one in enumerate(order)}
+    found: dict[int, int] = {}
+    for pair in pairs:
+        high, low = sorted(pair, key=lambda one: place[one])
+        found[low] = min(found.get(low, high), high, key=lambda one: place[one])
+    return found
 
 
 def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
@@ -163,7 +180,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
     answering = [one for one in order[:FIRST] if matches[one] >= answers[rows[one].unapproved]]
-    newer = newer_versions(app, query.query, candidates, matches, answering)
+    compared = _compared(app, query.query, candidates, matches, answering)
+    newer = rank.newer_by_older(*compared)
     order = rank.in_order(order, newer, past=rank.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((one, rows[one].superseded_by or 0) for one in matches)
@@ -174,7 +192,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     least = least_score(query, view) - _ROUNDING
     shown = answers[False] if least > 0.0 else 0.0
     order = rank.behind(order, _ahead(candidates, order, matches, same, shown))
-    nearest = {low: high[0] for low, high in same.items()}
+    nearest = _disputes(rank.disputed(*compared), order) | {low: high[0] for low, high in same.items()}
     known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):

@@ -16,6 +16,7 @@ from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tok
 from recollect.domain.compact import quoted
 from recollect.domain.enums import Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
+from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
 
@@ -161,7 +162,9 @@ def _hit(hit: results.Hit, *, why: bool) -> None:
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
-    sure = f"{hit.certainty} ({hit.match:.0%}){older}   found by {found or 'meaning'}"
+    denied = f"   may contradict {hit.contradicts}" if hit.contradicts is not None else ""
+    said = "" if one.authority is Authority.TOLD else f"   from {sanitized(one.origin)}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){older}{denied}   found by {found or 'meaning'}{said}"
     if why:
         sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")
