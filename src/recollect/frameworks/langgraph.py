@@ -1,0 +1,261 @@
+"""LangGraph's `BaseStore`: each item is a memory, whose key is its namespace and its own key, and whose text is JSON.
+
+So what one graph puts is found by every other door, and passes the gate. A search by words gives what is relevant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+from urllib.parse import quote, unquote
+
+from anyio.to_thread import run_sync
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+
+from recollect.client.connection import Connection
+from recollect.domain.enums import Order, Profile, Scope
+from recollect.domain.fields import MAX_LIMIT, MAX_TOKENS
+from recollect.domain.requests import Query
+from recollect.domain.results import Memory
+from recollect.errors import InvalidInput
+
+RELEVANT: Final = Query.model_fields["min_score"].default
+_MINUTES: Final = 24 * 60.0  # of a day
+_UNSEARCHED: Final = "unsearched"
+_RESERVED: Final = re.compile(r"[%/\s\x00-\x1f\x7f]")
+_EMPTY: Final = "%"  # an empty key, which no other one becomes
+_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "$eq": lambda value, wanted: bool(value == wanted),
+    "$ne": lambda value, wanted: bool(value != wanted),
+    "$gt": lambda value, wanted: float(value) > float(wanted),
+    "$gte": lambda value, wanted: float(value) >= float(wanted),
+    "$lt": lambda value, wanted: float(value) < float(wanted),
+    "$lte": lambda value, wanted: float(value) <= float(wanted),
+}
+
+
+class RecollectStore(BaseStore):
+    """A store for graphs; stores with different names over one memory share nothing.
+
+    Terms of items are in minutes, and begin again when an item is read, as LangGraph says. `index=False` keeps an item
+    out of searches by words; any other item is searched with its whole value. What answers a query with a score below
+    `min_score` (0–1) is left out; 0 lets in the nearest, however little they answer.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: Connection,
+        *,
+        name: str = "langgraph",
+        scope: Scope = Scope.PROJECT,
+        ttl: TTLConfig | None = None,
+        min_score: float = RELEVANT,
+    ) -> None:
+        self.ttl_config = ttl
+        self._memory = memory
+        self._scope = scope
+        self._min_score = min_score
+        self._root = f"{_escaped(name)}/"
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run operations and return their results in the order given; reads see what was there before the writes.
+
+        Of several writes to one item the last one takes effect.
+        """
+        asked = list(ops)
+        for op in asked:
+            validate_op_namespace(op)
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        texts = {place: _text(op.value) for place, op in puts.items() if op.value is not None}
+        results = [self._read(op) for op in asked]
+        for place, op in puts.items():
+            self._put(op, texts.get(place))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do the same in a thread, so that the event loop goes on."""
+        return await run_sync(self.batch, list(ops))
+
+    def _read(self, op: Op) -> Result:
+        if isinstance(op, GetOp):
+            return self._get(op)
+        if isinstance(op, SearchOp):
+            return cast(Result, self._search(op))
+        if isinstance(op, ListNamespacesOp):
+            return cast(Result, self._namespaces(op))
+        return None
+
+    def _get(self, op: GetOp) -> Item | None:
+        found = self._page(self._key(op.namespace, op.key), 1)
+        if not found:
+            return None
+        self._refresh(found, wanted=op.refresh_ttl)
+        return Item(**self._fields(found[0]))
+
+    def _put(self, op: PutOp, text: str | None) -> None:
+        key = self._key(op.namespace, op.key)
+        if text is None:
+            for one in self._page(key, 1):
+                self._memory.forget(one.id, scope=self._scope)
+            return
+        self._memory.remember(
+            text,
+            key=key,
+            scope=self._scope,
+            tags=[_UNSEARCHED] if op.index is False else [],
+            observed_at=datetime.now(UTC),
+            ttl_days=None if op.ttl is None else op.ttl / _MINUTES,
+        )
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        prefix = self._prefix(op.namespace_prefix)
+        last = op.offset + op.limit
+        if op.query:
+            found = self._relevant(op, prefix, last)
+        elif op.filter or last > MAX_LIMIT:
+            kept = (one for one in self._below(prefix) if _passes(one, op.filter))
+            found = [(one, None) for one in sorted(kept, key=lambda one: one.updated_at, reverse=True)]
+        else:
+            found = [(one, None) for one in self._page(prefix, last, order=Order.UPDATED)]
+        page = found[op.offset : last]
+        self._refresh([one for one, _ in page], wanted=op.refresh_ttl)
+        return [SearchItem(**self._fields(one), score=score) for one, score in page]
+
+    def _relevant(self, op: SearchOp, prefix: str, last: int) -> list[tuple[Memory, float | None]]:
+        """Return what answers the query and passes the filter, best first."""
+        asked: dict[str, Any] = {
+            "key": prefix,
+            "scope": self._scope,
+            "superseded": True,
+            "profile": Profile.RELEVANCE,
+            "min_score": self._min_score,
+        }
+        query = op.query or ""
+        hits = self._memory.recall(query, limit=MAX_LIMIT, **asked).hits
+        scores: dict[int, float] = {hit.memory.id: hit.score for hit in hits}
+        known = {hit.memory.id: hit.memory for hit in hits}
+        if len(hits) == MAX_LIMIT and (op.filter or last > MAX_LIMIT):  # there may be more than one answer holds
+            index = self._memory.recall(query, limit=1, max_tokens=MAX_TOKENS, **asked).index
+            scores = {line.id: line.score for line in index.lines} if index else scores
+            known = {one.id: one for one in self._below(prefix)}
+        ranked = [(known[number], score) for number, score in scores.items() if number in known]
+        return [(one, score) for one, score in ranked if _UNSEARCHED not in one.tags and _passes(one, op.filter)]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        known = {self._place(one)[0] for one in self._below(self._root)}
+        kept = {one for one in known if all(_matches(condition, one) for condition in op.match_conditions or ())}
+        cut = sorted({one[: op.max_depth] for one in kept} if op.max_depth is not None else kept)
+        return cut[op.offset : op.offset + op.limit]
+
+    def _refresh(self, found: Iterable[Memory], *, wanted: bool) -> None:
+        """Let the terms of items begin again."""
+        for one in found if wanted else ():
+            if one.ttl_days is not None:
+                self._memory.update_memory(one.id, ttl_days=one.ttl_days)
+
+    def _below(self, prefix: str) -> Iterator[Memory]:
+        offset = 0
+        while page := self._page(prefix, MAX_LIMIT, offset):
+            yield from page
+            if len(page) < MAX_LIMIT:
+                return
+            offset += MAX_LIMIT
+
+    def _page(self, key: str, limit: int, offset: int = 0, order: Order = Order.OLDEST) -> tuple[Memory, ...]:
+        if not limit:
+            return ()
+        return self._memory.list_memories(
+            key=key, scope=self._scope, superseded=True, order=order, limit=limit, offset=offset
+        ).memories
+
+    def _prefix(self, namespace: tuple[str, ...]) -> str:
+        return self._root + "".join(f"{_escaped(label)}/" for label in namespace)
+
+    def _key(self, namespace: tuple[str, ...], key: str) -> str:
+        return self._prefix(namespace) + _escaped(key)
+
+    def _place(self, memory: Memory) -> tuple[tuple[str, ...], str]:
+        """Return the namespace and the key of an item."""
+        *labels, key = (memory.key or "").removeprefix(self._root).split("/")
+        return tuple(map(unquote, labels)), "" if key == _EMPTY else unquote(key)
+
+    def _fields(self, memory: Memory) -> dict[str, Any]:
+        namespace, key = self._place(memory)
+        changed = max(memory.created_at, memory.observed_at or memory.updated_at)  # a read that refreshes is no change
+        dates = {"created_at": memory.created_at, "updated_at": changed}
+        return {"namespace": namespace, "key": key, "value": _value(memory.content)} | dates
+
+
+def _escaped(name: str) -> str:
+    """Return a label or a key as a part of a key: without `/`, spaces and line breaks, which `unquote` brings back."""
+    return _RESERVED.sub(lambda found: quote(found[0], safe=""), name) or _EMPTY
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("value", f"Invalid value: Must be a mapping of what JSON can hold: {error}") from None
+
+
+def _value(text: str) -> dict[str, Any]:
+    """Return the value of an item; a text that somebody wrote over it by another door is its `text`."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+def _passes(memory: Memory, wanted: Mapping[str, Any] | None) -> bool:
+    value = _value(memory.content) if wanted else {}
+    return all(_equals(value.get(name), one) for name, one in (wanted or {}).items())
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    """Say whether a value is as a filter wants it: equal, part by part, or by what its operators say."""
+    if isinstance(wanted, Mapping):
+        if any(name.startswith("$") for name in wanted):
+            return all(_compares(value, name, one) for name, one in wanted.items())
+        return isinstance(value, dict) and all(_equals(value.get(name), one) for name, one in wanted.items())
+    if isinstance(wanted, list | tuple):
+        same = isinstance(value, list) and len(value) == len(wanted)
+        return same and all(_equals(one, other) for one, other in zip(value, wanted, strict=True))
+    return bool(value == wanted)
+
+
+def _compares(value: Any, operator: str, wanted: Any) -> bool:
+    if operator not in _OPERATORS:
+        names = ", ".join(f"`{name}`" for name in _OPERATORS)
+        raise InvalidInput("filter", f"Invalid filter: Unknown operator `{operator}`. Must be one of {names}")
+    try:
+        return _OPERATORS[operator](value, wanted)
+    except (TypeError, ValueError):  # no number: an item without that field, for one
+        return False
+
+
+def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Say whether a namespace begins or ends as a condition says, in which `*` stands for any label."""
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
