@@ -9,13 +9,22 @@ from types import ModuleType
 import pytest
 
 from recollect import AsyncConnection, Connection
-from recollect.domain.verbs import VERBS, Verb
+from recollect.domain.verbs import BY_NAME, VERBS, Verb
+from recollect.errors import InvalidInput
 
 
 def test_the_types_are_those_of_the_table(module: Callable[[str], ModuleType]) -> None:
     """The file that type checkers read is what `scripts/python_verbs.py` would write now."""
     script = module("python_verbs")
     assert script.TYPES.read_text(encoding="utf-8") == script.stub(), "run scripts/python_verbs.py"
+
+
+def test_an_unknown_name_is_told_what_may_be_given() -> None:
+    """The names that are allowed are those of the types: how a memory came in is not among them."""
+    with pytest.raises(InvalidInput) as told:
+        BY_NAME["remember"].check(["content", "contnt"])
+    assert str(told.value).startswith("Unknown parameter: `contnt`. Did you mean `content`? Allowed: ")
+    assert "`source`" not in str(told.value)
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)

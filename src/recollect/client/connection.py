@@ -70,12 +70,12 @@ class Connection(Verbs, ABC):
         verb = BY_NAME.get(name)
         if verb is None:
             raise InvalidInput("operation", unknown("operation", name, BY_NAME))
+        verb.check(fields if request is None else request.model_fields_set)
         asked = verb.request(**fields) if request is None else request
         try:
             given = asked.model_dump(mode="json", exclude_unset=True)
         except PydanticSerializationError as error:  # in a field that takes any JSON
             raise InvalidInput(verb.name, f"Invalid {verb.name}: It holds what is no JSON: {error}") from None
-        verb.check(given)
         self._check_open()
         return self._run(verb, given)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 
 from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
-from recollect.domain.fields import Request
+from recollect.domain.fields import Request, unknown
 from recollect.errors import InvalidInput
 
 
@@ -37,9 +37,11 @@ class Verb:
         return {name: field for name, field in self.request.model_fields.items() if name != hidden}
 
     def check(self, given: Collection[str]) -> None:
-        """Raise `InvalidInput` for a field of the request that no caller may give."""
-        if name := next((one for one in given if one in self.request.model_fields.keys() - self.fields.keys()), ""):
-            raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
+        """Raise `InvalidInput` for a name that is no field of the request, or one that no caller may give."""
+        if name := next((one for one in given if one not in self.fields), ""):
+            if name in self.request.model_fields:
+                raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
+            raise InvalidInput(name, unknown("parameter", name, self.fields))
 
 
 VERBS: Final = (
