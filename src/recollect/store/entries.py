@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -25,6 +28,26 @@ class Chunk:
     end: int
     vector: Vector
     tokens: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDigests:
+    """Makes the digests of a memory's vectors: each says of which text, by which model, and what the vector is.
+
+    `model` holds the store's stamps of its model, `content_hash` is the SHA-256 of the memory's content, and `many` is
+    how many vectors it has. Whoever knows the rule can make a digest for a wrong vector: it tells damage, not deceit.
+    """
+
+    content_hash: str
+    model: Mapping[str, str]
+    many: int
+
+    def of(self, ordinal: int, start: int, stop: int, embedding: bytes) -> bytes:
+        """Return the digest of one vector and its place, 16 bytes."""
+        place = json.dumps([self.content_hash, sorted(self.model.items()), self.many, ordinal, start, stop])
+        made = hashlib.blake2b(place.encode(), digest_size=16)
+        made.update(embedding)
+        return made.digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

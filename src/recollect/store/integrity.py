@@ -1,25 +1,28 @@
 """What a doctor sees: whether SQL, text index, vector index and journal are sound and agree.
 
-A quick look reads a part of the journal and of the vectors; a deep one reads everything. A part that cannot be read is
-a finding like any other.
+A quick look reads a part of the journal and of the vectors; a deep one reads everything. Whether a vector is that of
+its text, a deep look sees by the digest beside it: it embeds what has none or another, and a few that are drawn at
+random. A part that cannot be read is a finding like any other.
 
 What is well is told without numbers: how much a store holds is not everybody's to know.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import BindParameter, Connection, LargeBinary, bindparam, func, select, update
 from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
 from recollect.store import journal
-from recollect.store.entries import Chunk
-from recollect.store.sql import tables
+from recollect.store.entries import Chunk, ChunkDigests
+from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.accounts import never_granted, unknown_roles
 from recollect.store.sql.database import Database
 from recollect.store.sql.mapping import held_memories
@@ -37,6 +40,8 @@ Embed = Callable[[str], Sequence[Chunk]]
 _LINES = 20_000  # of the journal, for a quick look
 _SAMPLE = 50  # memories of each namespace, for a quick look
 _EMBEDDED = 5  # memories that are embedded again, for a quick look
+_DRAWN = 20  # memories whose digests are right that are embedded all the same, for a deep look
+_AT_ONCE = 500  # memories that a deep look reads together
 _NAMED = 5
 _AS_EMBEDDED = 0.999  # cosine of two embeddings of one text
 
@@ -59,6 +64,24 @@ _EDITED = (
     "where it is wrong, bring back a backup with `recollect backup restore FILE --force`."
 )
 
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_CONTENTS = select(memory.c.id, memory.c.content).where(memory.c.id.in_(_IDS)).order_by(memory.c.id)
+_VECTORS = (
+    select(*(tables.vector.c[name] for name in ("memory_id", "ordinal", "start", "stop", "embedding", "digest")))
+    .where(tables.vector.c.memory_id.in_(_IDS))
+    .order_by(tables.vector.c.memory_id, tables.vector.c.ordinal)
+)
+_PROVE = (
+    update(tables.vector)
+    .where(
+        tables.vector.c.memory_id == bindparam("of"),
+        tables.vector.c.ordinal == bindparam("at"),
+        tables.vector.c.digest.is_not_distinct_from(bindparam("old", type_=LargeBinary)),
+    )
+    .values(digest=bindparam("new"))
+)
+"""Writes a digest in the place of an older one or none, unless somebody has written the vector meanwhile."""
+
 
 def examine(
     database: Database,
@@ -68,10 +91,11 @@ def examine(
     deep: bool = False,
     embed: Embed | None = None,
 ) -> list[Check]:
-    """Look at every part of the store; changes nothing, but lets writers wait while it compares the parts.
+    """Look at every part of the store; changes nothing but digests, and lets writers wait while it compares the parts.
 
-    With `embed` some memories are embedded again, all of them where it is `deep`, and compared with their vectors.
-    Indexes cannot be compared in a database that can only be read: that is a finding, too.
+    With `embed` some memories are embedded again and compared with their vectors; where it is `deep`, all whose digests
+    do not prove them. Those that turn out to be right get their digests. Indexes cannot be compared in a database that
+    can only be read: that is a finding, too.
     """
     looks: dict[str, Callable[[Connection], Check]] = {
         "database": lambda connection: _database(connection, database),
@@ -82,9 +106,15 @@ def examine(
     }
     if database.read_only:
         looks["vocabulary"] = _vocabulary
-    if embed is not None:
-        looks["embeddings"] = lambda connection: _embeddings(connection, embed, deep=deep)
+    proven: list[dict[str, Any]] = []
+    if embed is not None and deep:
+        looks["embeddings"] = lambda connection: _all_embeddings(connection, embed, proven)
+    elif embed is not None:
+        looks["embeddings"] = lambda connection: _embeddings(connection, embed)
     checks = [_looked(database, name, look) for name, look in looks.items()]
+    if proven and not database.read_only:
+        with suppress(StoreUnusable), database.writing() as connection:  # else the next look embeds them again
+            connection.execute(_PROVE, proven)
     if database.read_only:
         return [*checks, Check("indexes", False, "not compared, as the data folder cannot be written", _ELSEWHERE)]
     return [*checks, *_indexes(database, vectors, index, deep=deep)]
@@ -237,16 +267,52 @@ def _values(vectors: VectorSearch, *, deep: bool) -> Check:
     return Check("vector values", not wrong, seen, _REINDEX)
 
 
-def _embeddings(connection: Connection, embed: Embed, *, deep: bool) -> Check:
-    """Embed memories again and compare: their vectors may be damaged, or another text's."""
-    waiting, wrong = _waiting(connection), set[int]()
-    looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(waiting))
-    columns = (tables.vector.c.embedding, tables.vector.c.start, tables.vector.c.stop)
-    for row in connection.execute(looked if deep else looked.order_by(func.random()).limit(_EMBEDDED)):
-        mine = select(*columns).where(tables.vector.c.memory_id == row.id).order_by(tables.vector.c.ordinal)
-        if not _same(connection.execute(mine).all(), embed(row.content)):
-            wrong.add(row.id)
-    seen = f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else "are those of the texts"
+def _embeddings(connection: Connection, embed: Embed) -> Check:
+    """Embed a few memories again and compare: their vectors may be damaged, or another text's."""
+    looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(_waiting(connection)))
+    drawn = connection.execute(looked.order_by(func.random()).limit(_EMBEDDED)).all()
+    stored = _stored(connection, [one.id for one in drawn])
+    wrong = {one.id for one in drawn if not _same(stored[one.id], embed(one.content))}
+    return _of_texts(wrong, "are those of the texts")
+
+
+def _all_embeddings(connection: Connection, embed: Embed, proven: list[dict[str, Any]]) -> Check:
+    """Compare the vectors of all memories with their texts by their digests, and embed where these do not prove them.
+
+    Fills `proven` with the digests of those that are right without one.
+    """
+    waiting, model = _waiting(connection), store_metadata.model_of(store_metadata.read(connection))
+    every = connection.execute(select(memory.c.id).where(shown()).order_by(memory.c.id)).scalars()
+    ids = [one for one in every if one not in waiting]
+    drawn, wrong = set(random.sample(ids, min(_DRAWN, len(ids)))), set[int]()
+    for first in range(0, len(ids), _AT_ONCE):
+        some = ids[first : first + _AT_ONCE]
+        stored = _stored(connection, some)
+        for one in connection.execute(_CONTENTS, {"ids": some}):
+            digests = ChunkDigests(sha256(one.content.encode()).hexdigest(), model, len(stored[one.id]))
+            made = [digests.of(row.ordinal, row.start, row.stop, row.embedding) for row in stored[one.id]]
+            right = bool(made) and made == [row.digest for row in stored[one.id]]
+            if right and one.id not in drawn:
+                continue
+            if not _same(stored[one.id], embed(one.content)):
+                wrong.add(one.id)
+            elif not right:
+                rows = zip(stored[one.id], made, strict=True)
+                proven += [{"of": one.id, "at": row.ordinal, "old": row.digest, "new": new} for row, new in rows]
+    seen = f"are those of the texts by their digests; {_DRAWN} at most were drawn at random and embedded again"
+    return _of_texts(wrong, seen)
+
+
+def _stored(connection: Connection, ids: Sequence[int]) -> dict[int, list[Any]]:
+    """Return the vectors of some memories as SQL holds them, in their order."""
+    found: dict[int, list[Any]] = {one: [] for one in ids}
+    for row in connection.execute(_VECTORS, {"ids": list(ids)}):
+        found[row.memory_id].append(row)
+    return found
+
+
+def _of_texts(wrong: set[int], well: str) -> Check:
+    seen = f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else well
     return Check("embeddings", not wrong, seen, "Run `recollect reindex --all`.")
 
 

@@ -97,7 +97,7 @@ def reindex(
 def doctor(
     ctx: typer.Context,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read every journal line, row and vector, and embed all again to compare.")
+        bool, typer.Option("--deep", help="Read every journal line, row and vector, and embed again what no digest proves.")
     ] = False,
     as_json: Json = False,
 ) -> None:

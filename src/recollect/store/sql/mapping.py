@@ -35,7 +35,8 @@ from recollect.domain.enums import OF_SESSION, EntityType, Scope, Standing
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
-from recollect.store.entries import Chunk, Entry
+from recollect.store.entries import Chunk, ChunkDigests, Entry
+from recollect.store.sql import store_metadata
 from recollect.store.sql.dialect import Listed, any_of, insert_all, select_in
 from recollect.store.sql.tables import (
     QUARANTINED,
@@ -294,17 +295,22 @@ def mark_embedded(connection: Connection, memory_id: int) -> None:
     connection.execute(update(outbox).where(outbox.c.memory_id == memory_id).values(embedded=True))
 
 
-def replace_chunks(connection: Connection, memory_id: int, chunks: Iterable[Chunk]) -> None:
-    """Put `chunks` in the place of whatever vectors the memory had."""
+def replace_chunks(connection: Connection, memory_id: int, chunks: Sequence[Chunk], content_hash: str) -> None:
+    """Put `chunks` of a content in the place of whatever vectors the memory had."""
     connection.execute(delete(vector).where(vector.c.memory_id == memory_id))
-    insert_all(connection, vector, chunk_rows(memory_id, chunks))
+    model = store_metadata.model_of(store_metadata.read(connection))
+    insert_all(connection, vector, chunk_rows(memory_id, chunks, content_hash, model))
 
 
-def chunk_rows(memory_id: int, chunks: Iterable[Chunk]) -> Iterator[dict[str, Any]]:
-    """Yield the rows that hold the chunks of a memory."""
+def chunk_rows(
+    memory_id: int, chunks: Sequence[Chunk], content_hash: str, model: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows that hold the chunks of a memory, which a model with these stamps has read."""
+    digests = ChunkDigests(content_hash, model, len(chunks))
     for ordinal, chunk in enumerate(chunks):
-        place = {"memory_id": memory_id, "ordinal": ordinal, "start": chunk.start, "stop": chunk.end}
-        yield place | {"embedding": chunk.vector.tobytes(), "tokens": chunk.tokens or None}
+        place, embedding = {"ordinal": ordinal, "start": chunk.start, "stop": chunk.end}, chunk.vector.tobytes()
+        made = {"embedding": embedding, "digest": digests.of(**place, embedding=embedding)}
+        yield {"memory_id": memory_id} | place | made | {"tokens": chunk.tokens or None}
 
 
 def _entities(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:

@@ -335,7 +335,7 @@ class Records(SqlListQueries, SqlOverview, SqlFacts, SqlConsolidation, SqlReview
         with self._database.writing(namespace) as connection:
             found = connection.execute(select(memory.c.content_hash).where(memory.c.id == one.id)).scalar()
             if found == one.content_hash and store_metadata.embeds(connection, self._model):
-                replace_chunks(connection, one.id, chunks)
+                replace_chunks(connection, one.id, chunks, one.content_hash)
                 mark_embedded(connection, one.id)
         self._written()
 

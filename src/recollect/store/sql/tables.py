@@ -160,15 +160,17 @@ class UsageRow(_OfMemory, table=True):
 
 
 class _Chunk(_OfMemory):
-    """One chunk: character offsets into the content, float32 bytes, its tokens as packed signs.
+    """One chunk: character offsets into the content, float32 bytes, their digest, its tokens as packed signs.
 
-    `tokens` stands last, so that SQLite reads the others without it; null until the embedding model has given them.
+    `digest` is null in what an older version wrote. `tokens` stands last, so that SQLite reads the others without it;
+    null until the embedding model has given them.
     """
 
     ordinal: int = Field(primary_key=True)
     start: int
     stop: int
     embedding: bytes = Field(sa_type=LargeBinary)
+    digest: bytes | None = Field(default=None, sa_type=LargeBinary)
     tokens: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 

@@ -7,6 +7,7 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, insert, literal, null, or_, select, update
@@ -18,7 +19,7 @@ from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.engines.chat import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
-from recollect.store.sql import mapping
+from recollect.store.sql import mapping, store_metadata
 from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
 from recollect.store.sql.reviews import ReviewWriting
@@ -124,7 +125,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
-            mapping.replace_chunks(self._connection, old.id, chunks or ())
+            mapping.replace_chunks(self._connection, old.id, chunks or (), entry.content_hash)
         self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
 
     def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
@@ -364,7 +365,10 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         words = {one: (levels[one], frozenset() if state.hidden else entry.words) for one, entry, state in new}
         mapping.write_words(connection, number, words)
         found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
-        insert_all(connection, vector, (row for one in found for row in mapping.chunk_rows(one, found[one] or ())))
+        hashes = {one: entry.content_hash for one, entry, _ in new}
+        model = store_metadata.model_of(store_metadata.read(connection))
+        made = (mapping.chunk_rows(one, found[one] or (), hashes[one], model) for one in found)
+        insert_all(connection, vector, chain.from_iterable(made))
         queued = ({"memory_id": one, "embedded": found[one] is not None} for one in found)
         insert_all(connection, outbox, (row | {"namespace_id": number, "chunks": 0} for row in queued))
         self.changed = self.changed or bool(found)

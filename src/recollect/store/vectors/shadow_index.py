@@ -94,11 +94,12 @@ def _put(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[C
     held = select(*columns).where(columns[0].in_(ids)).with_for_update(read=True, key_share=True, skip_locked=True)
     known = {row.id: row.content_hash for row in connection.execute(held)}
     connection.execute(delete(tables.vector_shadow).where(tables.vector_shadow.c.memory_id.in_(ids)))
+    model = store_metadata.model_of(store_metadata.read(connection), store_metadata.SHADOW)
     values = [
         row | {"content_hash": one.content_hash}
         for one, chunks in found
         if known.get(one.id) == one.content_hash
-        for row in chunk_rows(one.id, chunks)
+        for row in chunk_rows(one.id, chunks, one.content_hash, model)
     ]
     insert_all(connection, tables.vector_shadow, values)
 
