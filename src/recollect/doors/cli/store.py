@@ -97,7 +97,8 @@ def reindex(
 def doctor(
     ctx: typer.Context,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Read every journal line, row and vector, and embed again what no digest proves.")
+        bool,
+        typer.Option("--deep", help="Read every journal line, row and vector, and embed again what no digest proves."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from recollect.store.sql.migrations import add_columns
 from recollect.store.sql.tables import vector, vector_shadow
 
-revision = "7"
-down_revision = "6"
+revision = "8"
+down_revision = "7"
 
 
 def upgrade() -> None:
