@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from clock import Clock
@@ -61,7 +62,7 @@ def kill_withdrawals(
     for seed in seeds:
         ((last,),) = rows(settings, "SELECT max(id) FROM withdrawal")
         work = ("undo_withdrawal", f'{{"id": "{last}"}}') if withdrawn else ("withdraw", _WITHDRAW)
-        _kill(environment, (*work, clock().isoformat()), random.Random(seed).uniform(0.0, 3.0 * seconds))
+        _kill(environment, (*work, clock().isoformat()), random.Random(seed).uniform(0.0, 1.5 * seconds))
         with open_app(settings, clock=clock) as app:
             seen = honest(app)
             assert seen in (with_source, without), f"neither before nor after {work[0]}, seed {seed}"
@@ -86,5 +87,6 @@ def _kill(environment: dict[str, str], work: Sequence[str], wait: float) -> None
         assert process.stdout.readline() == "open\n"
         process.stdin.write("\n")
         process.stdin.flush()
-        time.sleep(wait)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(wait)
         process.kill()
