@@ -254,8 +254,8 @@ def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
             yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields)
 
 
-_REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
-_BY_CLAUDE: Final = (
+REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+BY_CLAUDE: Final = (
     "<command-",
     "<local-command-",
     "<bash-",
@@ -263,7 +263,7 @@ _BY_CLAUDE: Final = (
     "[Request interrupted",
     "This session is being continued from a previous conversation",
 )
-_MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 
 
 def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = None) -> Iterator[ImportItem | Problem]:
@@ -283,10 +283,10 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
         blocks = [one for one in _listed(message.get("content")) if isinstance(one, dict)]
-        text = _REMINDER.sub("", text_of(message.get("content"), "text")).strip()
+        text = REMINDER.sub("", text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
-        marked = any(line.get(mark) for mark in _MARKS)
-        if text and not marked and not text.startswith(_BY_CLAUDE) and number not in seen:
+        marked = any(line.get(mark) for mark in MARKS)
+        if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:
             seen.add(number)
             typed = speaker == ASSISTANT or not (text.startswith("<") or any(_answers(one) for one in blocks))
             origin = talk.speaks(speaker, where) if typed else None
@@ -307,7 +307,7 @@ def _answers(block: dict[str, Any]) -> bool:
     return str(block.get("type")).endswith("tool_result")
 
 
-_BY_CODEX: Final = (
+BY_CODEX: Final = (
     "<environment_context",
     "<user_instructions",
     "<permissions",
@@ -337,7 +337,7 @@ def read_codex(source: BinaryIO, name: str, outside_of: Outside | None = None) -
         if speaker is None or entry.get("type") != "message" or line.get("type") not in ("message", "response_item"):
             return
         text = text_of(entry.get("content"), "input_text", "output_text", "text")
-        if text and not text.startswith(_BY_CODEX):
+        if text and not text.startswith(BY_CODEX):
             number = where.rpartition(":")[2]
             typed = speaker == ASSISTANT or not text.startswith("<")
             origin = talk.speaks(speaker, where) if typed else None

@@ -157,6 +157,11 @@ def _yaml(head: str) -> dict[str, Any]:
     return {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
 
 
+PASSAGE_BEGIN: Final = re.compile(r"<!-- recollect:begin\b[^>]{0,200}-->")
+PASSAGE_END: Final = "<!-- recollect:end -->"
+PASSAGE: Final = re.compile(rf"{PASSAGE_BEGIN.pattern}.*?{re.escape(PASSAGE_END)}(?:\r?\n)?", re.DOTALL)
+"""What `recollect install` writes into an instruction file: it is no memory."""
+
 LINKS_TO: Final = "links_to"
 _CODE: Final = re.compile(r"(?<!`)(`{1,8})(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _HASHTAG: Final = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
@@ -218,7 +223,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSection
     Raises `Unreadable` for what is no text.
     """
     text = decoded(document(source)).replace("\r\n", "\n").replace("\r", "\n")
-    head, rest, first = front_matter(text)
+    head, rest, first = front_matter(PASSAGE.sub(lambda found: "\n" * found[0].count("\n"), text))
     prefix = f"{masked(name).lower()[-_KEY:]}#"
     uses, keys = Counter[str](), list[str]()
     plain: dict[str, str] = {}

@@ -121,6 +121,7 @@ def print_status(body: dict[str, Any]) -> None:
             "vector index": body["vector_index"],
             "hooks": f"{body.get('events_waiting', 0)} events wait, {body.get('events_lost', 0)} were lost",
             **({"inbox": body["inbox"]} if "inbox" in body else {}),
+            **({"agents": body["remembered"]} if body.get("remembered") else {}),
             "requests": f"{body['requests']}, the last one {body['idle_seconds']:.0f} s ago",
         }
     )

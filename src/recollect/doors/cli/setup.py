@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -19,6 +18,7 @@ from recollect.doors.agents.json_text import backup_of
 from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.filling import offer
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import err, out, visible
 from recollect.errors import InvalidInput, ModelUnusable, RecollectError
@@ -246,9 +246,6 @@ def _print_snippet(
     exit_codes.show(body, as_json, *sentences[:-1], sentences[-1].rstrip())
 
 
-_INSTRUCTIONS: Final = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "GEMINI.md", ".github/copilot-instructions.md")
-
-
 @cli.command()
 def init(
     ctx: typer.Context,
@@ -259,9 +256,16 @@ def init(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Install for `--agent`, else for each agent found, without asking.")
     ] = False,
+    take: Annotated[
+        bool | None,
+        typer.Option("--take-in/--no-take-in", help="Take in what agents have remembered already; `--yes` does too."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the store, fetch the model, recognise the project and install for the agents found. Repeat it safely."""
+    """Make the store, fetch the model, recognise the project, install for the agents found, and take in what they know.
+
+    What they know are their memory and instruction files and the transcripts of their last sessions. Repeat it safely.
+    """
     settings = of_store(ctx)
     named = [agent_named(one) for one in agent or ()]
     if named and not yes and (as_json or not interactive()):
@@ -274,10 +278,13 @@ def init(
     name, source = body["project"]["name"], body["project"]["source"]
     _tell(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
     body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
-    files = [one for one in _INSTRUCTIONS if (root / one).is_file()]
-    body["import"] = f"recollect import {shlex.join(files)}" if files else ""
-    if files:
-        _tell(as_json, f"Instruction files here: {', '.join(files)}. To remember what they say: `{body['import']}`.")
+    body["remembered"] = offer(
+        settings,
+        root,
+        True if take is None and yes else take,
+        asked=interactive() and not as_json,
+        tell=lambda sentence: _tell(as_json, sentence),
+    )
     tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
     body["next"] = tries
     exit_codes.show(body, as_json, f"Try next: {', '.join(f'`{one}`' for one in tries)}.")

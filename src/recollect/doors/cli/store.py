@@ -43,6 +43,7 @@ from recollect.errors import (
 from recollect.settings import Settings, unknown_variables
 from recollect.store import folder as data_folder
 from recollect.store.folder import KEPT_DAYS
+from recollect.transfer.remembered import Plan
 
 if TYPE_CHECKING:
     from recollect.store.backup import Manifest
@@ -204,7 +205,9 @@ def status(
         message = "No memory daemon is running." + (f" The store is held by `{owner}`." if owner else "")
         if token:
             raise NotFound(message)
-        exit_codes.show({"running": False}, as_json, message)
+        plan = Plan(ctx.obj.folder)
+        more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
+        exit_codes.show({"running": False, "remembered": plan.message}, as_json, message, *more)
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)

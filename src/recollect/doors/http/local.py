@@ -32,6 +32,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller
 from recollect.doors import hook_spool
+from recollect.doors.agents.filling import FillingJob
 from recollect.doors.handlers import perform
 from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
@@ -42,6 +43,7 @@ from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectEr
 from recollect.memory.upkeep import reindex
 from recollect.sessions.boundaries import settings_in
 from recollect.settings import Settings
+from recollect.transfer.remembered import files_of
 from recollect.transfer.transcripts import extract_from
 
 MOST: Final = 2**26  # bytes of one request
@@ -124,6 +126,7 @@ class LocalAccess(Access, Asker):
         self._stop = stop
         self._run_command = command
         self._reindex_job = ReindexJob(app, stop)
+        self._filling = FillingJob(app, settings.folder)
         self.loopback_port: Callable[[], int] = lambda: runtime.port
         """Returns a port of this machine at which a browser reaches the process."""
 
@@ -182,7 +185,7 @@ class LocalAccess(Access, Asker):
             "/progress": self._progress,
             "/page-address": self._page_address,
         }
-        in_thread = {"/command": self._command, "/reindex": self._reindex}
+        in_thread = {"/command": self._command, "/reindex": self._reindex, "/take-in": self._take_in}
         return [
             *(post(path, work, wait=False) for path, work in at_once.items()),
             *(post(path, work) for path, work in in_thread.items()),
@@ -190,12 +193,14 @@ class LocalAccess(Access, Asker):
 
     @property
     def idle_seconds(self) -> float:
-        """Return the seconds without a request, an event that waits, or a running reindex."""
-        return 0.0 if self._reindex_job.running or self.events.waiting else self.activity.idle_seconds
+        """Return the seconds without a request, an event that waits, a running reindex, or something to take in."""
+        busy = self._reindex_job.running or self._filling.running or self.events.waiting
+        return 0.0 if busy else self.activity.idle_seconds
 
     def close(self) -> None:
-        """Stop the reindex, if one is running."""
+        """Stop the reindex, and what takes in what agents remembered; the next daemon goes on with both."""
         self._reindex_job.stop()
+        self._filling.stop()
 
     def _ping(self, _: Asked) -> dict[str, Any]:
         """Return process and version."""
@@ -209,6 +214,7 @@ class LocalAccess(Access, Asker):
             "idle_seconds": round(self.activity.idle_before, 1),
             "model": "ready" if self.app.embedder.ready else self.app.embedder.failure or "loading",
             "vector_index": self.app.vectors.state,
+            "remembered": self._filling.message,
             "events_waiting": self.events.waiting,
             "events_lost": self.events.lost + hook_spool.lost(str(self._folder)),
         }
@@ -235,6 +241,10 @@ class LocalAccess(Access, Asker):
         everything = bool(asked.body.get("everything"))
         self._reindex_job.start(str(asked.body["model"]), Path(where) if where else None, everything=everything)
         return self._reindex_job.progress()
+
+    def _take_in(self, asked: Asked) -> dict[str, Any]:
+        """Take in files that agents have written; answer at once."""
+        return self._filling.add(files_of(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
 
     def _progress(self, _: Asked) -> dict[str, Any]:
         """Return how far the reindex is."""

@@ -1,0 +1,147 @@
+"""Takes in what agents remembered before: their notes as an import, their sessions as if hooks had reported them.
+
+So of a session only what is worth it becomes a memory, with the origin that it has for every other session.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from recollect.app import App
+from recollect.domain.enums import OnSecret
+from recollect.domain.lifecycle import Decision
+from recollect.domain.origin import Origin
+from recollect.domain.requests import Caller
+from recollect.domain.transfer import ImportBatch, Imported
+from recollect.doors.agents.replay import events_of
+from recollect.doors.handlers import perform
+from recollect.errors import NotFound, RecollectError
+from recollect.transfer.import_client import Import
+from recollect.transfer.import_paths import FoundFile
+from recollect.transfer.remembered import Plan, Remembered, State, What
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[int, int], None]
+_JOIN: Final = 10.0  # seconds
+
+
+def take_in(
+    app: App,
+    plan: Plan,
+    stopped: Callable[[], bool] = lambda: False,
+    report: Report = lambda _done, _total: None,
+) -> None:
+    """Take in what waits, file by file, and keep after each event how far that is; what fails is noted and left."""
+    with suppress(RecollectError):  # without a model words find it, and what waits for one is judged later
+        app.embedder.warm()
+    while (waiting := plan.waiting) and not stopped():
+        report(len(plan.files) - len(waiting), len(plan.files))
+        one = waiting[0]
+        if one.hopeless:
+            plan.put(replace(one, state=State.FAILED))
+            continue
+        plan.put(one := replace(one, tries=one.tries + 1))
+        caller = Caller(user=plan.user, team=plan.team, project=one.project or "default")
+        try:
+            read = _session if one.what is What.SESSION else _notes
+            plan.put(read(app, caller, one, plan.put, stopped))
+        except (RecollectError, OSError) as error:
+            log.warning("a file of an agent was not taken in: %s", type(error).__name__)
+            plan.put(replace(one, state=State.FAILED))
+    report(len(plan.files), len(plan.files))
+
+
+def _notes(app: App, caller: Caller, one: Remembered, _put: object, _stopped: object) -> Remembered:
+    """Import a file of notes: whose words they are tells where it lies; a secret in it is masked."""
+
+    def send(batch: ImportBatch) -> Imported:
+        items = [
+            item.model_copy(update={"said": Origin(said_by=one.said_by, came_from=item.where)}) for item in batch.items
+        ]
+        return perform(app, "import_batch", dict(batch) | {"items": items}, caller)  # type: ignore[no-any-return]
+
+    importing = Import(send, {"scope": one.scope, "on_secret": OnSecret.REDACT})
+    importing.run([FoundFile(Path(one.path), one.name, one.format, one.size)], lambda *_: None)
+    if (error := importing.files[0].error) is not None:
+        raise error
+    done = importing.total()
+    return replace(one, state=State.DONE, kept=one.kept + done.new, tries=0)
+
+
+def _session(
+    app: App, caller: Caller, one: Remembered, put: Callable[[Remembered], None], stopped: Callable[[], bool]
+) -> Remembered:
+    """Send the events of a session that were not sent yet; one that hooks have reported is known already."""
+    for number, event in enumerate(events_of(Path(one.path), one.format)):
+        if number == 0 and not one.sent and _is_known(app, caller, event.fields["session_id"]):
+            return replace(one, state=State.KNOWN)
+        if number < one.sent and not event.final:
+            continue
+        if stopped():
+            return replace(one, tries=0)
+        done = perform(app, event.verb, event.fields, caller)
+        kept = one.kept + (done.decision == Decision.KEPT)
+        one = replace(one, kept=kept, sent=one.sent + (not event.final))
+        put(one)
+    return replace(one, state=State.DONE, tries=0)
+
+
+def _is_known(app: App, caller: Caller, session_id: str) -> bool:
+    try:
+        return bool(perform(app, "show_session", {"session_id": session_id, "limit": 1}, caller))
+    except NotFound:
+        return False
+
+
+class FillingJob:
+    """At most one at a time, over the daemon's open store: what was begun before it started goes on by itself."""
+
+    def __init__(self, app: App, folder: Path) -> None:
+        self._app = app
+        self._plan = Plan(folder)
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        if self._plan.waiting:
+            self._start()
+
+    @property
+    def running(self) -> bool:
+        """Say whether something is being taken in."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def message(self) -> str:
+        """Say in a sentence how far it is; an empty text where nothing was ever begun."""
+        return self._plan.message
+
+    def add(self, files: Iterable[Remembered], user: str, team: str) -> dict[str, Any]:
+        """Let these files wait too, and see to it that what waits is taken in."""
+        with self._lock:
+            self._plan.add(files, user, team)
+            if not self.running:
+                self._start()
+        return {"message": self.message}
+
+    def stop(self) -> None:
+        """Stop after the event that is on its way; the next daemon goes on."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN)
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="recollect-filling", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            take_in(self._app, self._plan, self._stopping.is_set)
+        except Exception:  # the daemon serves on
+            log.exception("what agents remembered is not taken in further")

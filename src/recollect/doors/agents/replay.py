@@ -1,0 +1,142 @@
+"""Reads an agent's transcript of a session that is over as the events that its hooks would have reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from recollect.domain.transfer import ImportFormat
+from recollect.doors.hook_events import CONTRACTS, arguments, cut, opened, says_failure, text_of, unwrapped
+from recollect.transfer.conversations import BY_CLAUDE, BY_CODEX, MARKS, REMINDER
+from recollect.transfer.reading import Unreadable, lines, object_of
+
+
+class Event(NamedTuple):
+    """The verb that takes an event, and its fields; a `final` one is there because the file ends."""
+
+    verb: str
+    fields: dict[str, Any]
+    final: bool = False
+
+
+_SAID: Final = ("text", "input_text", "output_text")
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+
+
+@dataclass(slots=True)
+class _Turns:
+    """One session on its way: what tools were called that have not answered, and what the assistant said last."""
+
+    agent: str
+    session: str
+    folder: str = ""
+    at: object = None
+    called: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    said: str = ""
+
+    def event(self, verb: str, **fields: Any) -> Event:
+        common = {"session_id": self.session, "agent": self.agent, "folder": self.folder}
+        at = {"at": self.at} if isinstance(self.at, str) else {}
+        return Event(verb, common | at | fields)
+
+    def prompt(self, text: str) -> Iterator[Event]:
+        """Yield how the turn before ended, and the prompt with which one begins."""
+        yield from self.end_turn()
+        yield self.event("note_prompt", prompt=cut(text))
+
+    def end_turn(self) -> Iterator[Event]:
+        said, self.said = self.said, ""
+        if said:
+            yield self.event("tool_post", tool="Assistant", output=cut(said))
+
+    def call(self, number: object, name: object, given: object) -> None:
+        tool = str(name or "")
+        self.called[str(number)] = CONTRACTS[self.agent].tools.get(tool, tool), arguments(given)
+
+    def answer(self, number: object, answered: object, *, failed: bool = False) -> Iterator[Event]:
+        """Yield the use of a tool, once it has answered."""
+        tool, given = self.called.pop(str(number), ("", {}))
+        if not tool:
+            return
+        found = opened(answered)
+        text, wrapped = unwrapped(text_of(found))
+        failed = failed or wrapped or says_failure(found)
+        yield self.event("tool_post", tool=tool[:200], input=given, output=cut(text), failed=failed)
+
+
+def events_of(file: Path, format: ImportFormat) -> Iterator[Event]:
+    """Yield the events of a session in their order, from its start to its end; a line that cannot be read is none.
+
+    A file that has grown gives the same events and more, but for the final ones.
+    """
+    read = _of_claude_code if format is ImportFormat.CLAUDE_CODE else _of_codex
+    turns = _Turns(str(format), file.stem.removeprefix("rollout-"))
+    began = False
+    with file.open("rb") as source:
+        for _, line in lines(source, file.name):
+            try:
+                entry = object_of(line)
+            except Unreadable:
+                continue
+            for event in read(turns, entry):
+                if not began:
+                    began = True
+                    yield turns.event("session_start", source="startup")
+                yield event
+    if began:
+        for event in (*turns.end_turn(), turns.event("session_end", reason="over")):
+            yield event._replace(final=True)
+
+
+def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+    message, speaker = line.get("message"), line.get("type")
+    if not isinstance(message, dict) or any(line.get(mark) for mark in MARKS):
+        return
+    turns.session = str(line.get("sessionId") or turns.session)
+    turns.folder = str(line.get("cwd") or turns.folder)
+    turns.at = line.get("timestamp")
+    content = message.get("content")
+    blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    text = REMINDER.sub("", content if isinstance(content, str) else _text(blocks)).strip()
+    answers = [one for one in blocks if one.get("type") == "tool_result"]
+    if speaker == "user":
+        for one in answers:
+            yield from turns.answer(one.get("tool_use_id"), one.get("content"), failed=bool(one.get("is_error")))
+        if text and not answers and not text.startswith(("<", *BY_CLAUDE)):
+            yield from turns.prompt(text)
+    elif speaker == "assistant":
+        turns.said = text or turns.said
+        for one in blocks:
+            if one.get("type") == "tool_use":
+                turns.call(one.get("id"), one.get("name"), one.get("input"))
+
+
+def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+    inner = line.get("payload")
+    entry = inner if isinstance(inner, dict) else line
+    turns.at = line.get("timestamp")
+    if line.get("type") == "session_meta":
+        turns.session, turns.folder = str(entry.get("id") or turns.session), str(entry.get("cwd") or "")
+        return
+    kind = entry.get("type")
+    if kind in _CALLS:
+        given = entry.get("arguments") or entry.get("input") or entry.get("action")
+        turns.call(entry.get("call_id"), entry.get("name") or "shell", given)
+    elif kind in _OUTPUTS:
+        yield from turns.answer(entry.get("call_id"), entry.get("output"))
+    elif kind == "message" and line.get("type") in ("message", "response_item"):
+        blocks = entry.get("content")
+        text = _text([one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else [])
+        if entry.get("role") == "assistant":
+            turns.said = text or turns.said
+        elif entry.get("role") == "user" and text and not text.startswith(("<", *BY_CODEX)):
+            yield from turns.prompt(text)
+
+
+def _text(blocks: list[dict[str, Any]]) -> str:
+    said = (one.get("text") for one in blocks if one.get("type") in _SAID)
+    return "\n\n".join(one.strip() for one in said if isinstance(one, str) and one.strip())
+

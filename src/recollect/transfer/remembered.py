@@ -1,0 +1,336 @@
+"""What agents on this machine have remembered already: their memory files, instruction files, and last sessions.
+
+Finds it, and keeps in the data folder what of it is to be taken in and how far that is. Reads no more of a file than
+which folder it speaks of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from recollect.domain.enums import Scope
+from recollect.domain.origin import SaidBy
+from recollect.domain.transfer import ImportFormat
+from recollect.errors import InvalidInput
+from recollect.projects import checkout_of, find_project
+from recollect.settings import others_folder
+from recollect.transfer.import_paths import find_files, name_of
+
+SESSIONS: Final = 20
+"""How many sessions are taken in, the last ones."""
+BUDGET: Final = 64 * 2**20
+"""Bytes of all their transcripts; the oldest are left out first."""
+FILE: Final = "remembered.json"
+_HEAD: Final = 2**18  # bytes of a transcript in which its folder is named
+_CWD: Final = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]")
+_MOST_TRIES: Final = 3
+
+
+class What(StrEnum):
+    """What a file is to the agent that wrote or reads it."""
+
+    MEMORIES = "memory files"
+    INSTRUCTIONS = "instruction files"
+    SESSION = "sessions"
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    WAITS = "waits"
+    DONE = "done"
+    KNOWN = "known"
+    FAILED = "failed"
+
+
+class _Agent(NamedTuple):
+    """Where an agent keeps what it remembers, as patterns below its folder, which a variable of its own may name."""
+
+    title: str
+    variable: str
+    usual: str
+    memories: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()
+    sessions: str = ""
+    format: ImportFormat = ImportFormat.MARKDOWN
+
+
+_AGENTS: Final = (
+    _Agent(
+        "Claude Code",
+        "CLAUDE_CONFIG_DIR",
+        ".claude",
+        ("projects/*/memory/**/*.md",),
+        ("CLAUDE.md",),
+        "projects/*/*.jsonl",
+        ImportFormat.CLAUDE_CODE,
+    ),
+    _Agent(
+        "Codex",
+        "CODEX_HOME",
+        ".codex",
+        ("memories/MEMORY.md", "memories/memory_summary.md", "memories/rollout_summaries/*.md"),
+        ("AGENTS.override.md", "AGENTS.md"),
+        "sessions/**/rollout-*.jsonl",
+        ImportFormat.CODEX,
+    ),
+    _Agent("Gemini CLI", "", ".gemini", (), ("GEMINI.md",)),
+)
+_PROJECTS: Final = "projects"
+_OF_SUBAGENTS: Final = "agent-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A file of an agent: whose words it holds, the project that it speaks of, and how far it was taken in.
+
+    `name` is what the keys of its memories begin with. `sent` counts the events of a session that were, `tries` how
+    often it was begun.
+    """
+
+    agent: str
+    what: What
+    path: str
+    name: str
+    format: ImportFormat
+    size: int
+    changed_at: float
+    project: str
+    folder: str
+    scope: Scope
+    said_by: SaidBy
+    state: State = State.WAITS
+    sent: int = 0
+    kept: int = 0
+    tries: int = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Say whether it was begun so often without an end that it is left alone."""
+        return self.tries >= _MOST_TRIES
+
+    def same_file(self, other: Remembered) -> bool:
+        """Say whether the file is as it was."""
+        return (self.size, self.changed_at) == (other.size, other.changed_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What can be taken in, in the order in which that is done, and how many older sessions are left out."""
+
+    files: tuple[Remembered, ...]
+    older: int = 0
+
+
+def find_remembered(root: Path, home: Path) -> Found:
+    """Find what agents of this user remember, and the instruction files of the project in `root`.
+
+    `home` is the data folder, in which this user has named projects. Sessions come last, the oldest of them first.
+    """
+    files: list[Remembered] = []
+    sessions: list[Remembered] = []
+    known: dict[str, str] = {}  # the name of the project of a folder
+    for agent in _AGENTS:
+        folder = (others_folder(agent.variable) if agent.variable else None) or Path.home() / agent.usual
+        if folder.is_dir():
+            files += _files_of(agent, folder, home, known)
+            sessions += _sessions_of(agent, folder, home, known)
+    files += _instructions_of(root, home, known)
+    sessions.sort(key=lambda one: -one.changed_at)
+    taken: list[Remembered] = []
+    for one in sessions[:SESSIONS]:
+        if sum(each.size for each in taken) + one.size > BUDGET:
+            break
+        taken.append(one)
+    return Found((*files, *reversed(taken)), len(sessions) - len(taken))
+
+
+def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+    """Yield the memory files and the user's own instruction files of an agent."""
+    for pattern in agent.memories:
+        for path in _plain(folder, pattern):
+            of_project = path.relative_to(folder).parts[0] == _PROJECTS
+            where = _project_of(folder / _PROJECTS / path.relative_to(folder).parts[1]) if of_project else ""
+            if where or not of_project:
+                yield _file(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
+    for name in agent.instructions:
+        if (path := folder / name).is_file() and path.stat().st_size:
+            yield _file(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
+
+
+def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+    for path in _plain(folder, agent.sessions) if agent.sessions else ():
+        if not path.name.startswith(_OF_SUBAGENTS) and (where := _folder_in(path)):
+            one = _file(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
+            yield replace(one, format=agent.format)
+
+
+def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+    """Yield the instruction files of a project, below a checkout at any depth; a folder that is none is not searched."""
+    try:
+        found = find_files([root] if checkout_of(root) else _directly_in(root), instructions=True).files
+    except InvalidInput:  # there is none
+        return
+    for one in found:
+        yield _file("this project", What.INSTRUCTIONS, one.path, str(root), SaidBy.FILE, home, known)
+
+
+def _directly_in(root: Path) -> list[Path]:
+    names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".cursor/rules")
+    return [root / name for name in names if (root / name).exists()]
+
+
+def _file(
+    agent: str, what: What, path: Path, folder: str, said_by: SaidBy, home: Path, known: dict[str, str]
+) -> Remembered:
+    there = path.stat()
+    if folder and folder not in known:
+        known[folder] = find_project(Path(folder), home).name
+    return Remembered(
+        agent=agent,
+        what=what,
+        path=str(path),
+        name=name_of(path),
+        format=ImportFormat.MARKDOWN,
+        size=there.st_size,
+        changed_at=there.st_mtime,
+        project=known.get(folder, ""),
+        folder=folder,
+        scope=Scope.PROJECT if folder else Scope.PERSONAL,
+        said_by=said_by,
+    )
+
+
+def _plain(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a pattern that say something, no links and nothing that links lead to."""
+    real = folder.resolve()
+    found = (one for one in sorted(folder.glob(pattern)) if one.is_file() and not one.is_symlink())
+    return [one for one in found if one.resolve().is_relative_to(real) and one.stat().st_size]
+
+
+def _project_of(folder: Path) -> str:
+    """Return the folder that one of Claude Code's stands for: what a transcript in it says, else what its name tells."""
+    told = (_folder_in(one) for one in folder.glob("*.jsonl"))
+    return next(filter(None, told), "") or _unfolded(Path(folder.anchor), folder.name[1:])
+
+
+def _folder_in(transcript: Path) -> str:
+    """Return the folder of a session; an empty text where its transcript names none."""
+    with transcript.open("rb") as file:
+        found = _CWD.search(file.read(_HEAD))
+    try:
+        folder = str(json.loads(found[1])) if found else ""
+    except ValueError:
+        return ""
+    return folder if Path(folder).is_absolute() else ""
+
+
+def _unfolded(above: Path, name: str) -> str:
+    """Return the folder whose path Claude Code writes as `name`, with a `-` for all but letters and digits."""
+    try:
+        inside = sorted(one for one in above.iterdir() if one.is_dir())
+    except OSError:
+        return ""
+    for one in inside:
+        own = _NO_LETTER.sub("-", one.name)
+        if name == own:
+            return str(one)
+        if name.startswith(f"{own}-") and (found := _unfolded(one, name.removeprefix(f"{own}-"))):
+            return found
+    return ""
+
+
+class Plan:
+    """What is to be taken in and how far that is, kept in a file of the data folder after each step."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        self.user = self.team = ""
+        self.files: list[Remembered] = []
+        try:
+            said = json.loads(self._file.read_text(encoding="utf-8"))
+            self.user, self.team = str(said["user"]), str(said["team"])
+            self.files = [_read(one) for one in said["files"]]
+        except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of ours
+            self.files = []
+
+    def add(self, files: Iterable[Remembered], user: str, team: str) -> None:
+        """Let files wait that are new or have changed; of a session only what has come since then is read."""
+        own = (self.user, self.team) == (user, team)
+        known = {one.path: one for one in self.files} if own else {}
+        self.user, self.team = user, team
+        for one in files:
+            old = known.get(one.path)
+            if old is None:
+                known[one.path] = one
+            elif not one.same_file(old):
+                known[one.path] = replace(one, sent=old.sent, kept=old.kept)
+            elif old.state is State.FAILED:
+                known[one.path] = replace(old, state=State.WAITS, tries=0)
+        self.files = sorted(known.values(), key=lambda one: one.what is What.SESSION)
+        self.save()
+
+    def new(self, files: Iterable[Remembered]) -> list[Remembered]:
+        """Return those of the files that were not taken in as they are now."""
+        done = {one.path: one for one in self.files if one.state in (State.DONE, State.KNOWN)}
+        return [one for one in files if one.path not in done or not one.same_file(done[one.path])]
+
+    def put(self, one: Remembered) -> None:
+        """Keep how far one file is."""
+        self.files = [one if each.path == one.path else each for each in self.files]
+        self.save()
+
+    @property
+    def waiting(self) -> list[Remembered]:
+        """Return what is still to be taken in, in its order."""
+        return [one for one in self.files if one.state is State.WAITS]
+
+    @property
+    def message(self) -> str:
+        """Say in a sentence how far it is; an empty text where nothing was ever begun."""
+        if not self.files:
+            return ""
+        ended = len(self.files) - len(self.waiting)
+        kept = sum(one.kept for one in self.files)
+        failed = sum(one.state is State.FAILED for one in self.files)
+        more = f"; {failed} could not be read" if failed else ""
+        what = f"{ended} of {len(self.files)} files" if self.waiting else f"{ended} files"
+        return f"{what} of what agents remembered are taken in, {kept} memories{more}"
+
+    def save(self) -> None:
+        """Write it, so that a process that ends at any instant leaves the old one or the new one."""
+        said = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        text = json.dumps(said | {"files": [asdict(one) for one in self.files]}, indent=1)
+        handle, name = tempfile.mkstemp(prefix=f".{FILE}.", dir=self._file.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(self._file)
+
+
+def _read(said: dict[str, Any]) -> Remembered:
+    kinds: dict[str, Any] = {
+        "what": What,
+        "format": ImportFormat,
+        "scope": Scope,
+        "said_by": SaidBy,
+        "state": State,
+    }
+    return Remembered(**{name: kinds[name](one) if name in kinds else one for name, one in said.items()})
+
+
+def files_of(body: Iterable[dict[str, Any]]) -> list[Remembered]:
+    """Return files as a client names them in JSON; raise `InvalidInput` for anything else."""
+    try:
+        return [_read(one) for one in body]
+    except (TypeError, ValueError, AttributeError):
+        raise InvalidInput("files", "Invalid files: Must be files of agents, as `recollect init` finds them") from None
