@@ -24,6 +24,7 @@ from recollect.errors import InvalidInput
 from recollect.projects import checkout_of, find_project
 from recollect.settings import others_folder
 from recollect.transfer.import_paths import find_files, name_of
+from recollect.transfer.markdown import PASSAGE
 
 SESSIONS: Final = 20
 """How many sessions are taken in, the last ones."""
@@ -164,7 +165,7 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
             if where or not of_project:
                 yield _file(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
     for name in agent.instructions:
-        if (path := folder / name).is_file() and path.stat().st_size:
+        if _says_something(path := folder / name):
             yield _file(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
 
 
@@ -176,13 +177,21 @@ def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str])
 
 
 def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
-    """Yield the instruction files of a project, below a checkout at any depth; a folder that is none is not searched."""
+    """Yield the instruction files of a project, in a checkout at any depth, else only beside it."""
     try:
         found = find_files([root] if checkout_of(root) else _directly_in(root), instructions=True).files
     except InvalidInput:  # there is none
         return
-    for one in found:
+    for one in filter(lambda one: _says_something(one.path), found):
         yield _file("this project", What.INSTRUCTIONS, one.path, str(root), SaidBy.FILE, home, known)
+
+
+def _says_something(path: Path) -> bool:
+    """Say whether a file holds more than the passage that `recollect install` writes."""
+    try:
+        return bool(PASSAGE.sub("", path.read_text(encoding="utf-8", errors="replace")).strip())
+    except OSError:
+        return False
 
 
 def _directly_in(root: Path) -> list[Path]:
@@ -219,7 +228,7 @@ def _plain(folder: Path, pattern: str) -> list[Path]:
 
 
 def _project_of(folder: Path) -> str:
-    """Return the folder that one of Claude Code's stands for: what a transcript in it says, else what its name tells."""
+    """Return the folder that one of Claude Code's stands for, by a transcript in it, else by its name."""
     told = (_folder_in(one) for one in folder.glob("*.jsonl"))
     return next(filter(None, told), "") or _unfolded(Path(folder.anchor), folder.name[1:])
 

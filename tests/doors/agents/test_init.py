@@ -33,7 +33,7 @@ def test_all_in_one_and_again(starting: Typed, settings: Settings, home: Path, c
     assert body["model"]["ready"] is True
     assert body["project"]["name"].startswith("engine-")
     assert body["agents"] == [{"agent": "claude-code", "registered": True}, {"agent": "codex", "registered": True}]
-    assert body["import"] == "recollect import CLAUDE.md"
+    assert (body["remembered"]["files"], body["remembered"]["state"]) == (1, "taken in")
     assert "recollect doctor" in body["next"]
     text = (home / ".codex" / "config.toml").read_text()
     again = starting("--yes")
@@ -43,7 +43,7 @@ def test_all_in_one_and_again(starting: Typed, settings: Settings, home: Path, c
         "is ready",
         "Project: engine-",
         "Codex is registered already",
-        "`recollect import CLAUDE.md`",
+        "All that agents here remember is taken in.",
     ):
         assert part in again.out
     assert (home / ".codex" / "config.toml").read_text() == text

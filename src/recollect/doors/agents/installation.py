@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import codecs
 import difflib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -139,4 +139,3 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
 def _text(blocks: list[dict[str, Any]]) -> str:
     said = (one.get("text") for one in blocks if one.get("type") in _SAID)
     return "\n\n".join(one.strip() for one in said if isinstance(one, str) and one.strip())
-

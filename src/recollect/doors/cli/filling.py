@@ -21,7 +21,9 @@ Tell = Callable[[str], None]
 _HOW = "`recollect init --take-in`"
 
 
-def offer(settings: Settings, root: Path, wanted: bool | None, *, asked: bool, tell: Tell) -> dict[str, Any]:
+def offer(
+    settings: Settings, root: Path, wanted: bool | None, *, asked: bool, quiet: bool, tell: Tell
+) -> dict[str, Any]:
     """Show what agents remember, and take it in where that is `wanted`; where nobody said so, ask whoever is `asked`.
 
     Return what was found and what became of it.
@@ -31,9 +33,10 @@ def offer(settings: Settings, root: Path, wanted: bool | None, *, asked: bool, t
     new = plan.new(found.files)
     body = {"files": len(new), "bytes": sum(one.size for one in new), "older_sessions": found.older}
     if not new:
-        tell("Agents: nothing that they remember is left to take in." if found.files else "")
+        if found.files:
+            tell("All that agents here remember is taken in.")
         return body | {"state": "nothing new"}
-    if asked or wanted:
+    if not quiet:
         _preview(new, found)
     if wanted is None and asked:
         wanted = typer.confirm("Take this in? It is read here, in the background, and sent nowhere.", err=True)
@@ -41,10 +44,10 @@ def offer(settings: Settings, root: Path, wanted: bool | None, *, asked: bool, t
         count, size = len(new), _size(body["bytes"])
         tell(f"What agents here remember ({count} files, {size}) was left alone; {_HOW} takes it in.")
         return body | {"state": "left alone"}
-    return body | {"state": _begin(settings, plan, new, tell)}
+    return body | {"state": _begin(settings, plan, new, tell, quiet=quiet)}
 
 
-def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell) -> str:
+def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell, *, quiet: bool) -> str:
     """Let the daemon take the files in; without one do it at once, here."""
     if settings.daemon:
         files = [asdict(one) for one in new]
@@ -52,7 +55,7 @@ def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell
         client.post("/take-in", {"files": files, "user": settings.user, "team": settings.team})
         tell("Taking it in; `recollect status` says how far it is.")
         return "begun"
-    with recollect.open_app(settings, background=False) as app, render.progress("Taking in") as report:
+    with recollect.open_app(settings, background=False) as app, render.progress("Taking in", hidden=quiet) as report:
         plan.add(new, settings.user, settings.team)
         take_in(app, plan, report=report)
     tell(f"{plan.message}.")

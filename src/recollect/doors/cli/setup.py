@@ -283,6 +283,7 @@ def init(
         root,
         True if take is None and yes else take,
         asked=interactive() and not as_json,
+        quiet=as_json,
         tell=lambda sentence: _tell(as_json, sentence),
     )
     tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
