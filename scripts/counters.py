@@ -28,6 +28,7 @@ HEAVY |= dict.fromkeys(("pydantic_ai", "openai"), PACKAGE + "engines/chat.py")
 FRAMEWORKS = PACKAGE + "frameworks/"
 HEAVY["anthropic"] = (PACKAGE + "engines/chat.py", FRAMEWORKS + "anthropic.py")
 HEAVY |= {"langgraph": FRAMEWORKS + "langgraph.py", "agent": FRAMEWORKS + "hermes.py"}
+HEAVY |= dict.fromkeys(("watchfiles", "pathspec"), PACKAGE + "transfer/watching.py")
 HEAVY["dateparser"] = PACKAGE + "search/parse.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")

@@ -8,14 +8,20 @@ from agents_home import RULE, folder_name, furnish, transcript, written
 from daemon_place import Place, until
 from recollect.transfer.remembered import Plan
 
+RULES = (
+    "All invoices are kept in euros, because the bank refuses any other currency.",
+    "Never rename a column of the ledger: the auditors read it by its old names.",
+    "Pictures of the fleet are stored as WebP, since the tablets on board have little space.",
+    "The crane software must stay on Java 17, as the vendor certifies nothing newer.",
+)
+
 
 def test_a_killed_daemon_goes_on(place: Place, tmp_path: Path) -> None:
     """`init` returns at once; whatever a killed daemon left waiting, the next one takes in, and nothing twice."""
     user, checkout = tmp_path / "user", tmp_path / "engine"
     written(checkout / ".git" / "HEAD", "")
     furnish(user, checkout)
-    for number in range(4):
-        more = f"{RULE} That is rule {number}: ask number {number * 7} at the gate first."
+    for number, more in enumerate(RULES):
         file = user / ".claude" / "projects" / folder_name(checkout) / f"m{number}.jsonl"
         written(file, transcript(checkout, f"m{number}", more))
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "RECOLLECT_PROJECT"):
@@ -33,5 +39,5 @@ def test_a_killed_daemon_goes_on(place: Place, tmp_path: Path) -> None:
     done = "9 files of what agents remembered are taken in"
     assert done in place.cli("status", cwd=checkout)
     stored = [text for (text,) in place.rows("select content from memory where deleted_at is null")]
-    assert sum(RULE in text and not text.startswith("Summary") for text in stored) == 5
+    assert {RULE, *RULES} <= set(stored)
     assert len(stored) == len(set(stored))

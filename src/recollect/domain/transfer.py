@@ -64,6 +64,7 @@ class ItemKind(StrEnum):
 class ImportItem(Request):
     """A memory or a fact as a file holds it, not checked yet; `where` says where in the file it stands.
 
+    `former_key` is the one that its memory had before it was moved.
     `said` is who said it, where the door knows that by itself: no file can say it. Without it that is the import.
     """
 
@@ -71,6 +72,7 @@ class ImportItem(Request):
     where: str
     fields: dict[str, Any]
     said: Origin | None = None
+    former_key: Label = None
 
 
 RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -137,7 +139,8 @@ class ImportBatch(Levels):
 
     `scope` and `fact_type` win over what a file says, `category` fills in where it says nothing. `links` come once all
     memories are there, and the `sections` of a file with its last items. What is stored at a level of sensitivity that
-    neither the batch lets in nor an item of it names does not exist for it.
+    neither the batch lets in nor an item of it names does not exist for it. With `in_step` the files are what holds: a
+    section that is gone is hidden, and one that was hidden and is there is in sight again.
     """
 
     items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = ()
@@ -152,6 +155,7 @@ class ImportBatch(Levels):
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
     on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
     own: bool = Field(default=False, description="It is your own export: what names you as its author counts as before")
+    in_step: bool = False
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 
 

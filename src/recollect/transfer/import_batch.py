@@ -66,6 +66,7 @@ class NamespaceImport:
     chunks: ChunksByHash
     dry: bool
     namespace: str
+    in_step: bool = False
     rules: dict[str, bool | None] = field(default_factory=dict)
     stored: dict[int, Memory] = field(default_factory=dict)
     waiting: list[CheckedMemory] = field(default_factory=list)
@@ -91,7 +92,7 @@ class NamespaceImport:
     def _load(self, some: Iterable[CheckedMemory]) -> None:
         """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
-        keys = {one.record.key for one in wanted if one.record.key}
+        keys = {key for one in wanted for key in (one.record.key, one.former_key) if key}
         found = self.writing.find(keys, {one.content_hash for one in wanted})
         self.stored.update((one.id, one) for one in found)
 
@@ -105,6 +106,8 @@ class NamespaceImport:
         stored = sorted(alike, key=lambda old: old.id)
         if record.key is not None and (named := next((old for old in stored if old.key == record.key), None)):
             return named, True
+        if one.former_key and (moved := next((old for old in stored if old.key == one.former_key), None)):
+            return moved, True
         same = [old for old in stored if old.content_hash == one.content_hash]
         if record.id is not None and (known := self._same_time(one, same)) is not None:
             return known, True
@@ -134,6 +137,8 @@ class NamespaceImport:
         may_change = by_key or (record.key is not None and old.key is None)
         hidden = old.deleted_at is not None or old.merged_into is not None
         passed = expired(old, self.app.clock()) and not hidden
+        if self.in_step and by_key and old.deleted_at is not None and old.merged_into is None:
+            hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
             self.report.outcomes[one.place] = "unchanged"
@@ -279,14 +284,21 @@ class _Batch:
         levels = levels_with(self._request)
         with self._app.records.writing(self._caller.writable(namespace), self._caller.user, levels) as transaction:
             found = transaction.keys_with_prefixes(one.prefix for one in files)
-        for one in files:
-            self._tell_gone(one, found[one.prefix])
+            gone = [sorted(found[one.prefix].keys() - one.keys) for one in files]
+            if hides := self._request.in_step and not self._request.dry_run:
+                for one, keys in zip(files, gone, strict=True):
+                    for key in keys:
+                        transaction.hide(found[one.prefix][key])
+        for one, keys in zip(files, gone, strict=True):
+            self._tell_gone(one, {key: found[one.prefix][key] for key in keys}, hidden=hides)
 
-    def _tell_gone(self, sections: FileSections, known: Mapping[str, int]) -> None:
-        gone = sorted(known.keys() - sections.keys)
-        why = [f"The section `{key}` is not in the file any more; memory {known[key]} stays." for key in gone[:_LISTED]]
+    def _tell_gone(self, sections: FileSections, gone: Mapping[str, int], *, hidden: bool) -> None:
+        become = "is hidden; `undo` brings it back" if hidden else "stays"
+        listed = list(gone.items())[:_LISTED]
+        why = [f"The section `{key}` is not in the file any more; memory {number} {become}." for key, number in listed]
         if len(gone) > _LISTED:
-            why.append(f"{len(gone) - _LISTED} more sections are not in the file any more; their memories stay.")
+            became = "are hidden" if hidden else "stay"
+            why.append(f"{len(gone) - _LISTED} more sections are not in the file any more; their memories {became}.")
         self.report.problems += [Problem(sections.where, one) for one in why]
 
     def journal_refusals(self) -> None:
@@ -343,6 +355,7 @@ class _Batch:
                     chunks,
                     self._request.dry_run,
                     namespace,
+                    self._request.in_step,
                 )
                 importing.write(list(some))
             self._as_first_told(namespaces, [one.place for one in run])

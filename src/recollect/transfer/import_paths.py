@@ -56,10 +56,10 @@ _RULES: Final = frozenset(
 )
 _HIDDEN: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".windsurf"})
 """Hidden folders in which agents keep instructions; of other files in them none is read."""
-_LIBRARIES: Final = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__"})
+LIBRARY_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__"})
 _MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files of folders that some tool made and can make again."""
-_MARKDOWN: Final = (".md", ".markdown", ".mdc")
+MARKDOWN: Final = (".md", ".markdown", ".mdc")
 
 HIDDEN: Final = "hidden files and folders"
 LIBRARIES: Final = "folders of libraries and caches"
@@ -223,7 +223,7 @@ def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
         return LINKS
     if not entry.is_dir(follow_symlinks=False) and not entry.is_file(follow_symlinks=False):
         return SPECIAL
-    if entry.is_dir(follow_symlinks=False) and entry.name in _LIBRARIES:
+    if entry.is_dir(follow_symlinks=False) and entry.name in LIBRARY_FOLDERS:
         return LIBRARIES
     hidden = next((part for part in inside.parts if part.startswith(".")), None)
     if hidden is None or (entry.is_file(follow_symlinks=False) and _is_instruction(inside)):
@@ -236,7 +236,7 @@ def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
 def _is_instruction(path: PurePath) -> bool:
     """Say whether agents read a file as instructions, by its name or the folder it is in."""
     rules = any(pair in _RULES for pair in zip(path.parts, path.parts[1:], strict=False))
-    return path.name.lower() in _INSTRUCTIONS or (rules and path.suffix.lower() in _MARKDOWN)
+    return path.name.lower() in _INSTRUCTIONS or (rules and path.suffix.lower() in MARKDOWN)
 
 
 R = TypeVar("R", MemoryRecord, FactRecord)
@@ -260,6 +260,7 @@ class CheckedMemory:
     cleared: Cleared[MemoryRecord]
     content_hash: str
     said: MemoryRecord
+    former_key: str | None = None
 
     @property
     def record(self) -> MemoryRecord:
@@ -315,7 +316,7 @@ class Checks:
             return None
         namespace, cleared, said = found
         content_hash = hashlib.sha256(cleared.value.content.encode()).hexdigest()
-        return CheckedMemory(place, namespace, cleared, content_hash, said)
+        return CheckedMemory(place, namespace, cleared, content_hash, said, item.former_key)
 
     def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""

@@ -167,7 +167,13 @@ def test_the_passage_is_short_and_says_what_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [installation.BEGIN, installation.END, installation.BLOCK * 2, f"{installation.END}\n{installation.BEGIN}"]
+    "text",
+    [
+        installation.BEGIN,
+        installation.PASSAGE_END,
+        installation.BLOCK * 2,
+        f"{installation.PASSAGE_END}\n{installation.BEGIN}",
+    ],
 )
 def test_markers_that_are_no_pair_are_refused(text: str) -> None:
     """Where somebody has broken the marker comments, nothing is guessed."""

@@ -7,8 +7,9 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, cast
@@ -33,15 +34,21 @@ from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.sessions.observations.origins import read_outside
+from recollect.settings import Settings
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundPaths, find_files, name_of
 from recollect.transfer.recollect_jsonl import pages, save
 from recollect.transfer.transcripts import requests_of
+from recollect.transfer.watching import Vault, state_file
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
 _INTERRUPTED: Final = 130  # what a shell calls it
+
+Watching = Annotated[
+    bool, typer.Option("--watch", help="Keep a folder of Markdown notes in step until Ctrl-C; each change is a line.")
+]
 
 cli = typer.Typer()
 
@@ -92,7 +99,7 @@ def _noting(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterat
 
 
 @cli.command(name="import")
-@from_fields(ImportBatch, without="items links sections last")
+@from_fields(ImportBatch, without="items links sections last in_step")
 def _import(
     ctx: typer.Context,
     given: Given,
@@ -109,6 +116,7 @@ def _import(
     instructions: Annotated[
         bool, typer.Option("--instructions", help="Of folders only CLAUDE.md, AGENTS.md and their like, at any depth.")
     ] = False,
+    watch: Watching = False,
     as_json: bool = False,
 ) -> None:
     """Import memories from files and folders; doing it again changes nothing, and goes on after an interruption.
@@ -117,6 +125,9 @@ def _import(
     2 that something else could not be written, 130 that it was interrupted.
     """
     dry_run = bool(given.get("dry_run"))
+    if watch:
+        _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
+        return
     here = Path(ctx.with_resource(TemporaryDirectory()))
     named = [_saved_input(here) if one == _STDIN else one for one in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
@@ -136,12 +147,50 @@ def _import(
         as_json,
         print_answer=lambda: _print_imported(importing, found, dry_run=dry_run),
     )
+    _end(total, stopped=stopped)
+
+
+def _end(total: Imported, *, stopped: bool) -> None:
+    """End with the exit code that tells what became of it."""
     if stopped:
         err.print("Interrupted. Do the same again to go on from there.", highlight=False)
         raise typer.Exit(_INTERRUPTED)
     for name, kind in (("refused", SecretFound), ("failed", InvalidInput)):
         if total.counts[name]:
             raise typer.Exit(kind.exit_code)
+
+
+def _watch(settings: Settings, paths: Sequence[Path], given: dict[str, Any], *, alone: bool) -> None:
+    """Keep a folder in step until Ctrl-C or an end of the process is asked for."""
+    if len(paths) != 1 or not alone:
+        raise InvalidInput("watch", "Invalid watch: Takes one folder, and of the other options only those of memories")
+    folder = paths[0].expanduser()
+    stop = threading.Event()
+    caller = (settings.user, settings.team, settings.project, str(given.get("scope") or ""))
+    with opened(settings, model=True) as ask, _told_to(stop):
+        send = partial(_send, ask)
+        vault = Vault(folder, state_file(settings.folder, folder, caller), send, given)
+        for one in vault.follow(stop):
+            _say(str(one))
+    _say("Stopped. The next start reads only what has changed.")
+
+
+def _send(ask: Callable[..., Any], batch: ImportBatch) -> Imported:
+    return cast(Imported, ask("import_batch", **dict(batch)))
+
+
+@contextmanager
+def _told_to(stop: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C and a polite end of this process set an event, where this is the thread that is told of them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _saved_input(folder: Path) -> Path:

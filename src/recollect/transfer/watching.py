@@ -1,0 +1,255 @@
+"""Keeps a folder of Markdown notes and its memories in step: reads what differs from the last time, then each change.
+
+The folder is what holds: what is gone from it is hidden, and what comes back to it is in sight again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from recollect.domain.transfer import FileSections, ImportBatch, Imported, ImportFormat, ImportItem, ItemKind
+from recollect.errors import InvalidInput
+from recollect.transfer.formats import read_file
+from recollect.transfer.import_client import FileImport, Import
+from recollect.transfer.import_paths import LIBRARY_FOLDERS, MARKDOWN, FoundFile, name_of
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+LARGEST_NOTE: Final = 4 * 2**20
+"""Bytes: what is larger is no note."""
+_IGNORE: Final = ".gitignore"
+_TOO_LARGE: Final = f"It is larger than {LARGEST_NOTE // 2**20} MiB."
+_BINARY: Final = "It is no text."
+_MOST: Final = 1_000  # files of one message
+
+Send = Callable[[ImportBatch], Imported]
+
+
+class Change(NamedTuple):
+    """What became of a note: `+` is new, `~` has changed, `>` was moved, `-` is gone, `!` is left out."""
+
+    sign: str
+    note: str
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.note}  {self.told}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A note as it was read last: size, time, a digest of its text, and what the keys of its memories begin with.
+
+    `why` says why it was left out, where it was.
+    """
+
+    size: int
+    changed: int
+    digest: str
+    prefix: str
+    why: str = ""
+
+
+class Vault:
+    """A folder of notes; `file` is where what was read of it is kept, `options` are those of an import."""
+
+    def __init__(self, folder: Path, file: Path, send: Send, options: dict[str, Any]) -> None:
+        if not folder.is_dir():
+            raise InvalidInput("watch", f"Invalid watch: {folder} is no folder")
+        self._folder = folder.resolve()
+        self._file = file
+        self._send = send
+        self._options = options | {"in_step": True}
+        self._base, self._notes = self._restored()
+
+    def step(self) -> Iterator[Change]:
+        """Read what differs from the last time, and yield what became of each note."""
+        there = dict(_notes_in(self._folder))
+        seen = {name: self._seen(name, path) for name, path in there.items() if self._differs(name, path)}
+        gone = {name: note for name, note in self._notes.items() if name not in there}
+        if not seen and not gone:
+            return
+        moved = self._moved(seen, gone)
+        prefixes = {seen[name].prefix: gone[old].prefix for name, old in moved.items()}
+        read = [name for name, note in seen.items() if not note.why]
+        files = self._import([self._found(there[name], name) for name in read], prefixes)
+        yield from self._hide(set(gone) - set(moved.values()))
+        for name, note in seen.items():
+            known, done = self._notes.get(name), files.get(name)
+            prefix = f"{self._base}/{name}"
+            if note.why or done is None:
+                yield Change("!", prefix, note.why)
+            elif name in moved:
+                yield Change(">", prefix, f"was {self._base}/{moved[name]}; {_told(done)}")
+            else:
+                yield Change("~" if known and not known.why else "+", prefix, _told(done))
+            self._notes[name] = note
+        for name in gone:
+            del self._notes[name]
+        self._save()
+
+    def follow(self, stop: threading.Event) -> Iterator[Change]:
+        """Yield what differs from the last time, then what becomes of each change, until told to stop."""
+        from watchfiles import watch
+
+        changes = watch(
+            self._folder,
+            watch_filter=None,
+            stop_event=stop,
+            raise_interrupt=False,
+            rust_timeout=500,
+            yield_on_timeout=True,
+        )
+        yield from self.step()
+        for some in changes:
+            if some:
+                yield from self.step()
+
+    def _found(self, path: Path, name: str) -> FoundFile:
+        return FoundFile(path, f"{self._base}/{name}", ImportFormat.MARKDOWN, path.stat().st_size)
+
+    def _differs(self, name: str, path: Path) -> bool:
+        known, there = self._notes.get(name), path.stat()
+        return known is None or (known.size, known.changed) != (there.st_size, there.st_mtime_ns)
+
+    def _seen(self, name: str, path: Path) -> _Note:
+        """Return a note as it is now, or why it is none."""
+        there = path.stat()
+        known = self._notes.get(name)
+        prefix = known.prefix if known else ""
+        if there.st_size > LARGEST_NOTE:
+            return _Note(there.st_size, there.st_mtime_ns, "", prefix, _TOO_LARGE)
+        data = path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        if not _is_text(data):
+            return _Note(there.st_size, there.st_mtime_ns, digest, prefix, _BINARY)
+        things = read_file(path, f"{self._base}/{name}", ImportFormat.MARKDOWN)
+        prefix = next(one.prefix for one, _ in things if isinstance(one, FileSections))
+        return _Note(there.st_size, there.st_mtime_ns, digest, prefix)
+
+    def _moved(self, seen: dict[str, _Note], gone: dict[str, _Note]) -> dict[str, str]:
+        """Return for each note that has come whose text has just gone elsewhere where that was."""
+        left = {note.digest: name for name, note in gone.items() if note.digest and not note.why}
+        new = ((name, note) for name, note in seen.items() if name not in self._notes and not note.why)
+        return {name: left.pop(note.digest) for name, note in new if note.digest in left}
+
+    def _import(self, files: Sequence[FoundFile], moved: dict[str, str]) -> dict[str, FileImport]:
+        """Import notes; what a `moved` one says is the memory that it was under another prefix of its key."""
+
+        def send(batch: ImportBatch) -> Imported:
+            return self._send(
+                batch.model_copy(update={"items": tuple(_with_former_key(one, moved) for one in batch.items)})
+            )
+
+        importing = Import(send, self._options)
+        importing.run(files, lambda *_: None)
+        start = len(self._base) + 1
+        return {one.source.name[start:]: one for one in importing.files}
+
+    def _hide(self, names: set[str]) -> Iterator[Change]:
+        """Hide what notes said that are not there any more; one that was none before is only forgotten here."""
+        told = sorted(names)
+        for start in range(0, len(told), _MOST):
+            sections = tuple(
+                FileSections(where=f"{self._base}/{name}", prefix=note.prefix, keys=frozenset())
+                for name in told[start : start + _MOST]
+                if (note := self._notes[name]).prefix
+            )
+            every = {"allow_private": True, "allow_secret": True}
+            done = self._send(ImportBatch(sections=sections, last=True, **self._options | every))
+            why: dict[str, list[str]] = {}
+            for one in done.problems:
+                why.setdefault(one.where, []).append(one.why)
+            for name in told[start : start + _MOST]:
+                yield Change("-", f"{self._base}/{name}", " ".join(why.get(f"{self._base}/{name}", [])))
+
+    def _restored(self) -> tuple[str, dict[str, _Note]]:
+        """Return the name that the folder has in keys, as at its first time, and what was read."""
+        try:
+            said = json.loads(self._file.read_text(encoding="utf-8"))
+            return str(said["name"]), {name: _Note(**one) for name, one in said["notes"].items()}
+        except (OSError, ValueError, KeyError, TypeError):  # the first time, or none of ours
+            return name_of(self._folder), {}
+
+    def _save(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        notes = {
+            name: {"size": one.size, "changed": one.changed, "digest": one.digest, "prefix": one.prefix, "why": one.why}
+            for name, one in self._notes.items()
+        }
+        new = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        new.write_text(json.dumps({"folder": str(self._folder), "name": self._base, "notes": notes}), encoding="utf-8")
+        new.replace(self._file)
+
+
+def state_file(home: Path, folder: Path, caller: Sequence[str]) -> Path:
+    """Return where a data folder keeps what was read of a folder for a caller."""
+    own = "\n".join((str(folder.resolve()), *caller))
+    return home / "watched" / f"{hashlib.sha256(own.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.json"
+
+
+def _with_former_key(one: ImportItem, moved: Mapping[str, str]) -> ImportItem:
+    """Say of an item of a note that was moved which key it had before."""
+    key = str(one.fields.get("key", ""))
+    prefix = next((each for each in moved if one.kind is ItemKind.MEMORY and key.startswith(each)), None)
+    if prefix is None:
+        return one
+    return one.model_copy(update={"former_key": moved[prefix] + key.removeprefix(prefix)})
+
+
+def _told(done: FileImport) -> str:
+    counts = [f"{count} {name}" for name, count in done.counts.items() if count]
+    return "; ".join([", ".join(counts) or "nothing new", *(one.why for one in done.problems)])
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _notes_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each note below a folder with its path from there: nothing hidden, ignored or of a library, and no link."""
+    waiting: list[tuple[Path, tuple[tuple[Path, GitIgnoreSpec], ...]]] = [(folder, ())]
+    while waiting:
+        here, rules = waiting.pop()
+        rules = (*rules, *_rules_of(here))
+        try:
+            with os.scandir(here) as entries:
+                there = sorted(entries, key=lambda entry: entry.name)
+        except OSError:  # it is gone meanwhile, or may not be looked at
+            continue
+        for one in there:
+            path, is_folder = Path(one.path), one.is_dir(follow_symlinks=False)
+            if one.name.startswith(".") or one.is_symlink() or _ignored(path, rules, is_folder=is_folder):
+                continue
+            if is_folder and one.name not in LIBRARY_FOLDERS:
+                waiting.append((path, rules))
+            elif one.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
+                yield os.fsencode(path.relative_to(folder).as_posix()).decode(errors="backslashreplace"), path
+
+
+def _rules_of(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
+    from pathspec import GitIgnoreSpec
+
+    file = folder / _IGNORE
+    if file.is_file() and not file.is_symlink():
+        yield folder, GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
+def _ignored(path: Path, rules: Sequence[tuple[Path, GitIgnoreSpec]], *, is_folder: bool) -> bool:
+    """Say whether git would leave a path out; the rule of the nearest folder that has one for it counts."""
+    for folder, spec in reversed(rules):
+        found = spec.check_file(path.relative_to(folder).as_posix() + ("/" if is_folder else "")).include
+        if found is not None:
+            return found
+    return False
