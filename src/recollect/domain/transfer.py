@@ -155,7 +155,7 @@ class ImportBatch(Levels):
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
     on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
     own: bool = Field(default=False, description="It is your own export: what names you as its author counts as before")
-    in_step: bool = False
+    in_step: bool = Field(default=False, description="Hide what is gone from a file, and show what is back in it")
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 
 

@@ -108,6 +108,7 @@ class Vault:
             rust_timeout=500,
             yield_on_timeout=True,
         )
+        next(changes, None)  # from here on no change is missed
         yield from self.step()
         for some in changes:
             if some:
