@@ -25,13 +25,15 @@ import plot
 import silence
 import training
 from gathering import FOREIGN, Example, Limits, examples_of
-from recollect.engines.matching import Network, Part
+from recollect import Settings
+from recollect.engines.embedding import find_card
+from recollect.engines.matching import FUSION, Network, Part
 from recollect.errors import InvalidInput, RecollectError
 from sets import DEPTH, err, load, measures
 from training import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain
 
-TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "engines" / "fusion.json"
-MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"  # whose vectors the evidence has
+ROOT: Final = Path(__file__).resolve().parents[1]
+DEFAULT: Final = ROOT / "src" / "recollect" / "engines" / FUSION
 ASIDE: Final = ("adversarial", FOREIGN)  # adversarial ones name the wrong speaker: their answers are not what was asked
 PARENTS: Final = ("words", "vectors", "rrf")
 KEPT: Final = 0.975  # of the questions that have an answer, by the floor, on the mean over the sets
@@ -261,6 +263,11 @@ class Given:
     ordering: frozenset[str] = frozenset()
 
 
+def target_of(model: str) -> Path:
+    """Return where the coefficients of a model lie: those of the default model are everybody's who has none."""
+    return DEFAULT if model == Settings.model_fields["model"].default else ROOT / "models" / model / FUSION
+
+
 def run(folders: list[Path], judging: list[Path], evidence: Path | None, target: Path, given: Given) -> None:
     for path in filter(None, (evidence, target)):
         if not path.resolve().parent.is_dir():
@@ -275,8 +282,11 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
         raise InvalidInput("order-only", f"No set is named {min(unknown)}; name one of the folders.")
     every = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
     own = {one.name: every[one.name] for one in sets}
-    asking_by = asking.fit([one for some in own.values() for one in some], MODEL)
-    examples = asking.known_apart(own, MODEL)
+    card = find_card(Settings().model)
+    if card is None:
+        raise InvalidInput("model", f"{Settings().model} has no card.")
+    asking_by = asking.fit([one for some in own.values() for one in some], card.id)
+    examples = asking.known_apart(own, card.id)
     examples |= {one.name: [asking.asking(two, asking_by) for two in every[one.name]] for one in others}
     words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
@@ -284,7 +294,9 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
     lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
     if fused is None or lexical is None:
         return
-    written = {"fused": plain(fused), "words": plain(lexical), "asking": asking.plain(asking_by)}
+    written = {"fused": plain(fused), "asking": asking.plain(asking_by)}
+    if target_of(Settings().model) == DEFAULT:
+        written["words"] = plain(lexical)  # which are the same for every model
     target.write_text(json.dumps(written) + "\n", encoding="utf-8")
     judge(fused, {one.name: compiled_set(examples[one.name], True, copies=False) for one in others}, best_mix(both))
     out.print(f"{target.name} written: {sum(len(one.asked) for one in both.values())} questions.")
@@ -309,7 +321,10 @@ def main(
             help="A folder that keeps the evidence of each set and gives it when it is there. Pickles: only your own."
         ),
     ] = None,
-    target: Annotated[Path, typer.Option(help="Where the coefficients go.")] = TARGET,
+    target: Annotated[
+        Path | None,
+        typer.Option(help="Where the coefficients go. Default: the package; beside its card for another model."),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=10, help="How many steps each network is trained.")] = ROUNDS,
     ordering: Annotated[
         list[str] | None,
@@ -317,6 +332,9 @@ def main(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many networks are averaged.")] = SEEDS,
     questions: Annotated[int, typer.Option(min=1, help="The most questions of a set that are asked.")] = 250,
+    crowd: Annotated[
+        int, typer.Option(min=0, help="Among how many memories of other sets the questions are asked again.")
+    ] = Limits.crowd,
     plots: Annotated[
         Path | None, typer.Option("--plots", help="Draw reliability and silence into this folder.")
     ] = None,
@@ -324,14 +342,17 @@ def main(
         bool, typer.Option("--leave-out", help="Only judge each set left out; write nothing.")
     ] = False,
 ) -> None:
-    """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients."""
+    """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients.
+
+    RECOLLECT_MODEL names the embedding model whose similarities are fitted.
+    """
     try:
-        limits = replace(Limits(), questions=questions)
+        limits = replace(Limits(), questions=questions, crowd=crowd)
         run(
             folders,
             judging or [],
             evidence,
-            target,
+            target or target_of(Settings().model),
             Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ())),
         )
     except RecollectError as error:

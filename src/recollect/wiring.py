@@ -17,10 +17,10 @@ from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import ChatDescribe, ChatReconcile, open_chat
 from recollect.engines.embedder import Embedder
+from recollect.engines.embedding import beside_card, open_embedder, open_service
 from recollect.engines.embedding import fetch_model as fetch
-from recollect.engines.embedding import open_embedder, open_service
 from recollect.engines.late_interaction import similarity
-from recollect.engines.matching import CrossEncoderRerank, LearnedFusion, open_rerank
+from recollect.engines.matching import FUSION, CrossEncoderRerank, LearnedFusion, open_rerank
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
@@ -93,7 +93,7 @@ def open_app(
             **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
-            fusion=LearnedFusion(),
+            fusion=LearnedFusion(beside_card(settings.model, FUSION, settings.models_dir)),
             capabilities=_capabilities(settings, store, rerank),
             clock=clock,
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),

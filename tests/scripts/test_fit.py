@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from places import SCRIPTS
+from places import ROOT, SCRIPTS
 from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.matching import Network, Part, columns
 from recollect.errors import InvalidInput
@@ -147,10 +147,10 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Fitted:
 
 @pytest.mark.full
 def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
-    """Both networks are written, with every feature of the script, and give finite scores to what may be found."""
+    """All coefficients are written, and both networks give finite scores to what may be found."""
     assert fitted.run.returncode == 0, fitted.run.stderr
     given = json.loads(fitted.target.read_text(encoding="utf-8"))
-    assert set(given) == {"fused", "words"}
+    assert set(given) == {"fused", "words", "asking"}
     fused, words = (Network.read(given[name]) for name in ("fused", "words"))
     for part in ("own", "talk", "query"):
         less, more = set(getattr(words, part).names), set(getattr(fused, part).names)
@@ -161,6 +161,13 @@ def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
         scores = network.scores(found, query)
         assert scores.shape == (2,)
         assert np.isfinite(scores).all()
+
+
+def test_coefficients_of_another_model_lie_beside_its_card(module: Callable[[str], ModuleType]) -> None:
+    """The default model's coefficients are the package's, another's are its own."""
+    fit = module("fit")
+    assert fit.target_of("all-MiniLM-L6-v2") == ROOT / "src" / "recollect" / "engines" / "fusion.json"
+    assert fit.target_of("all-mpnet-base-v2") == ROOT / "models" / "all-mpnet-base-v2" / "fusion.json"
 
 
 @pytest.mark.full

@@ -153,6 +153,7 @@ class ModelCard:
     licence: str
     sha256: str = ""
     package: str = ""
+    parts: tuple[str, ...] = ()
     runtime: str = "sentence-transformers"
     query_prompt: str = ""
     document_prompt: str = ""

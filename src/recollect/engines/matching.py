@@ -5,7 +5,8 @@ Nothing heavy is imported before the model is loaded, which happens in the backg
 
 The learned fusion: a small network over what the searchers found, with coefficients from `fusion.json`.
 
-`scripts/fit` writes that file. A network has three parts. The first scores a memory by its own words and meaning, the
+`scripts/fit` writes that file, and another beside the card of a model that coefficients were fitted for. A network has
+three parts. The first scores a memory by its own words and meaning, the
 second adds what its conversation says, and is exactly 0 where there is none, and the third shifts the log-odds of all
 memories of one query alike, by how good its best evidence is: it tells whether anything answers the query at all.
 Inputs are standardised and clipped. More words or more meaning never lower a score. The sum is the log-odds that a
@@ -158,6 +159,7 @@ def _as_it_is(scores: object) -> object:
     return scores
 
 
+FUSION: Final = "fusion.json"
 _CROWD = 50
 _UNRELATED = 0.1  # the cosine of texts that have nothing to do with each other
 _UNRELATED_LATE = 0.1
@@ -174,8 +176,11 @@ MOST_SURE = 4.0  # log-odds
 class LearnedFusion:
     """One network where meaning was searched, another where only words were."""
 
-    def __init__(self) -> None:
-        given = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))
+    def __init__(self, own: Path | None = None) -> None:
+        """Take the coefficients that were fitted for a model from the file `own`; None takes the default model's."""
+        given = json.loads((files("recollect.engines") / FUSION).read_text(encoding="utf-8"))
+        if own is not None:
+            given |= json.loads(own.read_text(encoding="utf-8"))
         self._networks = {name: Network.read(given[name]) for name in ("fused", "words")}
         self._asking = Asking.read(given["asking"])
 

