@@ -10,7 +10,8 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import RankingRow
-from recollect.search.rank import Asked, asks_past, in_order, newer_by_older, of_one_subject
+from recollect.search.rank import in_order
+from recollect.search.versions import Asked, asks_past, newer_by_older
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
 JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."
@@ -41,12 +42,11 @@ def newer(
     *rows: RankingRow,
     asked: str = "what do we deploy with",
     matches: tuple[float, ...] = (0.6, 0.6, 0.6),
-    near: frozenset[tuple[int, int]] = frozenset(),
 ) -> dict[int, int]:
     """Return what is newer, for a question and the matches of the rows."""
     ids = [one.id for one in rows]
-    question = Asked.of(asked, {stem(word) for word in asked.split() if word not in STOP_WORDS})
-    return newer_by_older(question, {one.id: one for one in rows}, dict(zip(ids, matches, strict=False)), near)
+    question = Asked(asked, {stem(word): 1.0 for word in asked.split() if word not in STOP_WORDS})
+    return newer_by_older(question, {one.id: one for one in rows}, dict(zip(ids, matches, strict=False)))
 
 
 def test_the_newest_version_is_named() -> None:
@@ -78,25 +78,12 @@ def test_the_newest_version_is_named() -> None:
     ],
 )
 def test_a_version_names_what_the_question_names(asked: str, older: str, later: str, version: bool) -> None:
-    """Or it says that something changed, and repeats a name of the older one that the question does not name."""
-    assert newer(row(1, 60, older), row(2, 0, later), asked=asked) == ({1: 2} if version else {})
+    """Or it says that something changed, and repeats of the older one what the question does not name.
 
-
-def test_what_says_little_again_must_be_near_and_repeat_two_names() -> None:
-    """A long memory is out of date where one of its names has gone; vectors far apart say nothing."""
-    long = "Training wants partition Volta with QoS research, eight cards a node, checkpoints and scratch space."
-    gone = "Volta was switched off, QoS is gone."
-    assert newer(row(1, 9, long), row(2, 0, gone), asked="start a job", near=frozenset({(2, 1)})) == {1: 2}
-    assert newer(row(1, 9, long), row(2, 0, gone), asked="start a job") == {}
-
-
-def test_one_subject_stands_out() -> None:
-    """A pair counts that is near enough, alone or far above the others; where all are near, none is of one subject."""
-    assert of_one_subject({(1, 2): 0.5}, 0.48) == [(1, 2)]
-    assert of_one_subject({(1, 2): 0.47}, 0.48) == []
-    assert of_one_subject({(1, 2): 0.6, (1, 3): 0.2, (2, 3): 0.3}, 0.48) == [(1, 2)]
-    assert of_one_subject({(1, 2): 0.6, (1, 3): 0.5, (2, 3): 0.55}, 0.48) == []
-    assert of_one_subject({}, 0.48) == []
+    What the question names matches it better than its sibling does.
+    """
+    matches = (0.6, 0.6 if version else 0.45)
+    assert newer(row(1, 60, older), row(2, 0, later), asked=asked, matches=matches) == ({1: 2} if version else {})
 
 
 def test_what_was_written_at_the_same_time_replaces_nothing() -> None:
@@ -108,8 +95,8 @@ def test_what_was_written_at_the_same_time_replaces_nothing() -> None:
 
 def test_both_must_answer_about_as_well() -> None:
     """A newer memory of the subject that hardly answers the query stays where it is, and so does the older one."""
-    assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.3)) == {}
-    assert newer(row(1, 90), row(2, 5), matches=(0.3, 0.6)) == {}
+    assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.1)) == {}
+    assert newer(row(1, 90), row(2, 5), matches=(0.1, 0.6)) == {}
     assert newer(row(1, 90), row(2, 5), matches=(0.6, 0.5)) == {1: 2}
 
 

@@ -132,7 +132,7 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
         may = [one for one in sorted(likely, key=lambda one: -likely[one]) if one in rows and rows[one].speaks_unasked]
         signals = found.signals
         best = [one for one in may[:CONSIDERED] if max(signals[one].coverage, signals[one].cosine) >= near]
-        newer = newer_versions(app, question, found, matches, best)
+        newer = newer_versions(question, found, matches, best)
         newer |= {low: told[0] for low, told in contradicted(app, found, best).items()}
         candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]
         best_ones = chosen(prompt, candidates, found.query, newer)

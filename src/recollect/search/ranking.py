@@ -21,7 +21,7 @@ from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import RankingRow, View
 from recollect.errors import RecollectError
-from recollect.search import parse, rank
+from recollect.search import parse, rank, versions
 from recollect.search.candidates import FIRST
 from recollect.search.features import Candidates, gather, least_score
 
@@ -94,21 +94,19 @@ def _hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) 
 
 
 def newer_versions(
-    app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
+    question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
 ) -> dict[int, int]:
     """Return for each memory of `ids` that has a newer version among them the newest of those."""
-    return rank.newer_by_older(*_compared(app, question, candidates, matches, ids))
+    return versions.newer_by_older(*_compared(question, candidates, matches, ids))
 
 
 def _compared(
-    app: App, question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
-) -> tuple[rank.Asked, Mapping[int, RankingRow], Mapping[int, float], set[tuple[int, int]]]:
+    question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
+) -> tuple[versions.Asked, Mapping[int, RankingRow], Mapping[int, float]]:
     """Return what tells which memories of `ids` are versions of one statement."""
-    cosines = app.vectors.similarities(ids) if len(ids) > 1 and candidates.query.semantic else {}
-    near = set(rank.of_one_subject(cosines, app.embedder.card.subject))
     rows = {one.id: one for one in candidates.ranking_rows}
-    asked = rank.Asked.of(question, candidates.found.terms.weights)
-    return asked, rows, {one: matches[one] for one in ids if one in rows}, near
+    asked = versions.Asked(question, candidates.found.terms.weights)
+    return asked, rows, {one: matches[one] for one in ids if one in rows}
 
 
 def _disputes(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> dict[int, int]:
@@ -180,9 +178,9 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     ranked = _by_match(query, candidates, scored(matches), fits)
     order = [one.id for one in ranked]
     answering = [one for one in order[:FIRST] if matches[one] >= answers[rows[one].unapproved]]
-    compared = _compared(app, query.query, candidates, matches, answering)
-    newer = rank.newer_by_older(*compared)
-    order = rank.in_order(order, newer, past=rank.asks_past(query.query), fits=fits)
+    compared = _compared(query.query, candidates, matches, answering)
+    newer = versions.newer_by_older(*compared)
+    order = rank.in_order(order, newer, past=versions.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((one, rows[one].superseded_by or 0) for one in matches)
         summaries = {one: two for one, two in links if two in matches and matches[two] >= answers[rows[two].unapproved]}
@@ -192,7 +190,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     least = least_score(query, view) - _ROUNDING
     shown = answers[False] if least > 0.0 else 0.0
     order = rank.behind(order, _ahead(candidates, order, matches, same, shown))
-    nearest = _disputes(rank.disputed(*compared), order) | {low: high[0] for low, high in same.items()}
+    nearest = _disputes(versions.disputed(*compared), order) | {low: high[0] for low, high in same.items()}
     known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
     if len(matches) == len(candidates.signals):

@@ -1,0 +1,168 @@
+"""Fit what tells that a newer memory is a version of an older one, on questions whose true answer is known.
+
+A question of the category `current` has the newest note as its answer: it is a version of the older one that answers as
+well. For every other question the older of two notes must not give way where it alone is the answer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Final
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import recollect
+from recollect import App, Query, Settings
+from recollect.domain.search import RankingRow
+from recollect.errors import RecollectError
+from recollect.search import rank, versions
+from recollect.search.ranking import ranking_of
+from recollect.search.visibility import view_of
+from sets import Question, Set, caller_of, err, fill, load
+
+BEST: Final = 4  # memories of a question that are compared
+PENALTY: Final = 1.0
+CURRENT: Final = "current"
+BOTH_RIGHT: Final = 0.3  # weight of a pair of which both answer: their order hardly counts
+SURE: Final = 0.36  # from this probability on the newer comes first
+out = Console(width=120)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two memories that answer a question, what is known of them, and whether the newer is a version of the older."""
+
+    older: int
+    newer: int
+    traits: versions.Traits
+    version: bool | None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its best memories by match, which of them answer it, and their pairs."""
+
+    set: str
+    category: str
+    order: tuple[int, ...]
+    right: frozenset[int]
+    pairs: tuple[Pair, ...]
+    past: bool
+
+
+Model = tuple[np.ndarray, float]
+
+
+def asked_of(app: App, one: Set, question: Question, behind: Mapping[str, Sequence[str]]) -> Asked:
+    """Ask one question and compare its best memories."""
+    query = Query(query=question.text, limit=BEST, profile="relevance", min_score=0.0)
+    found = ranking_of(app, query, view_of(app, query, caller_of(one.name, question.group)))
+    matches = {hit.id: hit.match for hit in found.ranked}
+    order = tuple(sorted(matches, key=lambda number: -matches[number])[:BEST])
+    rows = {row.id: row for row in found.candidates.ranking_rows if row.id in order}
+    right = frozenset(int(memory) for memory, ids in behind.items() if question.answers.intersection(ids))
+    about = versions.Asked(question.text, found.candidates.found.terms.weights)
+    pairs = [_pair(about, rows, matches, two, right, question.category) for two in combinations(rows, 2)]
+    kept = tuple(pair for pair in pairs if pair is not None)
+    return Asked(one.name, question.category, order, right, kept, versions.asks_past(question.text))
+
+
+def _pair(
+    about: versions.Asked,
+    rows: Mapping[int, RankingRow],
+    matches: Mapping[int, float],
+    two: tuple[int, int],
+    right: frozenset[int],
+    category: str,
+) -> Pair | None:
+    old, new = sorted(two, key=lambda number: (rank.dated(rows[number]), number))
+    if not versions.comparable(rows[new], rows[old], matches[new], matches[old]):
+        return None
+    traits = versions.traits(about, rows[new], rows[old], matches[new], matches[old])
+    if new in right and old in right:
+        return Pair(old, new, traits, version=False, weight=BOTH_RIGHT)
+    if old in right:
+        return Pair(old, new, traits, version=False)
+    return Pair(old, new, traits, version=True if new in right and category == CURRENT else None)
+
+
+def fit(questions: Sequence[Asked]) -> Model:
+    """Return weights and bias of a logistic regression on the pairs, for traits as they are."""
+    pairs = [pair for one in questions for pair in one.pairs if pair.version is not None]
+    rows = np.array([pair.traits for pair in pairs])
+    wanted = np.array([float(pair.version or 0) for pair in pairs])
+    shares = np.array([pair.weight for pair in pairs])
+    mean, scale = rows.mean(0), rows.std(0) + 1e-9
+    inputs = np.c_[(rows - mean) / scale, np.ones(len(rows))]
+    penalty = PENALTY * np.r_[np.ones(rows.shape[1]), 1e-6]
+    walk = np.zeros(inputs.shape[1])
+    for _ in range(100):  # of Newton's method: some ten are enough
+        chance = 1 / (1 + np.exp(-inputs @ walk))
+        slope = inputs.T @ (shares * (chance - wanted)) + penalty * walk
+        bend = (inputs.T * (shares * chance * (1 - chance))) @ inputs + np.diag(penalty)
+        walk -= np.linalg.solve(bend, slope)
+    weights = walk[:-1] / scale
+    return weights, float(walk[-1] - weights @ mean) - float(np.log(SURE / (1 - SURE)))
+
+
+def first(one: Asked, model: Model | None) -> bool:
+    """Say whether the memory that comes first answers the question, with this model of versions or without any."""
+    weights, bias = model or (np.zeros(len(versions.Traits._fields)), -1.0)
+    newer = {pair.older: pair.newer for pair in one.pairs if weights @ np.array(pair.traits) + bias > 0}
+    order = rank.in_order(one.order, newer, past=one.past)
+    return bool(order) and order[0] in one.right
+
+
+def show(questions: Sequence[Asked]) -> None:
+    """Print how often the first memory answers, by category, by models that were fitted without the question's set."""
+    shipped = np.array(versions.WEIGHTS), versions.BIAS
+    apart = {left: fit([one for one in questions if one.set != left]) for left in {one.set for one in questions}}
+    table = Table("questions", "n", "by match alone", "as shipped", "fitted without the set", title="Right first")
+    for name in ["all", *sorted({one.category for one in questions})]:
+        some = [one for one in questions if name in ("all", one.category)]
+        counts = [sum(first(one, model) for one in some) for model in (None, shipped)]
+        table.add_row(name, str(len(some)), *map(str, counts), str(sum(first(one, apart[one.set]) for one in some)))
+    out.print(table)
+
+
+def main(
+    folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
+    judging: Annotated[bool, typer.Option("--judge", help="Only judge what ships; fit nothing.")] = False,
+) -> None:
+    """Ask the questions of sets of dated notes, fit the model of versions, and print it and what each set left out gave."""
+    try:
+        questions: list[Asked] = []
+        for one in load(folders):
+            with tempfile.TemporaryDirectory(prefix="recollect-versions-") as home:
+                settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
+                with recollect.open_app(settings) as app:
+                    behind = fill(app, one.name, one.folder)
+                    questions += [asked_of(app, one, question, behind) for question in one.questions]
+    except RecollectError as error:
+        err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(error.exit_code) from error
+    if judging:
+        shipped = np.array(versions.WEIGHTS), versions.BIAS
+        for name in ["all", *sorted({one.category for one in questions})]:
+            some = [one for one in questions if name in ("all", one.category)]
+            out.print(name, len(some), sum(first(one, shipped) for one in some))
+        return
+    show(questions)
+    weights, bias = fit(questions)
+    out.print(
+        "WEIGHTS", {name: round(float(one), 3) for name, one in zip(versions.Traits._fields, weights, strict=True)}
+    )
+    out.print("BIAS", round(bias, 3))
+
+
+if __name__ == "__main__":
+    typer.run(main)

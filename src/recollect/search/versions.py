@@ -1,0 +1,180 @@
+"""Which memories are versions of one statement, so that the newest of them comes first; none is hidden.
+
+A linear model judges a newer and an older memory that both answer a question: by how well each does, by which of the
+question's words only one of them holds, by how much of the older one the newer says again, and by whether it says that
+something changed. So of staging and production neither replaces the other, however old it is, and "We switched from
+Yarn to pnpm" replaces what says that Yarn is used. `scripts/versions.py` fits it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from recollect.domain.enums import OF_SESSION
+from recollect.domain.origin import Authority
+from recollect.domain.search import RankingRow
+from recollect.search.rank import coverage, dated
+from recollect.text.terms import STOP_WORDS, stem
+from recollect.text.writing_systems import fold, words
+
+LEAST: Final = 0.3  # of the better match: what is below does not answer the question as the other does
+_READ: Final = 4_000  # characters of a memory
+_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initially|earlier|back then|in the past|at first|"
+    r"historically|no longer)\b|\bbefore(?: (?:that|then|now|this|the (?:change|switch|move|migration)))?\s*[?.!]*$",
+    re.IGNORECASE,
+)
+_CHANGED: Final = re.compile(
+    r"\b(?:no longer|any ?more|gone|retired|deprecated|obsolete|outdated|superseded|replac\w+|remov\w+|dropped|forget|"
+    r"instead of|rather than|moved|migrated|switch(?:ed|ing|es)?|renamed|changed|used to|from now on|as of|now|"
+    r"was wrong|correction|until (?:now|then)|went from|tak(?:es|en) over|took over|is history|the old)\b",
+    re.IGNORECASE,
+)
+_NOW: Final = re.compile(
+    r"\b(?:now|nowadays|today|current(?:ly)?|present(?:ly)?|these days|at the moment|latest|any ?more)\b", re.IGNORECASE
+)
+_FIGURES: Final = re.compile(r"[\w.]+")
+
+
+class Traits(NamedTuple):
+    """What is known of a newer and an older memory that answer one question; shares are 0–1, of weights or of words.
+
+    `better` is the logarithm of how many times as well the newer one matches, `worst` that of the worse match, `length`
+    that of the older one's characters. `lost`, `gained` and `kept` are the shares of the question that only the older,
+    only the newer and both hold; `again` and `besides` how much of the older one the newer says again, of all its words
+    and of those that the question does not hold.
+    """
+
+    better: float
+    worst: float
+    lost: float
+    gained: float
+    kept: float
+    again: float
+    besides: float
+    changed: float
+    lost_unchanged: float
+    asks_now: float
+    other_figures: float
+    length: float
+
+
+WEIGHTS: Final = Traits(
+    better=3.274,
+    worst=1.533,
+    lost=-1.016,
+    gained=4.551,
+    kept=3.256,
+    again=0.802,
+    besides=1.895,
+    changed=2.359,
+    lost_unchanged=0.214,
+    asks_now=4.265,
+    other_figures=0.186,
+    length=-0.411,
+)
+BIAS: Final = -0.609
+"""What `scripts/versions.py` fitted on the notes that may train what ships."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and how much each stem of its words weighs."""
+
+    text: str
+    weights: Mapping[str, float]
+
+
+def asks_past(query: str) -> bool:
+    """Say whether a query asks how something was before (in English)."""
+    return bool(_PAST.search(query))
+
+
+def newer_by_older(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> dict[int, int]:
+    """Return for each memory of `matches` (0–1) of which there is a newer version the newest of those.
+
+    What has less authority is no newer version.
+    """
+    found: dict[int, int] = {}
+    for old, new in _versions(asked, rows, matches):
+        if rows[new].authority >= rows[old].authority:
+            found[old] = max(found.get(old, new), new, key=lambda one: (dated(rows[one]), one))
+    return found
+
+
+def disputed(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> list[tuple[int, int]]:
+    """Return the pairs of `matches` that would be versions of one statement, but come from two sources.
+
+    At least one of them is from outside: what a project shows of itself is only newer, and whom to believe is told.
+    """
+    return [(old, new) for old, new in _versions(asked, rows, matches) if _of_two_sources(rows[old], rows[new])]
+
+
+def _of_two_sources(one: RankingRow, other: RankingRow) -> bool:
+    outside = Authority.OUTSIDE in (one.authority, other.authority)
+    return outside and one.stamp.source != other.stamp.source
+
+
+def _versions(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> Iterator[tuple[int, int]]:
+    """Yield the older and the newer of each two memories that are versions of one statement, whoever says it."""
+    for pair in combinations(matches, 2):
+        old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
+        if not comparable(rows[new], rows[old], matches[new], matches[old]):
+            continue
+        if odds(traits(asked, rows[new], rows[old], matches[new], matches[old])) > 0.0:
+            yield old, new
+
+
+def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> bool:
+    """Say whether both answer the question and may be versions: not in a session, nor at the same time."""
+    if min(new_match, old_match) < LEAST * max(new_match, old_match):
+        return False
+    if older.session_id is not None and older.session_id == newer.session_id:
+        return False
+    apart = any(one.position is not None or one.type in OF_SESSION for one in (older, newer))
+    return not apart and dated(newer) > dated(older)
+
+
+def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> Traits:
+    """Return what the model looks at."""
+    before, after = _said(older.content), _said(newer.content)
+    both, rest = before & after, before - asked.weights.keys()
+    kept = coverage(asked.weights, both)
+    lost = coverage(asked.weights, before) - kept
+    changed = float(bool(_CHANGED.search(newer.content[:_READ])))
+    figures = _figures(older.content), _figures(newer.content)
+    return Traits(
+        better=math.log(new_match / old_match),
+        worst=math.log(min(new_match, old_match)),
+        lost=lost,
+        gained=coverage(asked.weights, after) - kept,
+        kept=kept,
+        again=len(both) / max(len(before), 1),
+        besides=len(rest & after) / max(len(rest), 1),
+        changed=changed,
+        lost_unchanged=lost * (1.0 - changed),
+        asks_now=float(bool(_NOW.search(asked.text))),
+        other_figures=float(all(figures) and figures[0].isdisjoint(figures[1])),
+        length=math.log(max(len(older.content), 1)),
+    )
+
+
+def odds(found: Traits) -> float:
+    """Return the log-odds that the newer memory is a version of the older one."""
+    return BIAS + sum(weight * value for weight, value in zip(WEIGHTS, found, strict=True))
+
+
+def _said(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text that carry meaning."""
+    return frozenset(stem(one) for one in words(fold(text[:_READ]), every=False) if one not in STOP_WORDS)
+
+
+def _figures(text: str) -> frozenset[str]:
+    """Return the words of a text that begin with a figure."""
+    found = (one.strip(".") for one in _FIGURES.findall(text[:_READ]))
+    return frozenset(one for one in found if one[:1].isdigit())
