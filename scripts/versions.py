@@ -138,7 +138,7 @@ def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
     judging: Annotated[bool, typer.Option("--judge", help="Only judge what ships; fit nothing.")] = False,
 ) -> None:
-    """Ask the questions of sets of dated notes, fit the model of versions, and print it and what each set left out gave."""
+    """Ask the questions of sets of dated notes, fit the model of versions, and print it beside what each set gave."""
     try:
         questions: list[Asked] = []
         for one in load(folders):

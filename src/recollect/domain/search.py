@@ -142,8 +142,8 @@ class ModelCard:
 
     `subject` is where two answers to a query are about one subject, so that one can contradict the other; `near` is
     where the answer of a write begins to name a memory, `similar` where two texts may say the same. `served_as` is what
-    a server of embeddings calls it, where that is not its id. `package` of PyPI holds its files, or `parts` do: packages
-    with a part each, in order, of one zip file.
+    a server of embeddings calls it, where that is not its id. `package` of PyPI holds its files, or `parts` do:
+    packages with a part each, in order, of one zip file.
     """
 
     id: str
