@@ -12,10 +12,9 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from typer.core import TyperGroup
-from typer.main import get_command
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.doors.cli.main import GROUPS, cli
+from recollect.doors.cli.main import GROUPS, whole
 from recollect.settings import Settings, variable
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
@@ -74,7 +73,7 @@ that project, where it makes capture or injection no looser.
 def commands() -> str:
     """Return the page on the command line."""
     parts = [_COMMANDS]
-    known = get_command(cli)
+    known = whole()
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         parts += [part for name in names.split() for part in _command(known.commands[name], name)]

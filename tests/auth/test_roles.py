@@ -88,3 +88,24 @@ def test_who_is_no_user_reads_no_memories(who: Principal) -> None:
     """Neither an invitation nor the operator of the machine becomes a caller."""
     with pytest.raises(Forbidden):
         who.caller()
+
+
+@pytest.mark.parametrize(("in_team", "in_project", "cap", "private"), [*product(ROLES, ROLES, Role, (False, True))])
+def test_rights_elsewhere_are_those_there(
+    in_team: Role | None, in_project: Role | None, cap: Role, private: bool
+) -> None:
+    """What a caller may do in another project is what they might do if their request named that one."""
+    who = _principal(in_team, in_project, cap, private=private)
+    if not who.known_teams:
+        assert who.caller().elsewhere.role_in("engine") is None
+        return
+    here = who.caller("crew", "hull" if in_team else "")
+    if not (in_project or (in_team and not private)):
+        for ask in (lambda: who.caller("crew", "engine"), lambda: here.in_project("engine")):
+            with pytest.raises(
+                Forbidden, match="You have no role in the project `engine` of the team `crew`, or there"
+            ):
+                ask()
+        return
+    there, moved = who.caller("crew", "engine"), here.in_project("engine")
+    assert (moved.project, moved.reads, moved.writes) == (there.project, there.reads, there.writes)

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import typer
 import yaml
 from kubernetes.client import models
 
@@ -21,7 +20,7 @@ import recollect
 from chroma_process import CHROMA
 from places import ROOT
 from recollect import App, Settings
-from recollect.doors.cli.main import cli
+from recollect.doors.cli.main import whole
 from recollect.doors.http import openapi
 from recollect.doors.http import server as main
 from recollect.doors.http.server import TeamAccess
@@ -149,11 +148,11 @@ def test_the_commands_are_ours() -> None:
     """The command line takes what the image and the files for clusters call it with."""
     called = [json.loads(instructions("CMD")[0])]
     called += [one["args"] for pod, _ in pods() for one in pod["containers"] if one["name"] == "recollect"]
-    root = typer.main.get_command(cli)
+    root = whole()
     for arguments in called:
         at = next(number for number, word in enumerate(arguments) if not word.startswith("-"))
         context = root.make_context("recollect", arguments[: at + 1])
-        command = root.commands[arguments[at]]  # type: ignore[attr-defined]
+        command = root.commands[arguments[at]]
         assert command.make_context(arguments[at], arguments[at + 1 :], parent=context).command is command
 
 

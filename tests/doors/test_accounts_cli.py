@@ -21,7 +21,7 @@ def test_an_operator_builds_a_team(typed: Typed) -> None:
     typed("team", "grant", "crew", "ada", "--role", "writer")
     typed("project", "add", "crew", "engine", "--private")
     typed("project", "grant", "crew", "engine", "ada", "--role", "reader")
-    assert typed("project", "list", "--json").json["projects"][0]["members"] == {"ada": "reader"}
+    assert typed("project", "registered", "--json").json["projects"][0]["members"] == {"ada": "reader"}
     assert typed("user", "list", "--json").json["users"][0]["teams"] == {"crew": "writer"}
     [known] = typed("token", "list", "ada", "--json").json["tokens"]
     assert token.startswith(f"rec_{known['prefix']}_")

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.domain.enums import Scope
-from recollect.doors.cli.main import cli
+from recollect.doors.cli.main import whole
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
 from recollect.store.folder import own
 from stores import open_app
@@ -21,7 +20,7 @@ from stores import open_app
 pytestmark = pytest.mark.slow
 
 Typed = Callable[..., Any]
-COMMANDS = sorted(typer.main.get_command(cli).commands)
+COMMANDS = sorted(whole().commands)
 
 
 def secret() -> str:
@@ -298,7 +297,7 @@ def test_a_misspelt_home_makes_no_store(typed: Typed, tmp_path: Path, words: tup
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_worth_reading(typed: Typed, command: str) -> None:
     """The help of every command says what it does and explains each of its options and arguments."""
-    described = typer.main.get_command(cli).commands[command]
+    described = whole().commands[command]
     shown = typed(command, "--help")
     assert shown.code == 0
     flat = " ".join(shown.out.replace("│", " ").split())
@@ -312,7 +311,7 @@ def test_help_is_worth_reading(typed: Typed, command: str) -> None:
 
 def test_no_help_shows_a_type_of_python(typed: Typed) -> None:
     """The help of every command, at any depth, shows words that people type, and no type of the program's language."""
-    pages = list(_command_names(typer.main.get_command(cli)))
+    pages = list(_command_names(whole()))
     assert ("tags", "merge") in pages
     for words in pages:
         shown = typed(*words, "--help").out
@@ -331,7 +330,7 @@ def test_the_main_help_lists_every_command(typed: Typed) -> None:
     """Without a command, and with `--help`, every command is listed with what it is for."""
     shown = typed("--help").out
     assert {"remember", "recall", "forget", "show", "doctor", "reindex", "mcp"} <= set(COMMANDS)
-    hidden = {name for name, one in typer.main.get_command(cli).commands.items() if one.hidden}
+    hidden = {name for name, one in whole().commands.items() if one.hidden}
     assert hidden == {"restore"}  # what `backup restore` was called before
     assert [name for name in COMMANDS if f"\n  {name} " not in shown] == [*hidden]
     bare = typed()

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.doors.cli.dispatch import ALIASES
-from recollect.doors.cli.main import cli
+from recollect.doors.cli.main import whole
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from stores import open_app
 
@@ -173,6 +172,106 @@ def test_several_ids_are_shown_and_forgotten(typed: Callable[..., Any]) -> None:
 
 def test_every_alias_stands_for_a_command() -> None:
     """No alias hides a command, and what it stands for exists."""
-    known = get_command(cli).commands  # type: ignore[attr-defined]
+    known = whole().commands
     assert not ALIASES.keys() & known.keys()
     assert {words[0] for words in ALIASES.values()} <= known.keys()
+
+
+@pytest.mark.usefixtures("stocked")
+def test_memories_are_put_in_order(typed: Typed) -> None:
+    """Pinning, burying, moving and promoting take several ids, say what holds now, and name an id that is none."""
+    assert typed("pin", "1", "2").out.count("It is pinned") == 2
+    mixed = typed("unpin", "#1", "77")
+    assert (mixed.code, mixed.out.splitlines()) == (
+        NotFound.exit_code,
+        ["Memory updated successfully (ID: 1)", "It is no longer pinned.", "Memory 77 not found."],
+    )
+    assert [one["outcome"] for one in typed("bury", "1,3", "--json").json] == ["updated", "updated"]
+    assert typed("move", "1", "--to", "mast").out.splitlines()[1].startswith("Moved to the project mast: ")
+    assert "Moved to the team" in typed("promote", "2", "--scope", "team").out
+    wrong = typed("pin", "every", "lamp")
+    assert (wrong.code, wrong.err) == (
+        InvalidInput.exit_code,
+        "recollect: Invalid id: `every` is none; Must be a number, as `recall` and `list` show it\n",
+    )
+    assert typed("pin", "77").code == NotFound.exit_code
+
+
+def test_recall_names_the_project_that_has_it(typed: Typed, settings: Settings) -> None:
+    """Where this project has nothing, the project that has is named, with the option that looks there."""
+    with open_app(settings) as app:
+        remember(app, Draft(content="The release train leaves on Tuesday"), ADA.model_copy(update={"project": "shop"}))
+    said = " ".join(typed("recall", "release train").out.split())
+    told = (
+        'Not in project engine, but in your other projects: 1 in shop, nearest: "The release train leaves on Tuesday".'
+    )
+    assert f"{told} `recall` and `list` look there with `--everywhere`." in said
+    assert "The release train leaves" in typed("recall", "release train", "--everywhere").out
+    assert "· shop" in typed("list", "--everywhere").out
+
+
+@pytest.mark.usefixtures("stocked")
+def test_a_memory_is_changed_as_people_type_it(typed: Typed) -> None:
+    """A text behind the id of `update` or `edit` is the new content; `tag` adds tags and takes some away."""
+    assert typed("update", "1", "Release", "one", "is", "out").code == 0
+    assert typed("show", "1", "--json").json["content"] == "Release one is out"
+    assert typed("edit", "1", "--content", "Release one is late", EDITOR="false").code == 0
+    assert typed("show", "1", "--json").json["content"] == "Release one is late"
+    assert "Must be given once" in typed("update", "1", "a", "text", "--content", "b").err
+    assert typed("tag", "1", "quay,Night", "OPS").code == 0
+    assert tags_of(typed, 1) == ["Deploy", "quay", "Night", "OPS"]
+    assert typed("tag", "1", "ops", "night", "--remove").code == 0
+    assert tags_of(typed, 1) == ["Deploy", "quay"]
+    assert typed("tag", "99", "ops").code == NotFound.exit_code
+
+
+@pytest.mark.usefixtures("stocked")
+def test_forgetting_all_asks_first(typed: Typed) -> None:
+    """`forget --all` means this project unless a scope is named, and does nothing unless somebody agrees."""
+    assert typed("remember", "--scope", "personal", "I like tea").code == 0
+    asked = typed("forget", "--all")
+    assert (asked.code, asked.out) == (InvalidInput.exit_code, "")
+    assert "3 memories would be forgotten: add `--yes` to do it" in asked.err
+    assert typed("forget", "--all", "--dry-run", "--json").json["ids"] == ["3", "2", "1"]
+    assert typed("forget", "1", "--all").code == InvalidInput.exit_code
+    assert typed("forget", "--all", "--yes").out == "3 memories deleted.\n"
+    assert [one["preview"] for one in typed("list", "--json").json["memories"]] == ["I like tea"]
+
+
+@pytest.mark.usefixtures("stocked")
+def test_what_newcomers_guess_is_understood(typed: Typed, tmp_path: Path) -> None:
+    """Words and options that other programs have mean here what they mean there."""
+    assert typed("recall", "release", "--verbose").out == typed("recall", "release", "--why").out
+    assert typed("export", "-o", str(tmp_path / "all.jsonl")).err.startswith(f"Exported to {tmp_path / 'all.jsonl'}.\n")
+    assert typed("export", "a.jsonl", "-o", "b.jsonl").code == InvalidInput.exit_code
+    typed("hide", "2")
+    assert typed("restore", "2").out == "Memory 2 restored.\n"
+    assert "There is no backup nothing.zip" in typed("restore", "nothing.zip").err
+
+
+def test_settings_are_shown_and_no_secret(typed: Typed) -> None:
+    """Each setting has its value and whether it was set; of a key that alone is told."""
+    key = "-".join(("sk", "a1B2" * 8))
+    shown = typed("config", "--json", RECOLLECT_CHAT_KEY=key, RECOLLECT_TEAM="dock").json["settings"]
+    told = {one["name"]: (one["value"], one["set_by"]) for one in shown}
+    assert told["RECOLLECT_TEAM"] == ("dock", "environment")
+    assert told["RECOLLECT_CHAT_KEY"] == ("(hidden)", "environment")
+    assert told["RECOLLECT_TOKEN"] == ("", "")
+    assert told["RECOLLECT_RETENTION"] == ("keep", "")
+
+
+def test_projects_are_listed_with_their_memories(typed: Typed, settings: Settings) -> None:
+    """Each project that holds memories is there with its number, and the one of this folder though it holds none."""
+    with open_app(settings) as app:
+        for project in ("shop", "shop", "mast"):
+            caller = ADA.model_copy(update={"project": project})
+            remember(app, Draft(content=f"The {project} has {len(project)} floors"), caller)
+        remember(app, Draft(content="The shop is closed on Mondays"), ADA.model_copy(update={"project": "shop"}))
+    assert typed("project", "list", "--json").json == {
+        "projects": [
+            {"project": "shop", "memories": 2, "here": False},
+            {"project": "mast", "memories": 1, "here": False},
+            {"project": "engine", "memories": 0, "here": True},
+        ]
+    }
+    assert typed("projects").out.splitlines()[1].startswith("shop\t2")

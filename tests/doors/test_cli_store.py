@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import typer
 
 from callers import ADA
 from recollect import Draft, Settings, StoreFact, Update, remember, store_fact
-from recollect.doors.cli.main import cli
+from recollect.doors.cli.main import whole
 from recollect.errors import InvalidInput, NotFound
 from stores import open_app
 
@@ -86,7 +85,7 @@ def test_everything_can_be_remembered(typed: Typed) -> None:
 @pytest.mark.parametrize("command", ["remember", "update"])
 def test_every_field_of_a_memory_has_its_option(typed: Typed, command: str) -> None:
     """Whatever a caller may set of a memory can be typed; only the door says which way a memory came in."""
-    fields = {one.name for one in typer.main.get_command(cli).commands[command].params}
+    fields = {one.name for one in whole().commands[command].params}
     request = {"remember": Draft, "update": Update}[command]
     assert set(request.model_fields) - fields == ({"source"} if command == "remember" else set())
     options = ["--abstract", "One line", "--overview", "More of it", "--position", "0", "--importance", "0"]

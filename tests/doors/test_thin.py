@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from command_line import Ended
 from local_access import local_access
@@ -50,11 +49,11 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands that are handed to the daemon are those that only run operations; some of them start it."""
-    operations_of = {"forget", "list", "recall", "remember", "rescan", "session", "show", "tags"} | set(main.COMMANDS)
+    operations_of = set("forget list recall remember rescan session show tag tags update".split()) | set(main.COMMANDS)
     assert operations_of == dispatch.IN_DAEMON
-    assert set(get_command(main.cli).commands) >= dispatch.IN_DAEMON  # type: ignore[attr-defined]
+    assert set(main.whole().commands) >= dispatch.IN_DAEMON
     started = {name for name, (operation, _) in main.COMMANDS.items() if operation in exit_codes.NEED_MODEL}
-    assert started | {"recall", "remember"} == dispatch.NEED_MODEL
+    assert started | {"recall", "remember", "tag", "update"} == dispatch.NEED_MODEL
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:

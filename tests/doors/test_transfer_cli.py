@@ -109,6 +109,10 @@ def test_a_chat_export_need_not_be_unpacked(typed: Typed, tmp_path: Path) -> Non
     assert (done["total"]["new"], done["files"][0]["format"]) == (1, "chatgpt")
     piped = typed("import", "-", "--json", stdin=(tmp_path / "export.zip").read_bytes()).json
     assert piped["total"]["unchanged"] == 1
+    (mine,) = typed("list", "--json").json["memories"]
+    assert mine["scope"] == "personal"  # what somebody said to a chat is theirs, unless they say otherwise
+    assert typed("import", "export.zip", "--scope", "team", "--json").json["total"]["new"] == 1
+    assert [one["scope"] for one in typed("list", "--scope", "team", "--json").json["memories"]] == ["team"]
 
 
 def test_an_imported_note_has_its_file_and_its_day(typed: Typed, tmp_path: Path) -> None:

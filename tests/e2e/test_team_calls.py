@@ -32,7 +32,7 @@ def test_nobody_sees_or_changes_what_their_role_does_not_allow(place: Settings, 
 @pytest.mark.parametrize("part", ["reads", "writes"])
 def test_the_model_notices_a_right_too_many(settings: Settings, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     """Where the server forgets who may read or write what, the model says so as soon as a call shows it."""
-    caller = "recollect.auth.administration.Caller"
+    caller = "recollect.auth.principal.Caller"
 
     def careless(**fields: object) -> object:
         from recollect import Caller

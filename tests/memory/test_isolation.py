@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from callers import ADA
 from recollect import App, Caller, Draft, Forget, Get, Query, forget, get_memory, recall, remember
 from recollect.domain.enums import Scope
+from recollect.domain.requests import Elsewhere
 from recollect.domain.results import WriteStatus
 from recollect.errors import NotFound
 
@@ -64,11 +64,11 @@ def content(app: App, memory_id: int) -> str:
 def test_no_id_opens_a_foreign_memory(app: App) -> None:
     """By id, too, a caller reads and forgets only what is theirs; a foreign id looks like one that does not exist.
 
-    In a store of one's own, the project is named that holds it.
+    Where they may read another project that holds it, that is named.
     """
-    app = replace(app, capabilities=replace(app.capabilities, shared=True))
     truth = written(app, random.Random(7), 40)
-    for caller, (memory_id, namespace) in product(CALLERS, truth.items()):
+    alone = [one.model_copy(update={"elsewhere": Elsewhere(role=None)}) for one in CALLERS]
+    for caller, (memory_id, namespace) in product(alone, truth.items()):
         if namespace in caller.namespaces():
             assert get_memory(app, Get(id=str(memory_id)), caller).namespace == namespace
         else:

@@ -8,8 +8,8 @@ import pytest
 
 from clock import Clock
 from recollect import App
-from recollect.domain.enums import Scope, Standing
-from recollect.domain.requests import Caller
+from recollect.domain.enums import Role, Scope, Standing
+from recollect.domain.requests import Caller, Elsewhere
 from recollect.doors.web.verbs import perform
 from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
 
@@ -93,6 +93,104 @@ def test_a_move_that_cannot_be_leaves_all_as_it_was(app: App) -> None:
         with pytest.raises(error):
             perform(app, "move_memory", fields, caller)
     assert found(app, "how often does the bell ring in fog") == [old]
+
+
+NOTHING_THERE = Elsewhere(named={"mast": None})
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "said"),
+    [
+        (NOTHING_THERE, "no role in the project `mast`"),
+        (Elsewhere(role=None), "no role in the project `mast`"),
+        (Elsewhere(role=None, named={"engine": Role.ADMIN}), "no role in the project `mast`"),
+        (Elsewhere(role=Role.READER), "no right to write to `project:crew/mast`"),
+        (Elsewhere(named={"mast": Role.READER}), "no right to write to `project:crew/mast`"),
+    ],
+)
+def test_a_move_needs_the_right_of_its_target(app: App, elsewhere: Elsewhere, said: str) -> None:
+    """Who may not write in the other project moves nothing there, whatever they may do in this one."""
+    old = stored(app, "The bell rings twice in fog.")
+    there = stored(app, "The bell of the mast is brass.", MAST, key="bell")
+    caller = ADA.model_copy(update={"elsewhere": elsewhere})
+    for memory_id in (old, there, "99"):  # nor do they hear which ids there are
+        with pytest.raises((Forbidden, NotFound)):
+            perform(app, "move_memory", {"id": memory_id, "to_project": "mast"}, caller)
+    with pytest.raises(Forbidden, match=said):
+        perform(app, "move_memory", {"id": old, "to_project": "mast"}, caller)
+    assert found(app, "how often does the bell ring in fog") == [old]
+    assert perform(app, "list_memories", {}, MAST).total == 1
+
+
+def test_a_right_in_the_target_alone_is_enough_there(app: App) -> None:
+    """A writer of one other project moves there what they may write here, and a reader of this one moves nothing."""
+    old = stored(app, "The bell rings twice in fog.")
+    only = Elsewhere(role=None, named={"mast": Role.WRITER})
+    reader = ADA.model_copy(update={"writes": (Scope.PERSONAL,), "elsewhere": only})
+    with pytest.raises(Forbidden, match="no right to write to `project:crew/engine`"):
+        perform(app, "move_memory", {"id": old, "to_project": "mast"}, reader)
+    writer = ADA.model_copy(update={"elsewhere": only})
+    moved = perform(app, "move_memory", {"id": old, "to_project": "mast"}, writer)
+    assert moved.notes == (f"Moved to the project mast: it has the ID {moved.id} now; memory {old} is hidden.",)
+
+
+@pytest.mark.parametrize(("level", "allow"), [("private", "allow_private"), ("secret", "allow_secret")])
+def test_a_level_moves_with_its_memory(app: App, level: str, allow: str) -> None:
+    """What is one user's alone stays so in the target, and nobody moves what they do not see."""
+    old = stored(app, "The bell rings twice in fog.", sensitivity=level)
+    bob = ADA.model_copy(update={"user": "bob"})
+    for caller, fields in ((ADA, {}), (bob, {allow: True})):
+        for verb in ("move_memory", "promote", "pin", "bury"):
+            more = {"to_project": "mast"} if verb == "move_memory" else {}
+            with pytest.raises(NotFound):
+                perform(app, verb, {"id": old} | fields | more, caller)
+    new = perform(app, "move_memory", {"id": old, "scope": "team", allow: True}, ADA).id
+    assert perform(app, "get_memory", {"id": new, allow: True}, ADA).sensitivity == level
+    with pytest.raises(NotFound):
+        perform(app, "get_memory", {"id": new, allow: True}, bob)
+
+
+def test_a_promoted_memory_is_seen_in_every_project(app: App) -> None:
+    """It is personal unless the team is named; a project is no place to promote it to."""
+    old = stored(app, "Gulls nest on the roof of the customs house.")
+    mine = perform(app, "promote", {"id": old}, ADA)
+    assert mine.notes == (f"Moved to your personal memories: it has the ID {mine.id} now; memory {old} is hidden.",)
+    assert found(app, "where do gulls nest", MAST) == [mine.id]
+    ours = perform(app, "promote", {"id": mine.id, "scope": "team"}, MAST)
+    assert perform(app, "get_memory", {"id": ours.id}, ADA).namespace == "team:crew"
+    with pytest.raises(InvalidInput, match="scope"):
+        perform(app, "promote", {"id": ours.id, "scope": "project"}, ADA)
+
+
+def test_a_project_is_named_for_the_scope_of_projects_alone(app: App) -> None:
+    """A personal memory has no project, so that naming both is refused, and so is a project of no name."""
+    old = stored(app, "Gulls nest on the roof of the customs house.")
+    for fields in ({"scope": "team", "to_project": "mast"}, {"to_project": "a\0b"}, {"to_project": "x" * 500}):
+        with pytest.raises(InvalidInput, match="to_project"):
+            perform(app, "move_memory", {"id": old} | fields, ADA)
+
+
+def test_pinning_and_burying_by_their_own_verbs(app: App) -> None:
+    """Each verb says what holds now; `unpin` leaves what is buried, and `unbury` what is pinned."""
+    one = stored(app, "The pilot boat is painted orange.")
+
+    def standing() -> Standing | None:
+        return perform(app, "get_memory", {"id": one}, ADA).standing
+
+    for verb, said, now in (
+        ("pin", "It is pinned", Standing.PINNED),
+        ("unbury", "no longer buried", Standing.PINNED),
+        ("unpin", "no longer pinned", None),
+        ("bury", "It is buried", Standing.BURIED),
+        ("unpin", "no longer pinned", Standing.BURIED),
+        ("unbury", "no longer buried", None),
+    ):
+        outcome = perform(app, verb, {"id": one}, ADA)
+        assert said in outcome.notes[0]
+        assert standing() is now
+    perform(app, "memory_forget", {"id": one}, ADA)
+    with pytest.raises(NotFound):
+        perform(app, "pin", {"id": one}, ADA)
 
 
 def test_the_gate_sees_what_moves(app: App) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -45,6 +46,7 @@ NOUNS = "ledger mascot kernel teapot harbour violin comet budget glacier anchor"
 VERBS = "holds finds paints moves lifts".split()
 SOURCES = ("https://a.example.org/x", "https://b.example.org/y", "make test", "docs/a.md")
 KEYS = ("anchor", "ledger", "mast")
+PROJECTS = ("engine", "hull", "vault", "elsewhere")
 FACTS = {"store_fact", "query_facts", "forget_fact"}
 _MARK = re.compile(r"qx[a-z]{6}")
 _NUMBER = re.compile(r"\d+")
@@ -94,13 +96,16 @@ class State:
 
 Places = Mapping[str, str]
 """The namespaces that somebody has a right to, by scope."""
+Others = Callable[[str, bool], bool]
+"""Says of the namespace of a project whether somebody may read there, or write."""
 
 
 @dataclass(frozen=True)
 class RandomCall:
     """One call: who asks what, through which door, and which levels it lets in or names.
 
-    Where `reads` and `writes` are not given, the caller has a right to all of their own namespaces.
+    Where `reads` and `writes` are not given, the caller has a right to all of their own namespaces; where `others`
+    is not, they may read and write every project of their team.
     """
 
     caller: Caller
@@ -110,6 +115,7 @@ class RandomCall:
     tool: bool = False
     reads: Places | None = None
     writes: Places | None = None
+    others: Others | None = None
 
     @property
     def seen(self) -> frozenset[str]:
@@ -125,6 +131,12 @@ class RandomCall:
     def writable(self) -> Places:
         """Return where it may write."""
         return _places_of(self.caller) if self.writes is None else self.writes
+
+    def reaches(self, namespace: str, *, writes: bool = False) -> bool:
+        """Say whether the caller has a right in another project of their team."""
+        if self.others is not None:
+            return self.others(namespace, writes)
+        return namespace.startswith(f"project:{self.caller.team}/")
 
 
 def _own(level: str, who: Caller) -> str:
@@ -222,7 +234,17 @@ def _scoped(make: Maker) -> dict[str, Any]:
 
 def _query(make: Maker) -> dict[str, Any]:
     words = make.chance.choice((make.text(), make.chance.choice(NOUNS), make.text().split()[-1][:-2]))
-    return {"query": words, "min_score": 0.0, "limit": 30} | _scoped(make)
+    return {"query": words, "min_score": 0.0, "limit": 30} | _scoped(make) | _wide(make)
+
+
+def _wide(make: Maker) -> dict[str, Any]:
+    return make.some(("everywhere", lambda: True))
+
+
+def _moved(make: Maker) -> dict[str, Any]:
+    if make.chance.random() < 0.3:
+        return _by_id(make) | {"scope": make.chance.choice(("personal", "team"))}
+    return _by_id(make) | {"to_project": make.chance.choice(PROJECTS)}
 
 
 def _fact(make: Maker) -> dict[str, Any]:
@@ -248,7 +270,10 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     **dict.fromkeys(("forget", "delete_memory", "get_memory", "restore", "history", "forget_fact"), _by_id),
     "memory_forget": lambda make: _by_id(make) | {"hard": make.chance.random() < 0.3},
     "update_memory": _changed,
-    **dict.fromkeys(("list_memories", "get_timeline"), lambda make: {"limit": 100} | _scoped(make)),
+    **dict.fromkeys(("pin", "unpin", "bury", "unbury"), _by_id),
+    "move_memory": _moved,
+    "promote": lambda make: _by_id(make) | make.some(("scope", lambda: "team")),
+    **dict.fromkeys(("list_memories", "get_timeline"), lambda make: {"limit": 100} | _scoped(make) | _wide(make)),
     "search_by_file": lambda make: {"file": "src/a.py"},
     "search_by_concept": lambda make: {"concept": "gotcha"},
     "store_fact": _fact,
@@ -261,6 +286,7 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "format_for_prompt": lambda make: {"max_tokens": 2_000} | make.some(("query", make.text)),
     "rescan": lambda make: {"on_found": make.chance.choice(("report", "quarantine"))},
     "stats": _scoped,
+    "count_projects": lambda make: {},
     "doctor": lambda make: {},
     "import_batch": _import,
     "inbox": _scoped,
@@ -377,7 +403,9 @@ class Model:
         self.breaches.append(f"call {self.calls} {why}: {call}")
 
     def _knows(self, call: RandomCall, row: Row) -> bool:
-        return row.namespace in call.readable.values() and row.level in call.seen
+        wide = call.fields.get("everywhere") or call.name in _TELL_ELSEWHERE
+        here = row.namespace in call.readable.values() or (wide and call.reaches(row.namespace))
+        return bool(here) and row.level in call.seen
 
     def _changed(self, call: RandomCall, before: State, after: State) -> None:
         levels = call.seen | {_own(str(call.fields.get("sensitivity") or "public"), call.caller)}
@@ -394,12 +422,16 @@ class Model:
                 self.changes += 1
                 if was is not None and not self._knows(call, was) and not self._follows(was, before, after):
                     self._breach(call, f"changed {one}, which it may not see")
-                if not {row.namespace for row in (was, is_now) if row is not None} <= set(call.writable.values()):
+                if not all(self._writes(call, row) for row in (was, is_now) if row is not None):
                     self._breach(call, f"wrote {one} where it may not")
                 if was is None and is_now is not None and is_now.level not in levels:
                     self._breach(call, f"wrote {one} at a level that it does not name")
                 if call.name in _READS:
                     self._breach(call, f"changed {one}, although it only reads")
+
+    def _writes(self, call: RandomCall, row: Row) -> bool:
+        there = call.name == "move_memory" and row.namespace.endswith(f"/{call.fields.get('to_project')}")
+        return row.namespace in call.writable.values() or (there and call.reaches(row.namespace, writes=True))
 
     def _outranked(self, call: RandomCall, before: State, after: State) -> None:
         """Look whether words took the place of what outranks them, gained authority, or were trusted too far."""
@@ -461,12 +493,23 @@ class Model:
         if isinstance(answer, Exception):
             return
         scope = call.fields.get("scope")
-        places = [place for name, place in call.readable.items() if scope in (None, name)]
+        places = {place for name, place in call.readable.items() if scope in (None, name)}
+        if call.fields.get("everywhere") and scope in (None, "project"):
+            places |= {row.namespace for row in after.memories.values() if call.reaches(row.namespace)}
         alive = [row for row in after.memories.values() if row.namespace in places and self._lives(call, row)]
         if call.name == "stats" and not call.tool:
             self.counts += 1
             if answer.memories != sum(row.superseded is None for row in alive):
                 self._breach(call, "counted other memories than it may see")
+        if call.name == "count_projects":
+            self.counts += 1
+            own = call.readable.get("project")
+            rows = [row for row in after.memories.values() if row.namespace == own or call.reaches(row.namespace)]
+            lives = Counter(row.namespace for row in rows if self._lives(call, row) and row.superseded is None)
+            prefix = f"project:{call.caller.team}/"
+            told = {f"{prefix}{one.project}": one.memories for one in answer.projects if one.memories}
+            if told != lives:
+                self._breach(call, "counted other projects than it may see")
         if call.name in ("list_memories", "get_timeline") and not call.tool:
             self.counts += 1
             if answer.total != sum(row.superseded is None for row in alive):
@@ -477,6 +520,8 @@ class Model:
         return self._knows(call, row) and not row.deleted and not row.merged and lasting
 
 
+_TELL_ELSEWHERE = {"recall", "recall_compact", "search_memories", "memory_recall", "get_memory", "count_projects"}
+"""The operations that name another project where they find nothing in this one."""
 _READS = {name for name, operation in verbs.BY_NAME.items() if not operation.writes}
 
 

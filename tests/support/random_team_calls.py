@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,18 @@ class Rules:
         most = ORDER[held.cap or "admin"]
         writes = {scope: names[scope] for scope, role in roles.items() if min(ORDER[role], most) >= ORDER["writer"]}
         return team, reads, writes
+
+    def reaches(self, held: Held, team: str, namespace: str, writes: bool) -> bool:
+        """Say whether a token may read, or write, in the project of a team that has this namespace."""
+        prefix = f"project:{team}/"
+        if not held.valid or not namespace.startswith(prefix):
+            return False
+        project = namespace.removeprefix(prefix)
+        role = self.projects.get((held.user, team, project))
+        if role is None and not self.private.get((team, project), False):
+            role = self.teams.get((held.user, team))
+        may = min(ORDER[role], ORDER[held.cap or "admin"])
+        return may >= ORDER["writer" if writes else "reader"]
 
     def administers(self, held: Held, team: str = "") -> bool:
         """Say whether a token administers a team, or without one the deployment."""
@@ -189,7 +202,7 @@ def judged_team(
     """Make random calls through the server of a store nobody has used, and judge each; `more` may end that early."""
     chance = random.Random(seed)
     make = Maker(chance, speakers=())
-    # What a team's server serves is shared, also where its store is a folder: nobody hears of other projects.
+    # What a team's server serves is shared, also where its store is a folder.
     app = replace(app, capabilities=replace(app.capabilities, shared=True))
     deployment = Deployment(app, settings, chance)
     store: Path | str = settings.database_url or settings.folder
@@ -232,7 +245,8 @@ def _asked(
     nowhere = isinstance(rights, int)
     there, reads, writes = ("-", {}, {}) if isinstance(rights, int) else rights
     caller = Caller(user=held.user, team=there or "-", project=project or "-")
-    call = replace(call, caller=caller, reads=reads, writes=writes)
+    others = partial(deployment.rules.reaches, held, there)
+    call = replace(call, caller=caller, reads=reads, writes=writes, others=others)
     params = {name: one for name, one in (("team", team), ("project", project)) if one}
     answer = _sent(client, call, held, params)
     if isinstance(answer, Refused) and answer.status >= 500:

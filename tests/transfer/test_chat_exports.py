@@ -146,6 +146,8 @@ def test_what_was_said_arrives(
     assert {one.session_id for one in records} == {keys[0].partition(":")[2].partition("/")[0]}
     assert records[0].observed_at is not None
     assert records[0].tags == (str(format),)
+    chat = format in (ImportFormat.CHATGPT, ImportFormat.CLAUDE)
+    assert {one.fields.get("scope") for one in found.memories} == {"personal" if chat else None}
     assert found.problems == []
 
 
@@ -184,6 +186,7 @@ def test_what_claude_noted_arrives(read: Read) -> None:
     found = read(ImportFormat.CLAUDE, json.dumps(noted))
     assert found.contents == ["Works on tea.", "A shop."]
     assert [one.fields["key"] for one in found.memories] == ["claude-memory:u/", "claude-memory:u/p1"]
+    assert {one.fields["scope"] for one in found.memories} == {"personal"}
 
 
 def test_a_long_message_becomes_several(read: Read) -> None:

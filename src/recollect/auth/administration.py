@@ -4,8 +4,6 @@ Every request passes the gate: a name or a label is stored like any other text.
 
 From a bearer token to a principal, looked up at every request, so that what is revoked opens nothing any more.
 
-The principal: who holds a token, and of what teams and projects. Every caller of a deployment is made here.
-
 Bearer tokens: how they are made, what is kept of them, and what they look like.
 """
 
@@ -16,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.app import App
+from recollect.auth.principal import Principal
 from recollect.domain.accounts import (
     INVITATION_DAYS,
     AcceptInvitation,
@@ -55,93 +54,7 @@ import hashlib
 import re
 import secrets
 import string
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from recollect.domain.enums import Scope
-from recollect.domain.requests import Caller
-
-_NOWHERE = "-"
-"""Stands for the team or project of a caller who names none, and may then neither read nor write there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Who asks: a user with the roles that they have, as far as their token goes.
-
-    `token` is its prefix, `cap` what it may do at most. A role in `projects` counts in place of that in `teams`; of the
-    `private` projects only those with such a role are seen. An `operator` sits at the machine itself, and administers.
-    """
-
-    user: str
-    admin: bool = False
-    token: str = ""
-    cap: Role = Role.ADMIN
-    invitation: bool = False
-    operator: bool = False
-    teams: Mapping[str, Role] = field(default_factory=dict)
-    projects: Mapping[tuple[str, str], Role] = field(default_factory=dict)
-    private: frozenset[tuple[str, str]] = frozenset()
-
-    def caller(self, team: str = "", project: str = "") -> Caller:
-        """Return the caller that this principal is in a team and a project, which narrow what they see.
-
-        Without a team it is their only one; without a project, or a team for it, none is seen. Raises `Forbidden` for
-        a team or project in which they have no role, whether it exists or not, and `InvalidInput` for a project whose
-        team is not told by having only one.
-        """
-        if self.invitation or self.operator:
-            raise Forbidden("An invitation opens no memories: `recollect token accept` makes a token of it.")
-        team = self._team(team, project)
-        rights = {Scope.PERSONAL: Role.WRITER, Scope.TEAM: self.teams.get(team)}
-        if project and team:
-            rights[Scope.PROJECT] = self._in_project(team, project)
-        reads = tuple(one for one in Scope if rights.get(one) is not None)
-        writes = tuple(one for one in reads if self._may(rights[one], Role.WRITER))
-        return Caller(user=self.user, team=team or _NOWHERE, project=project or _NOWHERE, reads=reads, writes=writes)
-
-    def administers(self, team: str = "") -> bool:
-        """Say whether this principal may administer a team, or without one the whole deployment."""
-        if self.invitation:
-            return False
-        if self.operator or (self.admin and self.cap is Role.ADMIN):
-            return True
-        return bool(team) and self._may(self.teams.get(team), Role.ADMIN)
-
-    @property
-    def administered(self) -> tuple[str, ...] | None:
-        """Return the teams that this principal may administer, None for all."""
-        return None if self.administers() else tuple(one for one in self.teams if self.administers(one))
-
-    @property
-    def known_teams(self) -> tuple[str, ...]:
-        """Return the teams in which, or in a project of which, this principal has a role."""
-        return tuple(dict.fromkeys((*self.teams, *(team for team, _ in self.projects))))
-
-    def _team(self, team: str, project: str) -> str:
-        known = self.known_teams
-        if team:
-            if team not in known:
-                raise Forbidden(f"You have no role in the team `{team}`, or there is none of that name.")
-            return team
-        if len(known) == 1:
-            return known[0]
-        if project and known:
-            raise InvalidInput("team", "Missing team: A request that names a project names its team too")
-        return ""
-
-    def _in_project(self, team: str, project: str) -> Role:
-        role = self.projects.get((team, project))
-        if role is None and (team, project) not in self.private:
-            role = self.teams.get(team)
-        if role is None:
-            raise Forbidden(f"You have no role in the project `{project}` of the team `{team}`, or there is none.")
-        return role
-
-    def _may(self, role: Role | None, wanted: Role) -> bool:
-        return role is not None and role.covers(wanted) and self.cap.covers(wanted)
-
 
 _FORM: Final = re.compile(r"rec_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
 _LETTERS: Final = string.ascii_letters + string.digits

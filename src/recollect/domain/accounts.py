@@ -215,6 +215,22 @@ class Projects(Answer):
 
 
 @dataclass(frozen=True, config=LAZY)
+class ProjectCount(Answer):
+    """A project, how many memories the caller sees there, and whether it is the one that the request names."""
+
+    project: str
+    memories: int
+    here: bool
+
+
+@dataclass(frozen=True, config=LAZY)
+class ProjectCounts(Answer):
+    """Projects with memories, the one with the most first."""
+
+    projects: tuple[ProjectCount, ...]
+
+
+@dataclass(frozen=True, config=LAZY)
 class Token(Answer):
     """What is known of a token; its secret part is kept nowhere."""
 

@@ -1,4 +1,4 @@
-"""What only the page asks: pages of memories with counts, what hangs together, places in a map, and two changes."""
+"""What only the page asks: pages of memories with counts, what hangs together, places in a map, and a standing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
-from recollect.domain.enums import Order, Scope, Standing
+from recollect.domain.enums import Order, Standing
 from recollect.domain.fields import blank_to_none, lower
 from recollect.domain.lifecycle import ShownObservation
 from recollect.domain.requests import Filters, Levels, ReadAccess
@@ -78,14 +78,6 @@ class SetStanding(Levels):
     standing: Annotated[Standing | None, BeforeValidator(blank_to_none), BeforeValidator(lower)] = Field(
         default=None, description="Pinned or buried"
     )
-
-
-class Move(Levels):
-    """Which memory to move to another scope, or to another project."""
-
-    id: fields.Id
-    scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares it from now on")
-    to_project: fields.Label = Field(default=None, description="Project that it moves to")
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, NewType
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from recollect.domain import fields
-from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Scope, Sensitivity, Source
+from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Role, Scope, Sensitivity, Source
 from recollect.domain.fields import Allowed, Request, blank_to_none, lower, singular, with_optional_fields
 from recollect.domain.origin import Origin, SaidBy
 from recollect.errors import Forbidden, InvalidInput
@@ -32,11 +33,23 @@ WritableNamespace = NewType("WritableNamespace", str)
 """A namespace that a caller may write. Only `Caller.writable` makes one, and the store writes no other."""
 
 
+class Elsewhere(Request):
+    """What a caller may do in the other projects of their team: the role in those `named`, and in all others."""
+
+    role: Role | None = Role.WRITER
+    named: Mapping[str, Role | None] = {}
+
+    def role_in(self, project: str) -> Role | None:
+        """Return the role in a project, None where there is none."""
+        return self.named.get(project, self.role)
+
+
 class Caller(Request):
     """Who speaks and what of: the door decides it, and every namespace follows from it.
 
-    `reads` and `writes` are the scopes that the caller has a right to; on one's own machine those are all. `origin` is
-    what the door knows of whose words a write brings.
+    `reads` and `writes` are the scopes that the caller has a right to, `elsewhere` what they may do in the other
+    projects of the team; on one's own machine that is all. `origin` is what the door knows of whose words a write
+    brings.
     """
 
     user: fields.CallerName
@@ -44,11 +57,29 @@ class Caller(Request):
     project: fields.CallerName
     reads: tuple[Scope, ...] = tuple(Scope)
     writes: tuple[Scope, ...] = tuple(Scope)
+    elsewhere: Elsewhere = Elsewhere()
     origin: Origin = Origin()
 
     def saying(self, said_by: SaidBy, came_from: str = "") -> Caller:
         """Return the same caller with words of another origin."""
         return self.model_copy(update={"origin": Origin(said_by=said_by, came_from=came_from)})
+
+    def in_project(self, project: str) -> Caller:
+        """Return the same caller in another project of the team, with the rights that they have there.
+
+        Raises `Forbidden` for a project in which they have none, whether it exists or not.
+        """
+        if project == self.project:
+            return self
+        role = self.elsewhere.role_in(project)
+        if role is None:
+            raise Forbidden(f"You have no role in the project `{project}` of the team `{self.team}`, or there is none.")
+        rights = {"reads": (self.reads, True), "writes": (self.writes, role.covers(Role.WRITER))}
+        there = {
+            name: tuple(one for one in Scope if (may if one is Scope.PROJECT else one in here))
+            for name, (here, may) in rights.items()
+        }
+        return self.model_copy(update={"project": project, **there})
 
     def namespace(self, scope: Scope) -> str:
         """Return the one namespace of `scope`: `user:U`, `project:T/P` or `team:T`."""
@@ -283,6 +314,42 @@ class Get(Levels):
     """Which memory to read whole."""
 
     id: fields.Id
+
+
+class Mark(Levels):
+    """Which memory to pin or to bury, or to leave as any other again."""
+
+    id: fields.Id
+
+
+class Move(Levels):
+    """Which memory to move to another scope, or to another project."""
+
+    id: fields.Id
+    scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares it from now on")
+    to_project: Annotated[fields.CallerName | None, BeforeValidator(blank_to_none)] = Field(
+        default=None, description="Project of your team that it moves to"
+    )
+
+    @field_validator("to_project")
+    @classmethod
+    def _to_a_project(cls, project: str | None, info: ValidationInfo) -> str | None:
+        if project is not None and info.data.get("scope") is not Scope.PROJECT:
+            raise ValueError("must not be given together with another `scope` than `project`")
+        return project
+
+
+class Promote(Levels):
+    """Which memory of a project to move to where all your projects see it."""
+
+    id: fields.Id
+    scope: Annotated[Literal[Scope.PERSONAL, Scope.TEAM], BeforeValidator(lower)] = Field(
+        default=Scope.PERSONAL, description="Who shares it from now on: you alone, or your team"
+    )
+
+
+class CountProjects(Levels):
+    """Which projects of the team the caller may read, and how many memories each holds."""
 
 
 class Inspect(Request):

@@ -254,8 +254,8 @@ class Recalled(Answer):
 
 
 NOTHING: Final = "Nothing relevant found."
-ELSEWHERE: Final = "In your other projects: "
-"""What a note begins with that names them."""
+ELSEWHERE: Final = "in your other projects: "
+"""What a note holds that names them."""
 
 
 def found_message(count: int) -> str:

@@ -11,7 +11,9 @@ from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
 from recollect.memory.inbox import decide, inbox
+from recollect.memory.move import bury, move_memory, pin, promote, unbury, unpin
 from recollect.memory.reads import (
+    count_projects,
     doctor,
     find_similar,
     format_for_prompt,
@@ -50,9 +52,10 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(remember, recall, recall_compact, forget, list_memories, get_memory, update_memory),
         *(search_by_file, search_by_concept, get_timeline, find_similar, format_for_prompt),
         *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
+        *(pin, unpin, bury, unbury, move_memory, promote),
         *(memory_store, memory_recall, memory_forget, memory_remember),
         *(inbox, decide, withdraw, undo_withdrawal),
-        *(history, rescan, stats, doctor, import_batch, export_page, extract_memories),
+        *(history, rescan, stats, count_projects, doctor, import_batch, export_page, extract_memories),
         *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
         *(answer_prompt, note_prompt, answer_start, answer_tool),
         *(list_sessions, show_session, correct_observation),

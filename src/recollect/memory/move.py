@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from recollect.app import App
-from recollect.domain.enums import Scope
-from recollect.domain.page import Move, SetStanding
-from recollect.domain.requests import Caller, Draft, FactQuery, StoreFact
+from recollect.domain.enums import Scope, Standing
+from recollect.domain.page import SetStanding
+from recollect.domain.requests import Caller, Draft, FactQuery, Mark, Move, Promote, StoreFact
 from recollect.domain.results import Fact, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import clear
@@ -32,24 +32,63 @@ def set_standing(app: App, request: SetStanding, caller: Caller, *, request_id: 
     by searches alone.
     """
     del request_id  # a second request changes nothing more
+    return _stand(app, request, caller, request.standing)
+
+
+def pin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+    del request_id
+    note = "It is pinned: kept for good, and shown first where memories are shown unasked."
+    return _stand(app, request, caller, Standing.PINNED, note)
+
+
+def unpin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Let a pinned memory be as any other again. Raises `NotFound`."""
+    del request_id
+    return _stand(app, request, caller, None, "It is no longer pinned.", only=Standing.PINNED)
+
+
+def bury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+    del request_id
+    note = "It is buried: searches still find it, nothing shows it unasked."
+    return _stand(app, request, caller, Standing.BURIED, note)
+
+
+def unbury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Let a buried memory be as any other again. Raises `NotFound`."""
+    del request_id
+    return _stand(app, request, caller, None, "It is no longer buried.", only=Standing.BURIED)
+
+
+def _stand(
+    app: App,
+    request: SetStanding | Mark,
+    caller: Caller,
+    standing: Standing | None,
+    *notes: str,
+    only: Standing | None = None,
+) -> Outcome:
+    """Give a memory a standing; with `only` take that one away, and leave any other."""
     memory_id, namespace = _home(app, request, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
         old = transaction.by_id(memory_id)
         if old is None or expired(old, app.clock()):
             raise NotFound(f"Memory {request.id} not found.")
-        if old.standing is not request.standing:
-            transaction.set_standing(old, request.standing)
-    return Outcome(WriteStatus.UPDATED, str(memory_id))
+        if old.standing is not standing and only in (None, old.standing):
+            transaction.set_standing(old, standing)
+    return Outcome(WriteStatus.UPDATED, str(memory_id), notes)
 
 
 def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = "") -> Outcome:
     """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction.
 
-    The new one has another id, which the answer names. Raises `NotFound`, `InvalidInput` for the place where it is,
-    `Forbidden` where the caller may not write, `SecretFound` for what today's gate refuses.
+    The new one has another id, which the answer names. What a caller may do in another project, their rights there
+    say. Raises `NotFound`, `InvalidInput` for the place where it is, `Forbidden` where the caller may not write,
+    `SecretFound` for what today's gate refuses.
     """
+    there = caller if request.to_project is None else caller.in_project(request.to_project)
     memory_id, source = _home(app, request, caller)
-    there = caller if request.to_project is None else caller.model_copy(update={"project": request.to_project})
     target = there.namespace(request.scope)
     if target == source:
         raise InvalidInput("scope", "Invalid scope: The memory is there already")
@@ -75,8 +114,8 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             for each in _facts_of(app, request, caller, old):
                 new_home.put_fact(_fact_entry(app, each, request.scope, new, caller.user))
             here.hide(old.id)
-            notes = (f"It has the ID {new} now; where it was it is hidden.", *((MASKED,) if one.draft != draft else ()))
-            outcome = Outcome(WriteStatus.UPDATED, str(new), notes)
+            moved = f"Moved to {_place(request.scope, there)}: it has the ID {new} now; memory {old.id} is hidden."
+            outcome = Outcome(WriteStatus.UPDATED, str(new), (moved, *((MASKED,) if one.draft != draft else ())))
             new_home.record_outcome("move_memory", request_id, outcome)
         return outcome
 
@@ -85,7 +124,22 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
     return outcome
 
 
-def _home(app: App, request: SetStanding | Move, caller: Caller) -> tuple[int, str]:
+def promote(app: App, request: Promote, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+    return move_memory(app, Move(**request.model_dump()), caller, request_id=request_id)
+
+
+def _place(scope: Scope, there: Caller) -> str:
+    match scope:
+        case Scope.PERSONAL:
+            return "your personal memories"
+        case Scope.TEAM:
+            return f"the team {there.team}"
+        case _:
+            return f"the project {there.project}"
+
+
+def _home(app: App, request: SetStanding | Mark | Move, caller: Caller) -> tuple[int, str]:
     """Return the id of a memory and the namespace that holds it; raise `NotFound`."""
     memory_id, levels = parse_id(request.id), levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
@@ -102,7 +156,10 @@ def _moved(old: Memory, scope: Scope) -> Draft:
 
 def _facts_of(app: App, request: Move, caller: Caller, old: Memory) -> list[Fact]:
     query = FactQuery(memory_id=str(old.id), history=True, limit=_MOST_FACTS)
-    return app.records.facts(query, unfiltered(app, request, caller))[0]
+    view, found = unfiltered(app, request, caller), list[Fact]()
+    while some := app.records.facts(query.model_copy(update={"offset": len(found)}), view)[0]:
+        found += some
+    return found
 
 
 def _fact_entry(app: App, one: Fact, scope: Scope, memory_id: int, author: str) -> FactEntry:

@@ -17,11 +17,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
-from recollect.domain.enums import POLICIES, Order, Standing
+from recollect.domain.accounts import ProjectCount, ProjectCounts
+from recollect.domain.enums import POLICIES, Order, Scope, Standing
 from recollect.domain.requests import (
     ByConcept,
     ByFile,
     Caller,
+    CountProjects,
     FindSimilar,
     ForPrompt,
     Get,
@@ -31,7 +33,15 @@ from recollect.domain.requests import (
     ReadAccess,
     Timeline,
 )
-from recollect.domain.results import Check, JournalEntry, Listed, Memory, Prompt, Similar, Stats
+from recollect.domain.results import (
+    Check,
+    JournalEntry,
+    Listed,
+    Memory,
+    Prompt,
+    Similar,
+    Stats,
+)
 from recollect.domain.search import View
 from recollect.engines.embedder import Loadable
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, RecollectError
@@ -40,7 +50,15 @@ from recollect.search import rank
 from recollect.search.budget import estimate
 from recollect.search.candidates import reading, wait_for_model
 from recollect.search.ranking import ranking_of
-from recollect.search.recall import count_use, note_of_counts, project_with, widened, with_project
+from recollect.search.recall import (
+    count_use,
+    note_of_counts,
+    other_projects,
+    project_of,
+    project_with,
+    widened,
+    with_project,
+)
 from recollect.search.visibility import levels_of, load_page, parse_id, unfiltered, view_of
 
 if TYPE_CHECKING:
@@ -142,6 +160,18 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
         found = replace(found, notes=note_of_counts(app, view, caller, request.scope))
     chat = app.capabilities.chat
     return found if chat is None or app.capabilities.shared else replace(found, model_tokens=asdict(chat.used()))
+
+
+def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectCounts:
+    """Count the memories of each project that the caller may read; this one is there though it holds none."""
+    own = caller.namespace(Scope.PROJECT)
+    here = (own,) if Scope.PROJECT in caller.reads else ()
+    namespaces = app.records.existing_namespaces((*here, *other_projects(app, caller)))
+    counted = app.records.counts(View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller)))
+    counted.update(dict.fromkeys(here, 0))
+    return ProjectCounts(
+        tuple(ProjectCount(project_of(one), count, one == own) for one, count in counted.most_common())
+    )
 
 
 def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import ijson
 
+from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
@@ -55,12 +56,14 @@ class Conversation:
 
     `outside` is what the assistant has read from outside since the last prompt: what it says then may only repeat that.
     Without `outside_of` the file is not believed in who said what.
+    A chat that no project knows of is of a `scope` of its own, unless the import names another.
     """
 
     program: str
     session: str
     title: str = ""
     project: str = ""
+    scope: Scope | None = None
     said: int = 0
     folder: str = ""
     outside: str = ""
@@ -100,6 +103,7 @@ class Conversation:
                 "speaker": speaker,
                 "position": self.said,
                 "project": self.project[:_LONGEST_NAME],
+                "scope": self.scope,
                 "observed_at": at,
                 "created_at": at,
             }
@@ -172,7 +176,7 @@ def _messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
     if not isinstance(mapping, dict):
         raise Unreadable("It is no conversation: it has no `mapping`.")
     session = str(found.get("conversation_id") or found.get("id") or found.get("create_time") or where)
-    talk = Conversation("chatgpt", session, str(found.get("title") or ""))
+    talk = Conversation("chatgpt", session, str(found.get("title") or ""), scope=Scope.PERSONAL)
     for number, node in _branch(mapping, found.get("current_node")):
         message = node.get("message")
         if (
@@ -231,7 +235,8 @@ def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
     messages = found.get("chat_messages")
     if not isinstance(messages, list):
         raise Unreadable("It is no conversation: it has no `chat_messages`.")
-    talk = Conversation("claude", str(found.get("uuid") or where), str(found.get("name") or ""))
+    session, title = str(found.get("uuid") or where), str(found.get("name") or "")
+    talk = Conversation("claude", session, title, scope=Scope.PERSONAL)
     for number, one in enumerate(messages, 1):
         speaker = SPEAKERS.get(str(one.get("sender"))) if isinstance(one, dict) else None
         if speaker is None:
@@ -251,7 +256,7 @@ def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
         own = f"claude-memory:{owner}/{project[:_LONGEST_NAME]}"
         for part, content in enumerate(cut(text.strip(), MAX_CONTENT) if isinstance(text, str) else (), 1):
             fields = {"content": content, "key": own if part == 1 else f"{own}~{part}", "tags": ["claude"]}
-            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields)
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields | {"scope": Scope.PERSONAL})
 
 
 REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)

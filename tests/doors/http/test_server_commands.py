@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import recollect
 from command_line import Ended, call
 from every_operation import REQUESTS
 from recollect import Settings
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli.main import cli
+from recollect.doors.cli.main import whole
 from team_server import TeamServer, listening
 
 pytestmark = pytest.mark.slow
@@ -51,6 +50,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "export": ("notes.jsonl",),
     "import": ("notes.jsonl",),
     "extract": ("talk.jsonl",),
+    "tag": ("2", "ops"),
+    "pin": ("2",),
+    "unpin": ("2",),
+    "bury": ("2",),
+    "unbury": ("2",),
+    "promote": ("2",),
+    "move": ("3", "--to", "mast"),
+    "settings": (),
     "forget": ("2",),
     "purge": (),
     "doctor": (),
@@ -61,6 +68,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "project set": ("engine",),
     "project add": ("dock", "hull"),
     "project list": (),
+    "project registered": (),
     "project move": ("mast",),
     "project grant": ("dock", "hull", "eve", "--role", "reader"),
     "project revoke": ("dock", "hull", "eve"),
@@ -92,6 +100,7 @@ TALK = {
 }
 LOCAL: dict[str, tuple[str, ...]] = {
     "reindex": (),
+    "start": (),
     "stop": (),
     "serve": (),
     "backup create": ("backup.db",),
@@ -158,7 +167,7 @@ def test_every_operation_answers_a_client_of_the_server(client: Client) -> None:
 
 def test_every_command_answers_a_client_of_the_server(client: Client) -> None:
     """Each command of the command line does on the server what it is for; one without a sample fails this test."""
-    known = set(every(typer.main.get_command(cli)))
+    known = set(every(whole()))
     assert known == {*COMMANDS, *LOCAL, *ELSEWHERE}
     (client.folder / "talk.jsonl").write_text(json.dumps(TALK))
     with client.connected() as link:

@@ -42,6 +42,9 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
         case results.FactsFound():
             _facts(result)
             print_line(page_line(len(result.facts), result.total, offset))
+        case accounts.ProjectCounts():
+            rows = [[one.project, f"{one.memories}", "this one" if one.here else ""] for one in result.projects]
+            print_rows(rows, "project", "memories", "", empty="No project holds memories that you may read.")
         case results.Stats():
             _stats(result)
             _notes(result.notes)
@@ -148,11 +151,7 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
 
 def _notes(notes: Sequence[str]) -> None:
     for note in notes:
-        print_line(
-            f"{note} `recall` and `list` look there with `--everywhere`."
-            if note.startswith(results.ELSEWHERE)
-            else note
-        )
+        print_line(f"{note} `recall` and `list` look there with `--everywhere`." if results.ELSEWHERE in note else note)
 
 
 def _hit(hit: results.Hit, *, why: bool) -> None:

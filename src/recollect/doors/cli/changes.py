@@ -25,7 +25,7 @@ from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilter
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Given, Json, MoreIds, from_fields, ids_of
+from recollect.doors.cli.options import Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
 from recollect.environment import named
@@ -68,6 +68,9 @@ def forget(
     where: Annotated[
         bool, typer.Option("--where", help="All memories that pass the filters, in place of one.")
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All memories of this project, or of `--scope`; it asks first.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With `--where`: only show which they are.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With `--where`: do not ask.")] = False,
     soft: Annotated[bool, typer.Option("--soft", help="Only hide it, so that `undo` can bring it back.")] = False,
@@ -81,12 +84,15 @@ def forget(
     if soft and fact:
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
     operation = _HIDE if soft else "forget_fact" if fact else "forget"
-    if not where:
+    if everything:
+        given.setdefault("scope", Scope.PROJECT)
+    if not (where or everything):
         _forget_named(ctx, operation, given, more, as_json)
         return
     if fact or "id" in given:
-        raise InvalidInput("where", "Invalid where: Must not be given together with an id or `--fact`")
-    if not given.keys() & MemoryFilters.model_fields.keys():
+        named = "all" if everything else "where"
+        raise InvalidInput(named, f"Invalid {named}: Must not be given together with an id or `--fact`")
+    if not everything and not given.keys() & MemoryFilters.model_fields.keys():
         raise InvalidInput(
             "where", "Invalid where: Must come with a filter, such as `--tag`, `--category` or `--until`"
         )
@@ -110,26 +116,15 @@ def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequen
     if others:
         raise InvalidInput("where", "Missing where: Filters choose memories only with `--where`, in place of an id")
     requests = [given | {"id": id} for id in ids_of(given, more)]
-    for one in requests:
-        Forget(**one)
-    with opened(ctx.obj, model=False) as ask:
-        outcomes: list[Outcome] = [answers.named_here(ask(operation, **one)) for one in requests]
-    bodies = [agent_json(Outcome, one) for one in outcomes]
-    exit_codes.show(
-        bodies if len(bodies) > 1 else bodies[0],
-        as_json,
-        print_answer=lambda: _print_outcomes(outcomes, soft=operation == _HIDE),
-    )
-    if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
-        raise typer.Exit(NotFound.exit_code)
+    printer = _print_hidden if operation == _HIDE else answers.print_answer
+    exit_codes.answered_each(ctx.obj, operation, requests, as_json, printer)
 
 
-def _print_outcomes(outcomes: Sequence[Outcome], *, soft: bool) -> None:
-    for one in outcomes:
-        if soft and one.status is WriteStatus.DELETED:
-            render.print_line(f"Memory {one.id} hidden; `recollect undo {one.id}` restores it.", "green")
-        else:
-            answers.print_answer(one)
+def _print_hidden(one: Outcome) -> None:
+    if one.status is WriteStatus.DELETED:
+        render.print_line(f"Memory {one.id} hidden; `recollect undo {one.id}` restores it.", "green")
+    else:
+        answers.print_answer(one)
 
 
 def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
@@ -176,15 +171,58 @@ _LABELS: Final = (
 _PLAIN: Final = re.compile(r"[\w./][\w ./@+:-]*(?<![ :])")
 
 
+Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="New text; it needs no quotes.")]
+
+
+@cli.command()
+@from_fields(Update)
+def update(ctx: typer.Context, given: Given, as_json: bool = False, words: Words = None) -> None:
+    """Change fields of a memory. What is not given stays, and `""` takes a label away."""
+    exit_codes.answered(ctx.obj, "update_memory", _with_text(given, words), as_json)
+
+
+def _with_text(given: Given, words: Sequence[str] | None) -> Given:
+    """Return the fields with the text that was typed behind the id."""
+    if not words:
+        return given
+    if "content" in given:
+        raise InvalidInput("content", "Invalid content: Must be given once, behind the id or as `--content`")
+    return given | {"content": typed_text("content", words, required=True)}
+
+
 @cli.command()
 @from_fields(Get)
-def edit(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
+def tag(
+    ctx: typer.Context,
+    given: Given,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags; commas part them too.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take these tags away.")] = False,
+    as_json: bool = False,
+) -> None:
+    """Add tags to a memory, or take some away."""
+    wanted = [one.strip() for text in tags for one in text.split(",") if one.strip()]
+    Update(id=given["id"], tags=wanted)
+    folded = {one.casefold() for one in wanted}
+    with opened(ctx.obj, model=True) as ask:
+        kept = [one for one in ask("get_memory", **given).tags if one.casefold() not in folded]
+        outcome: Outcome = ask("update_memory", **given, tags=kept if remove else [*kept, *wanted])
+    exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
+
+
+@cli.command()
+@from_fields(Update)
+def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words = None) -> None:
     """Change a memory in your editor: `$VISUAL`, else `$EDITOR`. Its labels are the head, its content the rest.
 
     What you leave as it is stays; a label without a value is taken away. Text that is refused is kept in a file, whose
-    name is told.
+    name is told. With a text or fields it changes those as `update` does, and opens no editor.
     """
+    given = _with_text(given, words)
+    if given.keys() - Get.model_fields.keys():
+        exit_codes.answered(ctx.obj, "update_memory", given, as_json)
+        return
     Get(**given)
+    render.leave_to_client()
     with opened(ctx.obj, model=False) as ask:
         before = _as_text(ask("get_memory", **given))
     edited = _edited(before)

@@ -24,27 +24,15 @@ ALIASES: Final = {
     **dict.fromkeys(("delete", "remove", "rm", "del"), ("forget",)),
     **dict.fromkeys(("log", "recent"), ("timeline",)),
     **{"hide": ("forget", "--soft"), "ls": ("list",), "all": ("list", "--all"), "count": ("stats",)},
-    **{"info": ("status",), "check": ("doctor",), "setup": ("init",), "projects": ("project",)},
+    **{"info": ("status",), "check": ("doctor",), "setup": ("init",), "projects": ("project", "list")},
+    **{"config": ("settings",)},
 }
 """What newcomers type for a command, and the words that it stands for."""
-NEED_MODEL: Final = frozenset(("remember", "recall", "update", "undo", "similar", "prompt", "summarize"))
+NEED_MODEL: Final = frozenset("remember recall update tag undo similar prompt summarize move promote".split())
 """The commands for which the daemon is started, which keeps the model loaded."""
 IN_DAEMON: Final = NEED_MODEL | frozenset(
-    (
-        "by-concept",
-        "by-file",
-        "fact",
-        "facts",
-        "forget",
-        "list",
-        "purge",
-        "rescan",
-        "session",
-        "show",
-        "stats",
-        "tags",
-        "timeline",
-    )
+    "by-concept by-file bury fact facts forget list pin purge rescan session show stats tags timeline unbury "
+    "unpin".split()
 )
 """The commands that only run operations: a daemon that is running runs them."""
 

@@ -23,8 +23,6 @@ import typer
 
 import recollect
 from recollect.app import App
-from recollect.client import launch
-from recollect.client.connection import ServerConnection, remote
 from recollect.domain.results import Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render
@@ -39,7 +37,8 @@ from recollect.store import folder as data_folder
 from recollect.store.folder import read_only
 
 NEED_MODEL: Final = {
-    *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old")
+    *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old"),
+    *("move_memory", "promote"),
 }
 """The operations for which the daemon is started, which keeps the model loaded."""
 
@@ -66,6 +65,8 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     if (serving := _served.get()) is not None:
         yield serving(settings)
     elif (store := _open_unless_daemon(settings, model=model)) is None:
+        from recollect.client.connection import remote
+
         with remote(settings) as link:
             yield link.perform
     else:
@@ -84,6 +85,8 @@ def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool
 
 def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
     """Open the store in this process; None where a daemon has it, or takes it at this moment."""
+    from recollect.client import launch  # with what speaks HTTP: not for help
+
     if settings.url or (
         settings.daemon and not read_only(settings.database.parent) and (model or launch.running(settings))
     ):
@@ -100,6 +103,8 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
 def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
     """Yield what runs a verb of administration on the server by a token, or here as the operator."""
     if settings.url:
+        from recollect.client.connection import ServerConnection
+
         yield ServerConnection(settings).administer
         return
     from recollect.auth.administration import administer, operator
@@ -110,6 +115,8 @@ def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
 
 def _open_in_place_of_daemon(settings: Settings) -> App:
     """Open the store here; a daemon that another command has started gives way, and the next command starts it."""
+    from recollect.client import launch
+
     try:
         return recollect.open_app(settings, wait=False, background=False)
     except StoreOwned as error:
@@ -185,6 +192,39 @@ def answered(settings: Settings, name: str, given: dict[str, Any], as_json: bool
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
     return result
+
+
+def answered_each(
+    settings: Settings,
+    name: str,
+    requests: Sequence[dict[str, Any]],
+    as_json: bool,
+    print_each: Callable[[Outcome], None] = print_answer,
+) -> None:
+    """Run a verb for each request and print the outcomes; exit with the code of `NotFound` where one found nothing."""
+    for one in requests:
+        BY_NAME[name].request(**one)
+    with opened(settings, model=name in NEED_MODEL) as run:
+        outcomes = [_outcome(run, name, one, alone=len(requests) == 1) for one in requests]
+    bodies = [agent_json(Outcome, one) for one in outcomes]
+
+    def print_all() -> None:
+        for one in outcomes:
+            print_each(one)
+
+    show(bodies if len(bodies) > 1 else bodies[0], as_json, print_answer=print_all)
+    if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
+        raise typer.Exit(NotFound.exit_code)
+
+
+def _outcome(run: Callable[..., Any], name: str, request: dict[str, Any], *, alone: bool) -> Outcome:
+    """Return how a request ended; of several, one that finds nothing does not stop the others."""
+    try:
+        return named_here(run(name, **request))
+    except NotFound:
+        if alone:
+            raise
+        return Outcome(WriteStatus.NOT_FOUND, str(request["id"]))
 
 
 def _run(command: Callable[[], Any]) -> int:

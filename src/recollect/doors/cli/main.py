@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from importlib.metadata import version
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperArgument, TyperGroup
+from typer.main import get_group
 
+from recollect import __version__
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import changes, exit_codes, page, render, review, serve, setup, store, team, transfer
+from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer, print_memory
-from recollect.doors.cli.changes import every
 from recollect.doors.cli.dispatch import ALIASES
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of
@@ -29,19 +30,35 @@ from recollect.settings import Settings
 
 GROUPS: Final = {
     "Every day": "remember recall list show edit update forget undo",
-    "Other ways to look": "timeline by-file by-concept similar tags prompt fact facts stats session page",
+    "Put in order": "pin unpin bury unbury tag tags move promote",
+    "Other ways to look": "timeline by-file by-concept similar prompt fact facts stats session page",
     "Set up": "init install uninstall project model",
-    "Look after the store": "doctor status stop reindex rescan inbox withdraw purge summarize backup migrate-store",
+    "Look after the store": (
+        "doctor status start stop settings reindex rescan inbox withdraw purge summarize backup migrate-store"
+    ),
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
     "Teams": "user team token audit",
 }
 """The commands in the order of the help."""
 
+PARTS: Final = {
+    "changes": "edit forget session tag tags update",
+    "page": "page",
+    "review": "inbox withdraw",
+    "serve": "mcp serve",
+    "setup": "hook init install model uninstall",
+    "store": "backup doctor migrate-store reindex restore settings start status stop",
+    "team": "audit project team token user",
+    "transfer": "export extract import",
+}
+"""The commands of each further module of this folder, which is imported once one of them is wanted."""
+_PART_OF: Final = {name: part for part, names in PARTS.items() for name in names.split()}
+
 _MEANT: Final = {
     **dict.fromkeys(("web", "ui", "open", "browse", "dashboard"), "page"),
     **dict.fromkeys(("clear", "reset", "wipe", "erase"), "forget --where"),
-    **{"dump": "export", "quit": "stop", "exit": "stop", "start": "serve", "tag": "update --tag", "config": "doctor"},
+    **{"dump": "export", "quit": "stop", "exit": "stop"},
 }
 """What newcomers type that no command does as they may expect."""
 
@@ -63,12 +80,66 @@ def _without_types(command: Any) -> None:
         _without_types(below)
 
 
+def _part(name: str) -> typer.Typer:
+    """Import a further part of the command line."""
+    match name:
+        case "changes":
+            from recollect.doors.cli import changes
+
+            return changes.cli
+        case "page":
+            from recollect.doors.cli import page
+
+            return page.cli
+        case "review":
+            from recollect.doors.cli import review
+
+            return review.cli
+        case "serve":
+            from recollect.doors.cli import serve
+
+            return serve.cli
+        case "setup":
+            from recollect.doors.cli import setup
+
+            return setup.cli
+        case "store":
+            from recollect.doors.cli import store
+
+            return store.cli
+        case "team":
+            from recollect.doors.cli import team
+
+            return team.cli
+        case _:
+            from recollect.doors.cli import transfer
+
+            return transfer.cli
+
+
 class _Commands(TyperGroup):
-    """The commands in groups, with their whole first sentence, and `help COMMAND` for `COMMAND --help`."""
+    """The commands in groups, with their whole first sentence, and `help COMMAND` for `COMMAND --help`.
+
+    Only the part that has the wanted command is imported.
+    """
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         _without_types(self)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name, None where there is none."""
+        if cmd_name not in self.commands and cmd_name in _PART_OF:
+            part = _part(_PART_OF[cmd_name])
+            part.rich_markup_mode = self.rich_markup_mode
+            built = get_group(part)
+            _without_types(built)
+            self.commands.update(built.commands)
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """Return the names of all commands, and import none."""
+        return [*dict.fromkeys((*self.commands, *_PART_OF))]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the same help into a terminal and into a pipe."""
@@ -80,7 +151,8 @@ class _Commands(TyperGroup):
         """Write a section for each group."""
         for title, names in GROUPS.items():
             with formatter.section(title):
-                rows = [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in names.split()]
+                found = [(name, self.get_command(_ctx, name)) for name in names.split()]
+                rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in found]
                 formatter.write_dl(rows, col_max=15)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -92,9 +164,13 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command by its name or an alias, or name the one that may be meant."""
-        if args[0] in _MEANT:
-            ctx.fail(f"No such command `{args[0]}`. Did you mean `{_MEANT[args[0]]}`?")
-        return super().resolve_command(ctx, [*ALIASES.get(args[0], args[:1]), *args[1:]])
+        known = [*ALIASES.get(args[0], args[:1]), *args[1:]]
+        names = self.list_commands(ctx)
+        if known[0] not in names and not known[0].startswith("-"):
+            meant = [_MEANT[args[0]]] if args[0] in _MEANT else get_close_matches(args[0], names)
+            close = f" Did you mean {', '.join(f'`{one}`' for one in meant)}?" if meant else ""
+            ctx.fail(f"No such command `{args[0]}`.{close}")
+        return super().resolve_command(ctx, known)
 
 
 cli = typer.Typer(
@@ -107,8 +183,8 @@ cli = typer.Typer(
 _WHOLE: Final = 200
 
 _NEED_STORE: Final = frozenset(
-    "recall list show edit update forget undo timeline by-file by-concept similar tags prompt facts stats session "
-    "doctor reindex rescan purge summarize export".split()
+    "recall list show edit update forget undo pin unpin bury unbury tag move promote timeline by-file by-concept "
+    "similar tags prompt facts stats session doctor reindex rescan purge summarize export".split()
 )
 """The commands that make no store where a folder is named that holds none."""
 
@@ -121,8 +197,13 @@ COMMANDS: Final = {
         "format_for_prompt",
         "Print the most useful memories for a language model. They are Markdown, fenced as data.",
     ),
-    "update": ("update_memory", 'Change fields of a memory. What is not given stays, and `""` takes a label away.'),
     "undo": ("restore", "Bring back what was hidden, merged, replaced or summarized."),
+    "pin": ("pin", "Keep memories for good, and show them first where memories are shown unasked."),
+    "unpin": ("unpin", "Let pinned memories be as any other again."),
+    "bury": ("bury", "Show memories unasked no more; searches still find them."),
+    "unbury": ("unbury", "Let buried memories be as any other again."),
+    "move": ("move_memory", "Move memories to another project or scope. They get new ids, and are hidden here."),
+    "promote": ("promote", "Move memories to where all your projects see them: personal, or the team."),
     "fact": ("store_fact", "Store a fact. With `--replaces` what held of its subject and predicate before ends."),
     "facts": ("query_facts", "List the facts that hold, or held at a time."),
     "stats": ("stats", "Count what is stored, by scope, kind and state."),
@@ -134,12 +215,15 @@ COMMANDS: Final = {
 }
 """The commands that only run an operation."""
 
+_SEVERAL: Final = frozenset(("undo", "pin", "unpin", "bury", "unbury", "move", "promote"))
+"""Those of them that take several ids."""
+
 _POSITIONAL: Final = {"similar": "content", "prompt": "query"}
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        out.print(f"recollect {version('recollect')}", highlight=False)
+        out.print(f"recollect {__version__}", highlight=False)
         raise typer.Exit
 
 
@@ -201,7 +285,9 @@ def recall(
     ctx: typer.Context,
     given: Given,
     as_json: bool = False,
-    why: Annotated[bool, typer.Option("--why", help="Also tell how the score of each hit came about.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", "--verbose", help="Also tell how the score of each hit came about.")
+    ] = False,
 ) -> None:
     """Search by meaning, by word and by typo. Each hit says how well it matches and how it was found."""
     exit_codes.answered(ctx.obj, "recall", given, as_json, why=why)
@@ -214,8 +300,16 @@ def _register(name: str, operation: str, about: str) -> None:
         exit_codes.answered(ctx.obj, operation, given, as_json)
 
 
+def _register_for_each(name: str, operation: str, about: str) -> None:
+    @cli.command(name, help=about)
+    @from_fields(BY_NAME[operation].request)
+    def run(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds = None) -> None:
+        requests = [given | {"id": one} for one in ids_of(given, more)]
+        exit_codes.answered_each(ctx.obj, operation, requests, as_json)
+
+
 for _name, (_operation, _about) in COMMANDS.items():
-    _register(_name, _operation, _about)
+    (_register_for_each if _name in _SEVERAL else _register)(_name, _operation, _about)
 
 
 @cli.command("list")
@@ -233,6 +327,8 @@ def list_(
     if given.keys() & {"limit", "offset"}:
         raise InvalidInput("all", "Invalid all: Must not be given together with `--limit` or `--offset`")
     Listing(**given)
+    from recollect.doors.cli.changes import every
+
     with opened(ctx.obj, model=False) as run:
         found = every(run, given)
     listed = Listed(tuple(found), len(found))
@@ -278,8 +374,12 @@ def rescan(
         raise typer.Exit(SecretFound.exit_code)
 
 
-for _part in (changes, review, transfer, setup, store, page, serve, team):
-    cli.add_typer(_part.cli)
+def whole() -> Any:
+    """Return the whole command line, with every part of it."""
+    command: Any = get_group(cli)
+    for name in command.list_commands(None):
+        command.get_command(None, name)
+    return command
 
 
 def main() -> int:

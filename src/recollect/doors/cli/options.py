@@ -23,7 +23,6 @@ from recollect.domain.transfer import ImportBatch
 from recollect.doors.cli import render
 from recollect.doors.serializers import default_of
 from recollect.errors import InvalidInput
-from recollect.search.parse import named_moment
 from recollect.settings import Settings
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
@@ -59,6 +58,8 @@ def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> 
     """
     if not typed.strip() or _ISO.match(typed):
         return typed
+    from recollect.search.parse import named_moment
+
     found = named_moment(typed, datetime.now().astimezone(), end=end, ahead=ahead)
     if found is None:
         raise InvalidInput(name, f"Invalid {name}: {_MOMENTS}")
@@ -77,6 +78,8 @@ def days_left(typed: str, ttl_days: object) -> float:
 
 
 def _end(typed: str, now: datetime) -> datetime:
+    from recollect.search.parse import named_moment
+
     if not _ISO.match(typed):
         found = named_moment(typed, now, end=True, ahead=True)
     else:
@@ -103,8 +106,12 @@ MoreIds = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, 
 
 def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
     """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1."""
-    typed = [one for text in (given["id"], *(more or ())) for one in text.split(",")]
-    return list(dict.fromkeys(one.strip().removeprefix("#") for one in typed)) if any(typed) else [given["id"]]
+    typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
+    ids = list(dict.fromkeys(filter(None, typed)))
+    wrong = next((one for one in ids if not one.isdecimal()), None)
+    if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
+        raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
+    return ids or [given["id"]]
 
 
 def of_store(ctx: typer.Context) -> Settings:
@@ -136,6 +143,7 @@ _OPTIONS: Final = {
     "project": "--project-field",
     "session_id": "--session",
     "tags": ("--tag", "--tags", "-t"),
+    "to_project": ("--to", "--to-project"),
     "valid_from": "--from",
     "valid_to": "--to",
 }

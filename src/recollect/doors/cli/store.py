@@ -30,6 +30,7 @@ from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
 from recollect.doors.serializers import public_json
+from recollect.environment import variables
 from recollect.errors import (
     DaemonUnreachable,
     Forbidden,
@@ -40,7 +41,7 @@ from recollect.errors import (
     Unauthorized,
     relayed,
 )
-from recollect.settings import Settings, unknown_variables
+from recollect.settings import Settings, hidden, unknown_variables, variable
 from recollect.store import folder as data_folder
 from recollect.store.folder import KEPT_DAYS
 from recollect.transfer.remembered import Plan
@@ -219,6 +220,31 @@ def status(
 
 
 @cli.command()
+def start(ctx: typer.Context, as_json: Json = False) -> None:
+    """Start the daemon now; a command that needs it does so by itself."""
+    settings = of_store(ctx)
+    if not settings.daemon:
+        raise InvalidInput("daemon", "No daemon is wanted: leave out `--in-process`, and unset RECOLLECT_DAEMON.")
+    pid = launch.ensure(settings).runtime.pid
+    exit_codes.show({"running": True, "pid": pid}, as_json, f"The memory daemon is running (process {pid}).")
+
+
+@cli.command("settings")
+def settings_(ctx: typer.Context, as_json: Json = False) -> None:
+    """Show every setting, its value, and whether it was set; of tokens and keys only that."""
+    settings: Settings = ctx.obj
+    secret, told = hidden(), variables()
+    rows = []
+    for name in Settings.model_fields:
+        value = getattr(settings, name)
+        text = "" if value is None else str(value)
+        source = "environment" if variable(name) in told else "option" if name in settings.model_fields_set else ""
+        rows.append([variable(name), "(hidden)" if name in secret and text else text, source])
+    body = {"settings": [dict(zip(("name", "value", "set_by"), row, strict=True)) for row in rows]}
+    exit_codes.show(body, as_json, print_answer=lambda: render.print_rows(rows, "setting", "value", "set by"))
+
+
+@cli.command()
 def stop(ctx: typer.Context, as_json: Json = False) -> None:
     """Stop the daemon; the next command starts it again."""
     stopped = launch.stop(of_store(ctx))
@@ -308,11 +334,14 @@ def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: J
 
 @cli.command("restore", hidden=True)
 def _old_restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
-    """Bring a store back from a backup, as `backup restore` does."""
+    """Bring a store back from a backup, as `backup restore` does, or a memory by its id, as `undo` does."""
     if not file.exists():
-        undo = f"to bring back memory {file}, type `recollect undo {file}`" if str(file).isdecimal() else ""
-        other = "to bring back a store, type `recollect backup restore FILE`"
-        raise InvalidInput("file", f"There is no backup {file}: {'; '.join(filter(None, (undo, other)))}.")
+        if str(file).isdecimal():
+            exit_codes.answered(ctx.obj, "restore", {"id": str(file)}, as_json)
+            return
+        raise InvalidInput(
+            "file", f"There is no backup {file}: to bring back a store, type `recollect backup restore FILE`."
+        )
     _restore(ctx, file, force, as_json)
 
 

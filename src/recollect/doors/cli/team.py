@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from recollect.domain.enums import Scope
-from recollect.domain.requests import Caller
+from recollect.domain.requests import Caller, CountProjects
 from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
@@ -54,6 +54,13 @@ def set_(
     count = 0 if named == settings.project else _memories_of(settings, settings.project)
     body = {"project": named, "source": str(file), "under_former_name": count}
     exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *_filed_under(settings.project, count))
+
+
+@projects.command("list")
+@from_fields(CountProjects)
+def list_(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
+    """List the projects that you may read, and how many memories each holds."""
+    exit_codes.answered(ctx.obj, "count_projects", given, as_json)
 
 
 @projects.command()
@@ -158,7 +165,7 @@ _COMMANDS: Final = (
     (teams, "grant", "grant_team", "Give a user a role in a team."),
     (teams, "revoke", "revoke_team", "Take a user out of a team and its projects."),
     (projects, "add", "add_project", "Register a project of a team, or change whether it is private."),
-    (projects, "list", "list_projects", "List registered projects and the roles in them."),
+    (projects, "registered", "list_projects", "List registered projects and the roles in them."),
     (projects, "grant", "grant_project", "Give a user a role in a project, in place of that in the team."),
     (projects, "revoke", "revoke_project", "Take away the role that a user has in a project."),
     (tokens, "add", "add_token", "Make another token of your own."),

@@ -62,9 +62,13 @@ def _export(
     format: Annotated[
         ExportFormat, typer.Option(help="JSON lines with everything, or Markdown for people.")
     ] = ExportFormat.JSONL,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The same as FILE.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
 ) -> None:
     """Write memories, facts and journal to a file that `recollect import` reads, or to Markdown."""
+    if output is not None and file != _STDOUT:
+        raise InvalidInput("output", "Invalid output: Must not be given together with FILE")
+    file = output or file
     request = ExportPage(**given)
     unreadable: list[str] = []
     left_out: dict[str, int] = {}

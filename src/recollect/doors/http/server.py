@@ -41,8 +41,9 @@ from starlette.types import Scope
 
 import recollect
 from recollect.app import App
-from recollect.auth.administration import HANDLERS, Principal, administer, authenticate, look_again
+from recollect.auth.administration import HANDLERS, administer, authenticate, look_again
 from recollect.auth.browsers import of_browser, sign_in
+from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.fields import Request
-from recollect.domain.page import Browse, Facets, Move, ReadGraph, ReadJournal, ReadMap, SetStanding, UsesOf
+from recollect.domain.page import Browse, Facets, ReadGraph, ReadJournal, ReadMap, SetStanding, UsesOf
 from recollect.domain.requests import Caller
 from recollect.domain.review import Inbox
 from recollect.doors import handlers
 from recollect.memory.inbox import count_waiting
-from recollect.memory.move import move_memory, set_standing
+from recollect.memory.move import set_standing
 from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
 from recollect.sessions.session_state import uses_of
 
@@ -27,7 +27,6 @@ PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
         (ReadGraph, read_graph),
         (ReadMap, read_map),
         (SetStanding, set_standing),
-        (Move, move_memory),
     )
 }
 """The request of each, and what runs it."""
