@@ -71,5 +71,12 @@ def test_memories_move_to_the_new_name(folder: Path, settings: Settings) -> None
         assert (moved["We deploy on Fridays"].key, moved["We deploy on Fridays"].tags) == ("deploys", ("ops",))
         assert [str(one.object) for one in perform(app, "query_facts", {}, new).facts] == ["on Fridays"]
         assert perform(app, "query_facts", {}, old).facts == ()
+    assert typed(folder, settings, "rename", "new", "newest").out.endswith("2 memories moved from new to newest.\n")
+    assert typed(folder, settings).out.startswith("newest (from ")
+    assert typed(folder, settings, "set", "new", "--move").out.endswith("2 memories moved from newest to new.\n")
+    assert typed(folder, settings, "rename", "new", "yard", "--json").json["project"] == "yard"
+    assert typed(folder, settings, "set", "new").out.splitlines()[1].startswith("2 memories are filed under yard, ")
+    assert typed(folder, settings, "rename", "yard", "pier").out == "2 memories moved from yard to pier.\n"
+    assert typed(folder, settings, "rename", "gone", "pier").code == 4
     assert typed(folder, settings, "move", "old").code == 4
     assert typed(folder, settings, "move", "new").code == 2

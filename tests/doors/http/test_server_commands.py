@@ -70,6 +70,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "project list": (),
     "project registered": (),
     "project move": ("mast",),
+    "project rename": ("hull", "--json"),
     "project grant": ("dock", "hull", "eve", "--role", "reader"),
     "project revoke": ("dock", "hull", "eve"),
     "team revoke": ("dock", "eve"),

@@ -22,7 +22,7 @@ from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer, print_memory
 from recollect.doors.cli.dispatch import ALIASES
 from recollect.doors.cli.exit_codes import opened
-from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of
+from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, SecretFound
@@ -236,7 +236,10 @@ def options(
     user: Annotated[str | None, typer.Option(metavar="NAME", help="User who asks. Default: the system's user.")] = None,
     team: Annotated[str | None, typer.Option(metavar="NAME", help="Team of the user.")] = None,
     project: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Project of the user. Default: the git checkout here.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Project of the user. Default: the git checkout here.", autocompletion=projects
+        ),
     ] = None,
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,
     _json: Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines; may stand anywhere.")] = False,

@@ -243,7 +243,7 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
     shown = _METAVARS.get(_member(field.annotation))
-    complete = None
+    complete: Callable[..., list[str]] | None = _lazily(name) if name in _STORED else None
     if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
         shown, complete = "NAME", _completion(kind)
         kind = str
@@ -257,6 +257,24 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     elif kind not in (int, float) and not issubclass(kind, StrEnum):
         kind = str
     return _parameter(name, kind | None, about, None)
+
+
+_STORED: Final = ("tags", "category", "to_project")
+"""The fields whose values the store knows."""
+
+
+def _lazily(name: str) -> Callable[..., list[str]]:
+    """Return what completes a field by what is stored; only a shell that completes imports it."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        from recollect.doors.cli import completion
+
+        return completion.OF[name](ctx, incomplete)
+
+    return complete
+
+
+projects: Final = _lazily("to_project")
 
 
 def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:

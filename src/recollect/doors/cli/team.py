@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.exit_codes import administering, opened
 from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.cli.options import projects as completed_projects
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.projects import Project, find_project, set_project
@@ -45,15 +47,47 @@ def project(ctx: typer.Context, as_json: Json = False) -> None:
 def set_(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name to give it, in `.recollect.toml` of the checkout.")],
+    take: Annotated[
+        bool | None,
+        typer.Option("--move/--no-move", help="Move the memories of the former name along. Default: ask."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Name the project of the working folder."""
+    """Name the project of the working folder. It says what stays under the former name, and offers to move it."""
     settings: Settings = ctx.obj
-    named = Caller(user=settings.user, team=settings.team, project=name).project
+    former, named = settings.project, Caller(user=settings.user, team=settings.team, project=name).project
     file = set_project(Path.cwd(), named, settings.home)
-    count = 0 if named == settings.project else _memories_of(settings, settings.project)
+    count = 0 if named == former else _memories_of(settings, former)
+    if count and take is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
+        take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
+    said = _filed_under(former, count)
+    if count and take:
+        moved = _move(settings.model_copy(update={"project": named}), former)
+        said, count = (f"{_count(moved)} moved from {former} to {named}.",), 0
     body = {"project": named, "source": str(file), "under_former_name": count}
-    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *_filed_under(settings.project, count))
+    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *said)
+
+
+@projects.command()
+def rename(
+    ctx: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[OLD] NEW", help="The new name of this project, or of OLD.", autocompletion=completed_projects
+        ),
+    ],
+    new: Annotated[str | None, typer.Argument(hidden=True)] = None,
+    as_json: Json = False,
+) -> None:
+    """Give a project another name: this folder's, or another one, with all its memories. They get new ids."""
+    settings: Settings = ctx.obj
+    if new is None or name == settings.project:
+        set_(ctx, new or name, True, as_json)
+        return
+    target = Caller(user=settings.user, team=settings.team, project=new).project
+    moved = f"{_count(_move(settings.model_copy(update={'project': target}), name))} moved from {name} to {target}."
+    exit_codes.show({"message": moved, "project": target}, as_json, moved)
 
 
 @projects.command("list")
@@ -66,7 +100,9 @@ def list_(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
 @projects.command()
 def move(
     ctx: typer.Context,
-    old: Annotated[str, typer.Argument(help="The project that the memories are in.")],
+    old: Annotated[
+        str, typer.Argument(help="The project that the memories are in.", autocompletion=completed_projects)
+    ],
     as_json: Json = False,
 ) -> None:
     """Move all memories and facts of another project into the project of the working folder.
@@ -74,6 +110,13 @@ def move(
     They get new ids. Nothing is taken out of the other project before all of it is here.
     """
     settings: Settings = ctx.obj
+    count = _move(settings, old)
+    moved = f"{_count(count)} moved from {old} to {settings.project}."
+    exit_codes.show({"message": moved, "memories": count}, as_json, moved)
+
+
+def _move(settings: Settings, old: str) -> int:
+    """Move all memories and facts of another project into that of the settings, and return how many memories."""
     if old == settings.project:
         raise InvalidInput("old", f"{old} is the project of the working folder already.")
     with opened(settings.model_copy(update={"project": old}), model=False) as there:
@@ -91,8 +134,7 @@ def move(
             there("forget_fact", id=fact, scope=Scope.PROJECT, **_EVERY_LEVEL)
         for memory in found["memory"]:
             there("forget", id=memory, scope=Scope.PROJECT, **_EVERY_LEVEL)
-    moved = f"{_count(len(found['memory']))} moved from {old} to {settings.project}."
-    exit_codes.show({"message": moved, "memories": len(found["memory"])}, as_json, moved)
+    return len(found["memory"])
 
 
 def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imported]) -> Imported:
@@ -123,8 +165,12 @@ def _show_project(settings: Settings, as_json: bool) -> None:
 
 def _filed_under(old: str, count: int) -> tuple[str, ...]:
     """Say how the memories get here that are filed under a name that this folder had before."""
-    told = f"{_count(count)} {'is' if count == 1 else 'are'} filed under {old}, the name that this folder had before."
+    told = f"{_count(count)} {_are(count)} filed under {old}, the name that this folder had before."
     return (f"{told} `recollect project move {shlex.quote(old)}` moves them here.",) if count else ()
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _count(number: int) -> str:

@@ -1,0 +1,67 @@
+"""What a shell completes: names that the store holds, asked of a daemon that is running or of a team's server.
+
+Whoever presses a key shall not wait for a store to be opened: where nobody can be asked, nothing is completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import typer
+
+import recollect
+from recollect.client import launch
+from recollect.errors import RecollectError
+from recollect.settings import Settings
+
+_LATEST: Final = 100
+"""Memories whose tags and groups are looked at."""
+_BEFORE: Final = ("home", "user", "team", "project")
+"""The options before a command that make its settings."""
+
+
+def projects(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the projects that the user may read."""
+    found = _ask(ctx, "count_projects")
+    return _begun((one.project for one in found.projects), incomplete) if found else []
+
+
+def tags(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the tags of the latest memories."""
+    return _begun((tag for one in _latest(ctx) for tag in one.tags), incomplete)
+
+
+def categories(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the groups of the latest memories."""
+    return _begun((one.category for one in _latest(ctx) if one.category), incomplete)
+
+
+OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
+    "tags": tags,
+    "category": categories,
+    "to_project": projects,
+}
+"""What completes the option of a field."""
+
+
+def _latest(ctx: typer.Context) -> Iterable[Any]:
+    found = _ask(ctx, "list_memories", limit=_LATEST, order="newest")
+    return found.memories if found else ()
+
+
+def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
+    """Return what a verb answers, None where nobody is there who could be asked at once."""
+    options = ctx.find_root().params
+    try:
+        settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})
+        if not settings.url and launch.running(settings) is None:
+            return None
+        with recollect.connect(settings) as link:
+            return link.perform(verb, **given)
+    except RecollectError:
+        return None
+
+
+def _begun(names: Iterable[str], incomplete: str) -> list[str]:
+    return sorted({one for one in names if one.casefold().startswith(incomplete.casefold())})
