@@ -257,7 +257,8 @@ def test_settings_are_shown_and_no_secret(typed: Typed) -> None:
     assert told["RECOLLECT_TEAM"] == ("dock", "environment")
     assert told["RECOLLECT_CHAT_KEY"] == ("(hidden)", "environment")
     assert told["RECOLLECT_TOKEN"] == ("", "")
-    assert told["RECOLLECT_RETENTION"] == ("keep", "")
+    assert told["RECOLLECT_INSECURE"][0] == "False"
+    assert "" in {set_by for _, set_by in told.values()}
 
 
 def test_projects_are_listed_with_their_memories(typed: Typed, settings: Settings) -> None:

@@ -193,7 +193,7 @@ def test_backup_has_commands_and_its_old_forms(typed: Typed, stocked: Settings, 
     file.write_bytes(file.read_bytes()[:-1000])
     damaged = typed("backup", "verify", str(file))
     assert (damaged.code, "is damaged" in damaged.err) == (InvalidInput.exit_code, True)
-    mistaken = typed("restore", "3")
+    mistaken = typed("restore", "nothing.zip")
     assert mistaken.code == InvalidInput.exit_code
-    assert "to bring back memory 3, type `recollect undo 3`; to bring back a store, type" in mistaken.err
+    assert "to bring back a store, type `recollect backup restore FILE`" in mistaken.err
     assert stocked.folder.is_dir()

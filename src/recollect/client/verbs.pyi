@@ -5,7 +5,7 @@ from datetime import date, datetime
 from inspect import Parameter
 from typing import Any, Literal, TypeAlias
 
-from recollect.domain import compact, enums, lifecycle, results, review, transfer
+from recollect.domain import accounts, compact, enums, lifecycle, results, review, transfer
 from recollect.domain.verbs import Verb
 
 ScopeWord: TypeAlias = Literal["personal", "project", "team"]
@@ -554,6 +554,39 @@ class Verbs:
     ) -> results.Outcome:
         """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
 
+    def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+
+    def unpin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Let a pinned memory be as any other again. Raises `NotFound`."""
+
+    def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+
+    def unbury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Let a buried memory be as any other again. Raises `NotFound`."""
+
+    def move_memory(
+        self,
+        id: str | int,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
+        to_project: str | None = None,
+    ) -> results.Outcome:
+        """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction."""
+
+    def promote(
+        self,
+        id: str | int,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: Literal[enums.Scope.PERSONAL, "personal", enums.Scope.TEAM, "team"] = enums.Scope.PERSONAL,
+    ) -> results.Outcome:
+        """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+
     def find_similar(
         self,
         *,
@@ -674,6 +707,9 @@ class Verbs:
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Stats:
         """Count what the caller's namespaces hold, by scope, kind and state."""
+
+    def count_projects(self, *, allow_private: bool = False, allow_secret: bool = False) -> accounts.ProjectCounts:
+        """Count the memories of each project that the caller may read; this one is there though it holds none."""
 
     def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""
@@ -1288,6 +1324,41 @@ class AsyncVerbs:
     ) -> results.Outcome:
         """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
 
+    async def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+
+    async def unpin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Let a pinned memory be as any other again. Raises `NotFound`."""
+
+    async def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
+        """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+
+    async def unbury(
+        self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
+    ) -> results.Outcome:
+        """Let a buried memory be as any other again. Raises `NotFound`."""
+
+    async def move_memory(
+        self,
+        id: str | int,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
+        to_project: str | None = None,
+    ) -> results.Outcome:
+        """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction."""
+
+    async def promote(
+        self,
+        id: str | int,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: Literal[enums.Scope.PERSONAL, "personal", enums.Scope.TEAM, "team"] = enums.Scope.PERSONAL,
+    ) -> results.Outcome:
+        """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+
     async def find_similar(
         self,
         *,
@@ -1408,6 +1479,11 @@ class AsyncVerbs:
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Stats:
         """Count what the caller's namespaces hold, by scope, kind and state."""
+
+    async def count_projects(
+        self, *, allow_private: bool = False, allow_secret: bool = False
+    ) -> accounts.ProjectCounts:
+        """Count the memories of each project that the caller may read; this one is there though it holds none."""
 
     async def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""

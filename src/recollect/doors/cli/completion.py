@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import typer
 
-import recollect
 from recollect.client import launch
+from recollect.client.connection import remote
 from recollect.errors import RecollectError
 from recollect.settings import Settings
 
@@ -57,7 +57,7 @@ def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
         settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})
         if not settings.url and launch.running(settings) is None:
             return None
-        with recollect.connect(settings) as link:
+        with remote(settings) as link:
             return link.perform(verb, **given)
     except RecollectError:
         return None

@@ -62,7 +62,7 @@ def _export(
     format: Annotated[
         ExportFormat, typer.Option(help="JSON lines with everything, or Markdown for people.")
     ] = ExportFormat.JSONL,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The same as FILE.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The same as FILE.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
 ) -> None:
     """Write memories, facts and journal to a file that `recollect import` reads, or to Markdown."""
