@@ -1,4 +1,4 @@
-"""Write the reference pages from the code: `docs/commands.md`, `docs/settings.md` and `docs/tools.md`."""
+"""Write the reference from the code: `docs/commands.md`, `settings.md` and `tools.md`, and what `--help` prints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from pydantic_core import PydanticUndefined
 from typer.core import TyperGroup
 
 from recollect.domain.lifecycle import LifecycleSettings
+from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.main import GROUPS, whole
 from recollect.settings import Settings, variable
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
+_WIDTH: Final = 78  # columns that a help takes of 80
 OPENINGS: Final = Path(__file__).resolve().parent.parent / "src" / "recollect" / "doors" / "mcp_openings.json"
 
 _COMMANDS: Final = """# Commands
@@ -101,6 +103,20 @@ def _records(command: Any) -> list[tuple[str, str]]:
     return [record for record in shown if record]
 
 
+def helps() -> dict[str, str]:
+    """Return what `--help` prints of each command, and without a name of all, in 80 columns."""
+    command = whole()
+    context = command.context_class(command, info_name="recollect", terminal_width=_WIDTH, **command.context_settings)
+    return dict(_helps(command, context, ""))
+
+
+def _helps(command: Any, context: Any, name: str) -> Iterator[tuple[str, str]]:
+    yield name, f"{context.get_help()}\n"
+    for below, sub in sorted(getattr(command, "commands", {}).items()):
+        inner = sub.context_class(sub, info_name=below, parent=context, **sub.context_settings)
+        yield from _helps(sub, inner, f"{name} {below}".strip())
+
+
 def settings() -> str:
     """Return the page on the settings."""
     fields = Settings.model_fields
@@ -180,3 +196,4 @@ if __name__ == "__main__":
     for page, write in PAGES.items():
         (DOCS / page).write_text(write(), encoding="utf-8")
         print(f"docs/{page}")
+    HELP.write_text(json.dumps(helps(), indent=0, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -57,8 +58,45 @@ def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:
-    """The text printed at once is up to date; `recollect --in-process --help` with 80 columns makes it."""
-    assert typed("--help", COLUMNS="80").out == dispatch.HELP.read_text(encoding="utf-8")
+    """The texts printed at once are up to date, and each command has one."""
+    known = json.loads(dispatch.HELP.read_text(encoding="utf-8"))
+    assert {name.partition(" ")[0] for name in known} - {""} == set(main.whole().commands)
+    for name, text in known.items():
+        assert typed(*name.split(), "--help", COLUMNS="80").out == text, name
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["--help"], ""),
+        (["help"], ""),
+        (["help", "project", "set"], "project set"),
+        (["search", "-h"], "recall"),
+        (["recall", "--limit", "3", "--help"], "recall"),
+        (["all", "--help"], "list"),
+    ],
+)
+def test_help_is_printed_at_once(
+    words: list[str], name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However help is asked for, it comes out of a file, unless the terminal is too narrow for that."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(main, "main", lambda: 77)
+    monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
+    assert dispatch.run(words) == 0
+    assert capsys.readouterr().out == json.loads(dispatch.HELP.read_text(encoding="utf-8"))[name]
+    monkeypatch.setenv("COLUMNS", "60")
+    assert dispatch.run(words) == 77
+
+
+@pytest.mark.parametrize("words", [["frob", "--help"], ["project", "frob", "-h"], ["recall", "--", "--help"]])
+def test_what_asks_for_no_known_help_goes_to_the_command_line(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that does not exist, and `--help` as a word, are none of its business."""
+    monkeypatch.setattr(main, "main", lambda: 77)
+    monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
+    assert dispatch.run(words) == 77
 
 
 def test_commands_print_what_they_print_alone(

@@ -7,6 +7,7 @@ take several times as long as the answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import get_terminal_size
 from pathlib import Path
 from sys import stdout
 from typing import Final, NamedTuple
@@ -15,8 +16,9 @@ from recollect import __version__, environment
 
 _WITH_VALUE: Final = ("home", "user", "team", "project")
 _HELP_WANTED: Final = {"-h", "--help"}
-HELP: Final = Path(__file__).with_name("help.txt")
-"""What `recollect --in-process --help` prints into a pipe; a test holds it to that."""
+HELP: Final = Path(__file__).with_name("help.json")
+"""What `recollect COMMAND --help` prints in 80 columns, by the command; `scripts/reference.py` makes it."""
+_COLUMNS: Final = 80
 ALIASES: Final = {
     **dict.fromkeys(("add", "save", "store", "put", "new", "note"), ("remember",)),
     **dict.fromkeys(("search", "find", "query", "ask"), ("recall",)),
@@ -50,8 +52,8 @@ def run(words: list[str]) -> int | None:
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
-    if words in (["--help"], ["-h"], ["help"]):
-        stdout.write(HELP.read_text(encoding="utf-8"))
+    if (text := _help(words)) is not None:
+        stdout.write(text)
         return 0
     typed = _split(words)
     code: int | None = None
@@ -82,6 +84,35 @@ def run(words: list[str]) -> int | None:
     from recollect.doors.cli.main import main
 
     return main()
+
+
+def _help(words: Sequence[str]) -> str | None:
+    """Return the help that is asked for, None where nothing asks for it, or where the command line has to make it."""
+    asks = {*_HELP_WANTED, "help"} if words[:1] == ["help"] else _HELP_WANTED
+    if not asks & set(words) or not _fits():
+        return None
+    typed = [one for one in words if one not in asks]
+    typed = [*ALIASES.get(typed[0], typed[:1]), *typed[1:]] if typed else []
+    if "--" in typed:
+        return None
+    from json import loads
+
+    known: dict[str, str] = loads(HELP.read_text(encoding="utf-8"))
+    whole = " ".join(typed)
+    if whole in known or not typed:
+        return known[whole]
+    paths = [" ".join(typed[:2]), typed[0]]
+    groups = {one.partition(" ")[0] for one in known if " " in one}
+    return next((known[one] for one in paths if one in known and one not in groups), None)
+
+
+def _fits() -> bool:
+    """Say whether what is printed has 80 columns."""
+    told = environment.of_terminal().get("COLUMNS", "")
+    try:
+        return (int(told) if told.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
+    except OSError:  # it is no terminal
+        return True
 
 
 def _split(words: Sequence[str]) -> _Typed | None:

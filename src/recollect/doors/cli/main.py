@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperArgument, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_group
 
 from recollect import __version__
@@ -71,8 +71,28 @@ class _Argument(TyperArgument):
         return ""
 
 
+class _Command(TyperCommand):
+    """A command whose help has a section for each panel of its options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, options, and the panels of further options."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            title = (
+                "Arguments" if isinstance(one, TyperArgument) else getattr(one, "rich_help_panel", None) or "Options"
+            )
+            if (record := one.get_help_record(ctx)) is not None:
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def _without_types(command: Any) -> None:
     """Let no argument of a command, or of those below it, show its type."""
+    if type(command) is TyperCommand:
+        command.__class__ = _Command
     for one in command.params:
         if isinstance(one, TyperArgument):
             one.__class__ = _Argument
@@ -176,7 +196,7 @@ class _Commands(TyperGroup):
 cli = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -386,6 +406,5 @@ def whole() -> Any:
 
 
 def main() -> int:
-    """Run the command line to its end; help has no boxes where no terminal shows it."""
-    cli.rich_markup_mode = "markdown" if out.is_terminal else None
+    """Run the command line to its end."""
     return exit_codes.run(cli)
