@@ -103,9 +103,8 @@ def test_all_matches_are_listed_best_first(zoo: App, most: int) -> None:
     assert listed == ranking[: len(listed)]
     assert recalled.message == f"{len(ranking)} memories found."
     assert (len(listed) == len(ranking)) is (recalled.index.unlisted == 0)
-    assert [line.score for line in recalled.index.lines] == sorted(
-        (line.score for line in recalled.index.lines), reverse=True
-    )
+    matches = {hit.memory.id: hit.match for hit in everything.hits}
+    assert [line.match for line in recalled.index.lines] == [matches[one] for one in listed]
     assert [hit.memory.id for hit in recalled.hits] == [one for one in ranking[:3] if one in shown(recalled)]
 
 

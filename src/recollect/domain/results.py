@@ -193,11 +193,11 @@ class Hit(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class IndexLine:
-    """One match in the index of an answer: its abstract of at most 20 words, and its ranked score (0–1)."""
+    """One match in the index of an answer: its abstract of at most 20 words, and how well it matches (0–1)."""
 
     id: Id
     abstract: str
-    score: float
+    match: float
 
     @property
     def text(self) -> str:

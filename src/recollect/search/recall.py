@@ -29,7 +29,7 @@ from recollect.text import layers
 
 _LOOKED_AT: Final = 100  # hits
 _NAMED: Final = 5  # projects
-_MOST_PROJECTS: Final = 200  # that are looked at unasked
+_MOST_PROJECTS: Final = 50  # that are searched unasked, since each has an index of its own
 _LINE: Final = 80  # characters
 
 
@@ -57,9 +57,12 @@ def with_project(memory: Memory, caller: Caller) -> Memory:
 
 def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[str, ...]:
     """Say how many memories of which other projects answer a query that found nothing here, and the best of each."""
-    others = () if query.everywhere else other_projects(app, caller, query.scope)[:_MOST_PROJECTS]
+    others = () if query.everywhere else other_projects(app, caller, query.scope)
     if not others:
         return ()
+    if len(others) > _MOST_PROJECTS:
+        largest = app.records.counts(view.model_copy(update={"namespaces": others})).most_common(_MOST_PROJECTS)
+        others = tuple(namespace for namespace, _ in largest)
     wide = query.model_copy(update={"limit": _LOOKED_AT, "max_tokens": None})
     hits = ranking_of(app, wide, view.model_copy(update={"namespaces": others})).hits
     best = {hit.memory.namespace: hit.memory for hit in reversed(hits)}
@@ -196,7 +199,7 @@ def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view:
     """Return an index of all `ranked` memories and the details that fit `max_tokens`, estimated without tokenizer."""
     abstracts = app.records.abstracts([one.id for one in ranked], view)
     lines = tuple(
-        IndexLine(one.id, layers.one_line(abstracts[one.id]), one.score) for one in ranked if one.id in abstracts
+        IndexLine(one.id, layers.one_line(abstracts[one.id]), one.match) for one in ranked if one.id in abstracts
     )
     counter = app.embedder.counter()
     notes = recalled.notes if counter else (ESTIMATED, *recalled.notes)

@@ -133,8 +133,8 @@ def print_status(body: dict[str, Any]) -> None:
 def _recalled(found: results.Recalled, *, why: bool) -> None:
     """Print the index if there is one, then each hit, a long one by its passage, and how it was found."""
     if found.index is not None:
-        rows = [[str(line.id), f"{line.score:.2f}", line.abstract] for line in found.index.lines]
-        print_rows(rows, "id", "score", "memory", title="Index")
+        rows = [[str(line.id), f"{line.match:.0%}", line.abstract] for line in found.index.lines]
+        print_rows(rows, "id", "sure", "memory", title="Index")
     long = [found.index is None and bool(hit.passage) for hit in found.hits]
     for hit, cut in zip(found.hits, long, strict=True):
         _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
