@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
-from typer.main import get_group
+from typer.main import get_command, get_group
 
 from recollect import __version__
 from recollect.domain.enums import OnFound, OnSecret
@@ -399,7 +399,7 @@ def rescan(
 
 def whole() -> Any:
     """Return the whole command line, with every part of it."""
-    command: Any = get_group(cli)
+    command: Any = get_command(cli)
     for name in command.list_commands(None):
         command.get_command(None, name)
     return command
