@@ -12,7 +12,7 @@ from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer
 from recollect.domain.enums import Role
 from recollect.domain.fields import Allowed, Request
-from recollect.domain.requests import Team
+from recollect.domain.requests import Levels, Team
 
 DAYS = 90
 """How long a token is valid unless it is said."""
@@ -144,6 +144,10 @@ class Audit(Request):
     limit: Annotated[int, Field(ge=1, le=500)] = Field(default=50, description="How many lines")
     before: fields.Count | None = Field(default=None, description="Only lines with numbers below this one")
     team: Team | None = Field(default=None, description="Only lines of this team and its projects")
+
+
+class CountProjects(Levels):
+    """Which projects of the team the caller may read, and how many memories each holds."""
 
 
 @dataclass(frozen=True, config=LAZY)

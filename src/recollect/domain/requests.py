@@ -348,10 +348,6 @@ class Promote(Levels):
     )
 
 
-class CountProjects(Levels):
-    """Which projects of the team the caller may read, and how many memories each holds."""
-
-
 class Inspect(Request):
     """A look at the whole store; a deep one reads everything."""
 

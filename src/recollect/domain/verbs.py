@@ -83,7 +83,7 @@ VERBS: Final = (
     Verb("withdraw", review.Withdraw, review.Withdrawn, writes=True, destructive=True, idempotent=True),
     Verb("undo_withdrawal", review.UndoWithdrawal, review.Withdrawn, writes=True, idempotent=True),
     Verb("stats", requests.ReadAccess, results.Stats),
-    Verb("count_projects", requests.CountProjects, accounts.ProjectCounts),
+    Verb("count_projects", accounts.CountProjects, accounts.ProjectCounts),
     Verb("doctor", requests.Inspect, list[results.Check]),
     Verb("import_batch", transfer.ImportBatch, transfer.Imported, writes=True, destructive=True, idempotent=True),
     Verb("export_page", transfer.ExportPage, transfer.Page),

@@ -154,7 +154,7 @@ class RecollectStore(BaseStore):
         known = {hit.memory.id: hit.memory for hit in hits}
         if len(hits) == MAX_LIMIT and (op.filter or last > MAX_LIMIT):  # there may be more than one answer holds
             index = self._memory.recall(query, limit=1, max_tokens=MAX_TOKENS, **asked).index
-            scores = {line.id: line.score for line in index.lines} if index else scores
+            scores = {line.id: line.match for line in index.lines} if index else scores
             known = {one.id: one for one in self._below(prefix)}
         ranked = [(known[number], score) for number, score in scores.items() if number in known]
         return [(one, score) for one, score in ranked if _UNSEARCHED not in one.tags and _passes(one, op.filter)]

@@ -17,13 +17,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
-from recollect.domain.accounts import ProjectCount, ProjectCounts
+from recollect.domain.accounts import CountProjects, ProjectCount, ProjectCounts
 from recollect.domain.enums import POLICIES, Order, Scope, Standing
 from recollect.domain.requests import (
     ByConcept,
     ByFile,
     Caller,
-    CountProjects,
     FindSimilar,
     ForPrompt,
     Get,

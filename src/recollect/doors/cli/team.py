@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from recollect.domain.accounts import CountProjects
 from recollect.domain.enums import Scope
-from recollect.domain.requests import Caller, CountProjects
+from recollect.domain.requests import Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
