@@ -48,12 +48,15 @@ WAYS: dict[str, Do] = {
     "memory_remember": verb("memory_remember", content=f"I sail with the {OF_PERSON} crew.", category="profile"),
     "update_memory": verb("update_memory", id="page", title="Ports"),
     "restore": verb("restore", id="page"),
+    **{name: verb(name, id="page") for name in ("pin", "unpin", "bury", "unbury")},
     "decide": verb("decide", id="page", decision="approve"),
     "memory_forget": verb("memory_forget", id="told"),
     "forget": verb("forget", id="told"),
     "delete_memory": verb("delete_memory", id="told"),
     "withdraw": verb("withdraw", author="bob", apply=True),
     "undo_withdrawal": lambda app, _: do(app, "undo_withdrawal", id=do(app, "withdraw", source=URL, apply=True).id),
+    "move_memory": lambda app, _: do(app, "move_memory", id=str(add_page(app, "sluice")), scope="team"),
+    "promote": lambda app, _: do(app, "promote", id=str(add_page(app, "weir"))),
     "rescan": verb("rescan", on_found="redact"),
     "purge_expired": verb("purge_expired"),
     "import_batch": verb("import_batch", items=[ITEM], last=True),
@@ -90,6 +93,11 @@ def keep_dropped(app: App) -> object:
     do(app, "tool_post", **SESSION, tool="WebFetch", input={"url": URL}, output=f"{OF_PAGE} ok")
     shown = do(app, "show_session", session_id="s1")
     return do(app, "correct_observation", session_id="s1", number=shown.observations[-1].number, keep=True)
+
+
+def add_page(app: App, what: str) -> int:
+    """Store a page's words on something."""
+    return add(app, f"The {OF_PAGE} {what} is shut at night.", PAGE)
 
 
 def everything(app: App) -> list[Memory]:

@@ -729,6 +729,7 @@ class Verbs:
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         on_secret: enums.OnSecret | OnSecretWord | None = None,
         own: bool = False,
+        in_step: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
         """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
@@ -1503,6 +1504,7 @@ class AsyncVerbs:
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         on_secret: enums.OnSecret | OnSecretWord | None = None,
         own: bool = False,
+        in_step: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
         """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
