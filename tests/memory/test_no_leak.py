@@ -135,7 +135,7 @@ READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
     "find_similar": lambda ids: [*_by_id(ids), {"content": SAID, "threshold": -1.0, "limit": 100}],
     "query_facts": lambda ids: [{}, {"subject": MARK}, {"object": f"{MARK} money"}, {"memory_id": str(ids[0])}],
     "format_for_prompt": lambda ids: [{"max_tokens": 5_000}, {"query": SAID}, {"query": MARK}],
-    "stats": lambda ids: [{}],
+    **dict.fromkeys(("stats", "count_projects"), lambda ids: [{}]),
 }
 """How each reading operation is asked about what must not show."""
 

@@ -100,6 +100,8 @@ CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "forget_fact": _fact,
     "memory_forget": _there,
     "restore": _hidden,
+    **dict.fromkeys(("pin", "unpin", "bury", "unbury", "promote"), _there),
+    "move_memory": lambda app, clock, settings: _there(app, clock, settings) | {"to_project": "mast"},
     "store_fact": lambda app, clock, settings: {"subject": "mast", "predicate": "is", "object": "oak"},
     "decide": _waiting,
     "withdraw": _from_outside,
