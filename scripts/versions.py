@@ -6,9 +6,11 @@ well. For every other question the older of two notes must not give way where it
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,22 +19,24 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import track
 from rich.table import Table
 
 import recollect
-from recollect import App, Query, Settings
+from recollect import App, Draft, Query, Settings
 from recollect.domain.search import RankingRow
 from recollect.errors import RecollectError
 from recollect.search import rank, versions
 from recollect.search.ranking import ranking_of
 from recollect.search.visibility import view_of
-from sets import Question, Set, caller_of, err, fill, load
+from sets import Clock, Question, Set, caller_of, err, fill, load
 
 BEST: Final = 4  # memories of a question that are compared
 PENALTY: Final = 1.0
 CURRENT: Final = "current"
 BOTH_RIGHT: Final = 0.3  # weight of a pair of which both answer: their order hardly counts
 SURE: Final = 0.36  # from this probability on the newer comes first
+APART: Final = (timedelta(), timedelta(hours=5), timedelta(days=2), timedelta(days=60))
 out = Console(width=120)
 
 
@@ -116,8 +120,7 @@ def fit(questions: Sequence[Asked]) -> Model:
 
 def first(one: Asked, model: Model | None) -> bool:
     """Say whether the memory that comes first answers the question, with this model of versions or without any."""
-    weights, bias = model or (np.zeros(len(versions.Traits._fields)), -1.0)
-    newer = {pair.older: pair.newer for pair in one.pairs if weights @ np.array(pair.traits) + bias > 0}
+    newer = {pair.older: pair.newer for pair in one.pairs if model and versions.is_version(pair.traits, *model)}
     order = rank.in_order(one.order, newer, past=one.past)
     return bool(order) and order[0] in one.right
 
@@ -134,14 +137,52 @@ def show(questions: Sequence[Asked]) -> None:
     out.print(table)
 
 
+def right_of_pairs(file: Path, apart: timedelta) -> dict[str, tuple[int, int]]:
+    """Return by kind how many questions about two notes so far apart get the right one first, and how many there are.
+
+    All pairs lie in one project, so that each is among the notes of all others.
+    """
+    pairs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    clock, caller = Clock(), caller_of("pairs", "all")
+    start = clock.now
+    counts: dict[str, tuple[int, int]] = {}
+    with tempfile.TemporaryDirectory(prefix="recollect-versions-") as home:
+        settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
+        with recollect.open_app(settings, clock=clock) as app:
+            right = {}
+            for place, pair in enumerate(track(pairs, f"{apart} apart", console=err)):
+                for which in ("first", "second"):
+                    clock.now = start + timedelta(seconds=place) + (apart if which == "second" else timedelta())
+                    stored = recollect.remember(app, Draft(content=pair[which]), caller)
+                    if which == pair["answer"]:
+                        right[pair["id"]] = stored.id
+            app.vectors.sync()
+            clock.now += timedelta(hours=1)
+            for pair in pairs:
+                hits = recollect.recall(app, Query(query=pair["question"], limit=3), caller).hits
+                found, of = counts.get(pair["kind"], (0, 0))
+                good = bool(hits) and str(hits[0].memory.id) == right[pair["id"]]
+                counts[pair["kind"]] = (found + good, of + 1)
+    return counts
+
+
 def main(
-    folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Instead ask about pairs of notes that were written at different times.")
+    ] = None,
     judging: Annotated[bool, typer.Option("--judge", help="Only judge what ships; fit nothing.")] = False,
 ) -> None:
     """Ask the questions of sets of dated notes, fit the model of versions, and print it beside what each set gave."""
     try:
+        if pairs is not None:
+            for apart in APART:
+                out.print(apart, right_of_pairs(pairs, apart))
+            return
         questions: list[Asked] = []
-        for one in load(folders):
+        for one in load(folders or []):
             with tempfile.TemporaryDirectory(prefix="recollect-versions-") as home:
                 settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
                 with recollect.open_app(settings) as app:

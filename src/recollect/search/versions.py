@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -126,7 +126,7 @@ def _versions(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int
         old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
         if not comparable(rows[new], rows[old], matches[new], matches[old]):
             continue
-        if odds(traits(asked, rows[new], rows[old], matches[new], matches[old])) > 0.0:
+        if is_version(traits(asked, rows[new], rows[old], matches[new], matches[old])):
             yield old, new
 
 
@@ -164,9 +164,14 @@ def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float,
     )
 
 
-def odds(found: Traits) -> float:
-    """Return the log-odds that the newer memory is a version of the older one."""
-    return BIAS + sum(weight * value for weight, value in zip(WEIGHTS, found, strict=True))
+def is_version(found: Traits, weights: Sequence[float] = WEIGHTS, bias: float = BIAS) -> bool:
+    """Say whether the newer memory is a version of the older one.
+
+    It is of another subject where it lacks more of what the question names than it adds, and says of no change.
+    """
+    if found.lost > found.gained and not found.changed:
+        return False
+    return bias + sum(weight * value for weight, value in zip(weights, found, strict=True)) > 0.0
 
 
 def _said(text: str) -> frozenset[str]:
