@@ -64,7 +64,8 @@ def play(app: App, steps: Iterable[Mapping[str, Any]], session: str) -> list[str
         if step["event"] == "prompt:submit":
             shown.append(perform(app, "prompt_submit", {"session_id": session, "prompt": step["prompt"]}, CALLER))
             continue
-        given = {"tool": step["tool"], "input": step.get("input") or {}, "output": step.get("output") or ""}
+        said = {"tool": "Assistant", "output": step["text"]} if step["event"] == "response" else step
+        given = {"tool": said["tool"], "input": said.get("input") or {}, "output": said.get("output") or ""}
         shown += [perform(app, name, {"session_id": session, **given}, CALLER) for name in ("answer_tool", "tool_post")]
     shown.append(perform(app, "session_end", {"session_id": session}, CALLER))
     return [str(getattr(one, "text", "") or "") for one in shown]
