@@ -135,13 +135,14 @@ READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
     "find_similar": lambda ids: [*_by_id(ids), {"content": SAID, "threshold": -1.0, "limit": 100}],
     "query_facts": lambda ids: [{}, {"subject": MARK}, {"object": f"{MARK} money"}, {"memory_id": str(ids[0])}],
     "format_for_prompt": lambda ids: [{"max_tokens": 5_000}, {"query": SAID}, {"query": MARK}],
-    **dict.fromkeys(("stats", "count_projects"), lambda ids: [{}]),
+    "stats": lambda ids: [{}],
 }
 """How each reading operation is asked about what must not show."""
 
 APART = {
     "history": "the journal of what is gone is what it is for; it names fields, never what they say",
     "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
+    "count_projects": "it names projects and counts, and no memory; random calls judge its counts",
     "inbox": "it loads what waits as lists do; random calls judge it with all others",
     "doctor": "it counts, and reads no memory out",
     "list_sessions": "it shows the caller's own sessions and no memory",

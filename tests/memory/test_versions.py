@@ -72,17 +72,17 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_what_is_asked_for_by_name_comes_first(store: Store) -> None:
     """Of two memories that differ in their subject the one that the question names leads, however old it is."""
     wrong = [question for older, _, question in store.siblings if store.first(question) != older]
-    assert len(wrong) <= len(store.siblings) // 25, wrong
+    assert len(wrong) <= max(1, len(store.siblings) // 25), wrong
     wrong = [question for older, _, question in store.siblings if store.injected(question) != older]
-    assert len(wrong) <= len(store.siblings) // 25, wrong
+    assert len(wrong) <= max(1, len(store.siblings) // 25), wrong
 
 
 def test_of_versions_the_newest_comes_first(store: Store) -> None:
     """Of two versions of one statement the newer leads, in recall and before a prompt."""
     wrong = [question for _, newer, question in store.versions if store.first(question) != newer]
-    assert len(wrong) <= len(store.versions) * 3 // 10, wrong
+    assert len(wrong) <= max(1, len(store.versions) // 10), wrong
     wrong = [question for _, newer, question in store.versions if store.injected(question) != newer]
-    assert len(wrong) <= len(store.versions) * 3 // 10, wrong
+    assert len(wrong) <= max(1, len(store.versions) // 10), wrong
 
 
 def test_the_best_do_not_depend_on_the_limit(store: Store) -> None:

@@ -208,7 +208,7 @@ def status(
             raise NotFound(message)
         plan = Plan(ctx.obj.folder)
         more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
-        exit_codes.show({"running": False, "remembered": plan.message}, as_json, message, *more)
+        exit_codes.show({"running": False, **({"remembered": plan.message} if more else {})}, as_json, message, *more)
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)
