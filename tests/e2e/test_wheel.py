@@ -138,7 +138,7 @@ def test_type_checkers_take_the_pages_and_find_mistakes(
 
 
 def test_the_plugin_comes_along(run: Run) -> None:
-    """The folder that Claude Code and Codex can load as a plugin is in the wheel, with its files that begin with a dot."""
+    """The folder that Claude Code and Codex load as a plugin is in the wheel, with its files that begin with a dot."""
     plugin = Path(json.loads(run("recollect", "install", "claude-code", "--print", "--json"))["plugin"])
     found = sorted(str(one.relative_to(plugin)) for one in plugin.rglob("*") if one.is_file())
     assert found == [
