@@ -143,5 +143,5 @@ class FillingJob:
     def _run(self) -> None:
         try:
             take_in(self._app, self._plan, self._stopping.is_set)
-        except Exception:  # the daemon serves on
+        except (RecollectError, OSError):
             log.exception("what agents remembered is not taken in further")
