@@ -38,6 +38,8 @@ index.close()
 
 REUSING = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
 """Variables that let glibc hand out large blocks of memory again."""
+MARKED = {"MALLOC_PERTURB_": "90"}
+"""A variable that lets glibc fill each block of memory with the byte 0xA5 before it hands it out."""
 SAID_BEFORE = """
 import sys
 from pathlib import Path
@@ -47,6 +49,23 @@ index.put("user:ada", ["1.0"], [[1.0] * 384])
 said = [b"quokka" * (40_000 + number) for number in range(100)]
 del said
 index.put("user:bob", ["1.0"], [[1.0] * 384])
+index.close()
+"""
+
+GROWING = """
+import sys
+from pathlib import Path
+from recollect.store.vectors.chroma import ChromaIndex
+index = ChromaIndex(Path(sys.argv[1]), "test")
+index.put("user:bob", ["1.0"], [[1.0, 0.0]])
+index.put("user:ada", ["1.0"], [[1.0, 0.0]])
+many = {f"{number}.0": [1.0, number / 2_000] for number in range(2_000)}
+index.put("user:ada", list(many), list(many.values()))
+index.close()
+index.open()
+held = index.vectors("user:ada", list(many))
+assert all(abs(held[name][1] - vector[1]) < 1e-6 for name, vector in many.items()) and len(held) == len(many)
+assert set(index.query("user:ada", [1.0, 0.0], 3)) == {0, 1, 2}
 index.close()
 """
 
@@ -78,6 +97,14 @@ def test_the_index_holds_nothing_that_lay_in_memory(tmp_path: Path) -> None:
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert sum(map(len, files)) > 300_000
     assert not any(b"quokka" in held for held in files)
+
+
+def test_small_blocks_of_memory_do_not_become_files_of_the_index(tmp_path: Path) -> None:
+    """Where each block is marked as it is handed out, no file of a graph holds the mark, and a later save keeps all."""
+    subprocess.run([sys.executable, "-c", GROWING, str(tmp_path)], check=True, env=os.environ | MARKED)
+    files = [path for path in tmp_path.rglob("*.bin") if path.is_file()]
+    assert {path.name for path in files} >= {"length.bin", "data_level0.bin"}
+    assert [path for path in files if b"\xa5" * 8 in path.read_bytes()] == []
 
 
 def test_random_changes_end_in_agreement(parts: Any) -> None:

@@ -198,6 +198,14 @@ class ChromaIndex(ChromaCollections):
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
 
+    def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
+        """Insert or replace vectors; where that made the files of a graph, what lay in memory is taken out of them."""
+        first = namespace not in self._collections
+        super().put(namespace, ids, vectors)
+        if first:
+            with self._alone():
+                guarded(lambda: _blank(self._folder))
+
     def _connect(self) -> ClientAPI:
         """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
 
@@ -237,17 +245,24 @@ class ChromaIndex(ChromaCollections):
 
         Chroma itself leaves all of that. Calls of other threads wait meanwhile, which is some milliseconds.
         """
+        with self._alone():
+            self.close()
+            guarded(lambda: _compact(self._folder))
+        self.open()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let calls that run come to their end, and hold new ones back meanwhile."""
         with self._gate:
+            self._gate.wait_for(lambda: not self._compacting)
             self._compacting = True
             self._gate.wait_for(lambda: not self._calls)
         try:
-            self.close()
-            guarded(lambda: _compact(self._folder))
+            yield
         finally:
             with self._gate:
                 self._compacting = False
                 self._gate.notify_all()
-        self.open()
 
 
 class ChromaServer(ChromaCollections):
@@ -361,19 +376,26 @@ def _zero_large_blocks() -> None:
 
 
 def _compact(folder: Path) -> None:
-    """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name.
-
-    The files of a graph that was never saved hold whatever lay in memory when they were made, and are blanked.
-    """
+    """Rewrite the database of a closed folder without its free pages, and remove graphs that it does not name."""
     with closing(sqlite3.connect(folder / "chroma.sqlite3", isolation_level=None)) as database:
         named = {row[0] for row in database.execute("SELECT id FROM segments")}
         database.execute("VACUUM")
     for path in folder.iterdir():
         if path.is_dir() and path.name not in named:
             remove(path)
-        elif path.is_dir() and not (path / "index_metadata.pickle").exists():
+    _blank(folder)
+
+
+def _blank(folder: Path) -> None:
+    """Write zeros over the files of graphs that were never saved: they hold what lay in memory when they were made.
+
+    Chroma reads them only after a save, which writes them whole.
+    """
+    for path in folder.iterdir():
+        if path.is_dir() and not (path / "index_metadata.pickle").exists():
             for file in filter(Path.is_file, (path / "data_level0.bin", path / "length.bin")):
-                file.write_bytes(bytes(file.stat().st_size))
+                if any(file.read_bytes()):
+                    file.write_bytes(bytes(file.stat().st_size))
 
 
 def guarded(call: Callable[[], T]) -> T:
