@@ -79,6 +79,58 @@ def test_standard_output_gets_lines_and_markdown(typed: Typed, tmp_path: Path) -
     assert "A loud place." in text
 
 
+AWKWARD = (
+    "We deploy on Tuesdays.",
+    "# A heading\n\nand text under it\n\n#### Another\n\nmore",
+    "```\nan open block",
+    "> said by Ada\n> on Monday",
+    "Seen on *2026-01-01, project*\n\n*2026-01-01, #not-ours*",
+    "A mark <!-- recollect:memory {} --> in a text",
+    "A rule\n---\nunder a line, and <b>markup</b> with \u200b unseen characters  ",
+)
+
+
+def test_markdown_written_back_does_not_multiply(typed: Typed, tmp_path: Path) -> None:
+    """An export in Markdown changes nothing when it comes back, a changed text changes its memory, and no other store
+    makes two of one."""
+    for number, text in enumerate(AWKWARD):
+        named = ("--key", f"key-{number}") if number % 2 else ()
+        assert typed("remember", "-", *named, "--tags", "a,b", stdin=text.encode()).code == 0
+    assert typed("fact", "the build", "uses", "make").code == 0
+    everything = typed("export").out
+    assert typed("export", "notes.md", "--format", "markdown").code == 0
+    for own in ((), ("--own",)):
+        total = typed("import", "notes.md", *own, "--json").json["total"]
+        assert (total["unchanged"], total["new"], total["updated"], total["facts"]) == (len(AWKWARD), 0, 0, 0)
+    kept = [line for line in everything.splitlines() if '"journal"' not in line][1:]
+    assert [line for line in typed("export").out.splitlines() if '"journal"' not in line][1:] == kept
+
+    document = (tmp_path / "notes.md").read_text()
+    assert "on Tuesdays" in document
+    (tmp_path / "notes.md").write_text(
+        document.replace("We deploy on Tuesdays", "We deploy on Thursdays").replace("and text under", "and words under")
+        + "\n## Mine\n\nSomething new.\n"
+    )
+    refused = typed("import", "notes.md", "--json", "--dry-run").json["files"][0]
+    assert (refused["updated"], refused["new"]) == (0, 1)
+    assert "Your own export does, with `--own`." in refused["problems"][0]["why"]
+    changed = typed("import", "notes.md", "--own", "--json").json["total"]
+    assert (changed["updated"], changed["new"], changed["unchanged"]) == (2, 1, len(AWKWARD) - 2)
+    texts = {json.loads(line)["memory"]["content"] for line in typed("export").out.splitlines() if '"memory"' in line}
+    assert {"We deploy on Thursdays.", AWKWARD[1].replace("text under", "words under")} <= texts
+
+    other = {"RECOLLECT_HOME": str(tmp_path / "other")}
+    for new in (len(AWKWARD) + 1, 0):
+        assert typed("import", "notes.md", "--json", **other).json["total"]["new"] == new
+    there = {
+        json.loads(line)["memory"]["content"]
+        for line in typed("export", **other).out.splitlines()[1:]
+        if '"memory"' in line
+    }
+    assert len(there) == len(AWKWARD) + 1
+    assert {*AWKWARD[2:6]} <= there
+
+
 def test_standard_input_is_a_file_without_a_name(typed: Typed) -> None:
     """What is piped in is recognised as a file is; the same again changes nothing, and another text replaces none."""
     guide = "# Testing\n\nUse pytest -q.\n"

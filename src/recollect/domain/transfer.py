@@ -64,7 +64,8 @@ class ItemKind(StrEnum):
 class ImportItem(Request):
     """A memory or a fact as a file holds it, not checked yet; `where` says where in the file it stands.
 
-    `former_key` is the one that its memory had before it was moved.
+    `former_key` is the one that its memory had before it was moved, `former_hash` that of its text (SHA-256) before
+    somebody wrote in the file.
     `said` is who said it, where the door knows that by itself: no file can say it. Without it that is the import.
     """
 
@@ -73,6 +74,7 @@ class ImportItem(Request):
     fields: dict[str, Any]
     said: Origin | None = None
     former_key: Label = None
+    former_hash: Label = None
 
 
 RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]

@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput
-from recollect.transfer import conversations, markdown, other_stores, recollect_jsonl
+from recollect.transfer import conversations, markdown, markdown_export, other_stores, recollect_jsonl
 from recollect.transfer.reading import Unreadable
 
 Read = Iterator[ImportItem | Problem | FileSections]
@@ -130,7 +130,7 @@ FORMATS: Final = {
 
 WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
     ExportFormat.JSONL: recollect_jsonl.write,
-    ExportFormat.MARKDOWN: markdown.write_notes,
+    ExportFormat.MARKDOWN: markdown_export.write_notes,
 }
 
 

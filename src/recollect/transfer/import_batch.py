@@ -16,6 +16,7 @@ from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, outranks
 from recollect.store.entries import Chunk, ImportedMemory
 from recollect.transfer.import_paths import CheckedMemory, Report
+from recollect.transfer.markdown_export import shown_text
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
@@ -93,7 +94,9 @@ class NamespaceImport:
         """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
         keys = {key for one in wanted for key in (one.record.key, one.former_key) if key}
-        found = self.writing.find(keys, {one.content_hash for one in wanted})
+        found = self.writing.find(
+            keys, {text for one in wanted for text in (one.content_hash, one.former_hash) if text}
+        )
         self.stored.update((one.id, one) for one in found)
 
     def _stored_as(self, one: CheckedMemory) -> tuple[Memory | None, bool]:
@@ -111,6 +114,9 @@ class NamespaceImport:
         same = [old for old in stored if old.content_hash == one.content_hash]
         if record.id is not None and (known := self._same_time(one, same)) is not None:
             return known, True
+        former = (old for old in stored if one.former_hash and old.content_hash == one.former_hash)
+        if (written_in := next((old for old in former if old.created_at == record.created_at), None)) is not None:
+            return written_in, True
         if record.hidden:
             return None, False
         seen = (old for old in same if old.deleted_at is None and old.merged_into is None)
@@ -145,8 +151,11 @@ class NamespaceImport:
             return
         if outranks(old, _said(record)):
             self.report.outcomes[one.place] = "unchanged"
-            why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
-            self.report.problems += [] if one.content_hash == old.content_hash else [Problem(record.origin, why)]
+            why = (
+                f"Memory {old.id} was said by {old.origin}, which an import does not replace. "
+                "Your own export does, with `--own`."
+            )
+            self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
             return
         if one.content_hash != old.content_hash:
             self.writing.archive(old)
@@ -196,6 +205,12 @@ def _said(record: MemoryRecord) -> Origin:
     return Origin(said_by=said_by, came_from=record.came_from or "")
 
 
+def _same_text(one: CheckedMemory, old: Memory) -> bool:
+    """Say whether the file has the stored text, or has it as an export in Markdown shows it and nobody wrote in it."""
+    shown = one.former_hash == old.content_hash and shown_text(old.content) == shown_text(one.record.content)
+    return one.content_hash == old.content_hash or shown
+
+
 def _differs(one: CheckedMemory, old: Memory) -> bool:
     """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
 
@@ -206,7 +221,7 @@ def _differs(one: CheckedMemory, old: Memory) -> bool:
     # a text that says nothing and one that is absent are the same here
     other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in given)
     ends = record.id is not None and record.expires_at != old.expires_at
-    return one.content_hash != old.content_hash or other or ends
+    return not _same_text(one, old) or other or ends
 
 
 TRANSACTION_MEMORIES: Final = 125

@@ -261,6 +261,7 @@ class CheckedMemory:
     content_hash: str
     said: MemoryRecord
     former_key: str | None = None
+    former_hash: str | None = None
 
     @property
     def record(self) -> MemoryRecord:
@@ -316,7 +317,7 @@ class Checks:
             return None
         namespace, cleared, said = found
         content_hash = hashlib.sha256(cleared.value.content.encode()).hexdigest()
-        return CheckedMemory(place, namespace, cleared, content_hash, said, item.former_key)
+        return CheckedMemory(place, namespace, cleared, content_hash, said, item.former_key, item.former_hash)
 
     def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""

@@ -1,9 +1,9 @@
-"""Markdown: its sections, tags and links, notes that become memories, and an export that people read."""
+"""Markdown: its sections, tags and links, and notes that become memories."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,13 +11,12 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
-from recollect.domain.enums import FactType, Scope, Sensitivity
+from recollect.domain.enums import FactType, Sensitivity
 from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.transfer import FileSections, ImportItem, ItemKind
+from recollect.domain.transfer import FileSections, ImportItem, ItemKind, Problem
 from recollect.gate import masked
-from recollect.prompt.neutral import neutral
 from recollect.text import layers
-from recollect.transfer.reading import decoded, document, labels, set_only, time_of
+from recollect.transfer.reading import Unreadable, decoded, document, labels, object_of, set_only, time_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -162,6 +161,10 @@ PASSAGE_END: Final = "<!-- recollect:end -->"
 PASSAGE: Final = re.compile(rf"{PASSAGE_BEGIN.pattern}.*?{re.escape(PASSAGE_END)}(?:\r?\n)?", re.DOTALL)
 """What `recollect install` writes into an instruction file: it is no memory."""
 
+EXPORTED: Final = re.compile(r"^(?P<hashes>#+)\s+(?P<title>.*?)\s*<!-- recollect:memory (?P<fields>\{[^<>]*\}) -->\s*$")
+"""A heading in an export of ours: the memory's title, and the fields that the text below it does not say."""
+_ABOUT: Final = re.compile(r"\n*^\*[^\n]*\*\s*\Z", re.MULTILINE)
+
 LINKS_TO: Final = "links_to"
 _CODE: Final = re.compile(r"(?<!`)(`{1,8})(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _HASHTAG: Final = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
@@ -217,7 +220,7 @@ _DAYS: Final = ("date", "created", "created_at", "date created", "updated", "mod
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
-def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSections]:
+def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | FileSections]:
     """Yield a memory for each section that says something, the facts that it states, and last which sections there are.
 
     Raises `Unreadable` for what is no text.
@@ -233,6 +236,9 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSection
     shared = _of_head(head) | {"files_read": [masked(name)]}
     for section in sections(rest, first):
         if not section.text.strip():
+            continue
+        if found := EXPORTED.fullmatch(section.heading):
+            yield _exported(found, section.text, f"{name}:{section.line}")
             continue
         for heading in set(section.path) - plain.keys():
             # without its markup no detector would know a secret again, so that goes first
@@ -252,6 +258,23 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | FileSection
             yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
         yield from said
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
+
+
+def _exported(heading: re.Match[str], text: str, where: str) -> ImportItem | Problem:
+    """Return the memory that an export of ours shows; what was written into its text or its title since counts."""
+    try:
+        fields = object_of(heading["fields"].encode())
+        former, shown = str(fields.pop("hash")), fields.pop("shown")
+    except (Unreadable, KeyError) as error:
+        return Problem(where, str(error) if isinstance(error, Unreadable) else "Its heading does not say what it was.")
+    body = _ABOUT.sub("", text).strip("\n")
+    lines = body.split("\n")
+    if all(line.startswith(">") for line in lines):
+        body = "\n".join(line[1:].removeprefix(" ") for line in lines)
+    fields["content"] = body or heading["title"]
+    if heading["title"] != shown:
+        fields["title"] = heading["title"]
+    return ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields, former_hash=former)
 
 
 def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
@@ -304,67 +327,3 @@ def _of_head(head: dict[str, Any]) -> dict[str, str]:
 
 def _slug(heading: str) -> str:
     return "-".join(_WORD.findall(heading.lower())) or "-"
-
-
-def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the document for the lines of an export: what lives, and the facts that hold."""
-    shelves: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    facts: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    about: dict[str, Any] = {}
-    for line in lines:
-        if memory := line.get("memory"):
-            if not {"deleted_at", "merged_into", "superseded_by"} & memory.keys():
-                shelf = memory.get("category") or str(memory["fact_type"]).capitalize()
-                shelves[memory["scope"]][shelf].append(memory)
-        elif fact := line.get("fact"):
-            if "valid_to" not in fact:
-                facts[fact["scope"]].append(fact)
-        elif "format" in line:
-            about = line
-    yield f"# Memories\n\nExported on {str(about.get('exported_at', ''))[:10]}.\n"
-    for scope in map(str, Scope):
-        if shelves[scope] or facts[scope]:
-            yield f"\n## {scope.capitalize()}\n"
-        for shelf in sorted(shelves[scope], key=str.casefold):
-            yield f"\n### {_one_line(shelf)}\n"
-            for memory in shelves[scope][shelf]:
-                yield _memory(memory)
-        if facts[scope]:
-            yield "\n### Facts\n\n"
-            for fact in facts[scope]:
-                yield f"- {_one_line(' '.join(str(fact[part]) for part in ('subject', 'predicate', 'object')))}\n"
-
-
-def _memory(memory: dict[str, Any]) -> str:
-    title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
-    content = neutral(str(memory["content"])).strip()
-    about = ", ".join(_about(memory))
-    body = "" if content == title else f"\n{_quiet(content)}\n"
-    return f"\n#### {title}\n{body}\n*{about}*\n"
-
-
-def _about(memory: dict[str, Any]) -> Iterator[str]:
-    yield str(memory.get("observed_at") or memory.get("created_at") or "")[:10]
-    if memory.get("category"):
-        yield str(memory["fact_type"])
-    if memory.get("speaker"):
-        yield f"said by {_one_line(str(memory['speaker']))}"
-    if memory.get("sensitivity", "public") != "public":
-        yield str(memory["sensitivity"])
-    yield from (f"#{_one_line(str(tag))}" for tag in memory.get("tags", ()))
-
-
-def _quiet(content: str) -> str:
-    """Let no heading in a memory be one of the document's, and leave no code open that would swallow the rest."""
-    lines = content.split("\n")
-    tokens = blocks(f"{content}\n\n# end")
-    found = list(headings(tokens))
-    if closed := bool(found) and found[-1].start > len(lines):
-        found.pop()
-    for heading in reversed(found):
-        lines[heading.start : heading.end] = [f"**{heading.text}**"]
-    return "\n".join(lines if closed else [*lines, tokens[-1].markup or "-->"])
-
-
-def _one_line(text: str) -> str:
-    return " ".join(neutral(text).split())

@@ -1,0 +1,90 @@
+"""An export in Markdown that people read and write in, and that an import knows again, memory by memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from recollect.domain.enums import Scope
+from recollect.prompt.neutral import neutral
+from recollect.transfer.markdown import PASSAGE_END, blocks, headings
+
+_BEGIN: Final = "<!-- recollect:begin -->"
+_END: Final = PASSAGE_END
+_LAYERS: Final = frozenset({"content", "abstract", "overview"})
+
+
+def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the document for the lines of an export: what lives, and the facts that hold."""
+    shelves: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    facts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    about: dict[str, Any] = {}
+    for line in lines:
+        if memory := line.get("memory"):
+            if not {"deleted_at", "merged_into", "superseded_by"} & memory.keys():
+                shelf = memory.get("category") or str(memory["fact_type"]).capitalize()
+                shelves[memory["scope"]][shelf].append(memory)
+        elif fact := line.get("fact"):
+            if "valid_to" not in fact:
+                facts[fact["scope"]].append(fact)
+        elif "format" in line:
+            about = line
+    day = str(about.get("exported_at", ""))[:10]
+    yield f"# Memories\n\n{_BEGIN}\nExported on {day}. Texts and titles may be changed before an import.\n{_END}\n"
+    for scope in map(str, Scope):
+        if shelves[scope] or facts[scope]:
+            yield f"\n## {scope.capitalize()}\n"
+        for shelf in sorted(shelves[scope], key=str.casefold):
+            yield f"\n### {_one_line(shelf)}\n"
+            for memory in shelves[scope][shelf]:
+                yield _memory(memory)
+        if facts[scope]:
+            yield f"\n### Facts\n\n{_BEGIN}\n"
+            for fact in facts[scope]:
+                yield f"- {_one_line(' '.join(str(fact[part]) for part in ('subject', 'predicate', 'object')))}\n"
+            yield f"{_END}\n"
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
+    told = shown_text(str(memory["content"]))
+    body = "" if told == title else f"\n{told}\n"
+    return f"\n#### {title} {_mark(memory, title)}\n{body}\n*{', '.join(_about(memory))}*\n"
+
+
+def _mark(memory: dict[str, Any], shown: str) -> str:
+    """Return the comment by which an import knows the memory again; no value in it can end it."""
+    fields = {name: value for name, value in memory.items() if name not in _LAYERS}
+    fields |= {"hash": hashlib.sha256(str(memory["content"]).encode()).hexdigest(), "shown": shown}
+    told = json.dumps(fields, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"<!-- recollect:memory {told} -->"
+
+
+def _about(memory: dict[str, Any]) -> Iterator[str]:
+    yield str(memory.get("observed_at") or memory.get("created_at") or "")[:10]
+    if memory.get("category"):
+        yield str(memory["fact_type"])
+    if memory.get("speaker"):
+        yield f"said by {_one_line(str(memory['speaker']))}"
+    if memory.get("sensitivity", "public") != "public":
+        yield str(memory["sensitivity"])
+    yield from (f"#{_one_line(str(tag))}" for tag in memory.get("tags", ()))
+
+
+def shown_text(content: str) -> str:
+    """Return a memory's text as the export shows it: as a quote where it has headings or leaves a block open.
+
+    Such a heading would be one of the document's, and an open block would swallow the rest.
+    """
+    told = neutral(content).strip()
+    found = list(headings(blocks(f"{told}\n\n# end")))
+    if len(found) == 1 and found[0].start > told.count("\n") + 1 and not told.startswith(">"):
+        return told
+    return "\n".join(f"> {line}".rstrip() for line in told.split("\n"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(neutral(text).split())
