@@ -91,7 +91,7 @@ def _command(command: Any, name: str) -> Iterator[str]:
         return
     rows = [f"| `{_cell(record[0])}` | {_cell(record[1])} |" for record in _records(command)]
     if rows:
-        yield "| argument or option | |\n|---|---|\n" + "\n".join(rows) + "\n"
+        yield "| argument or option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _context(command: Any) -> Any:

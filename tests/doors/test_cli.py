@@ -136,7 +136,9 @@ def test_recall_that_finds_nothing_is_no_failure(typed: Typed, settings: Setting
     found = typed("recall", "banana bread")
     said, nearest = found.out.strip().splitlines()
     assert (found.code, said) == (0, "Nothing relevant found.")
-    assert re.fullmatch(r"Probably not it: \d \(\d%\)  The (mascot is a quokka|office is in Ghent)", nearest)
+    assert re.fullmatch(
+        r"Closest, but probably not relevant: #\d \(\d%\)  The (mascot is a quokka|office is in Ghent)", nearest
+    )
     assert typed("recall", "banana bread", "--json").json == {"message": "Nothing relevant found.", "memories": []}
 
 

@@ -561,7 +561,7 @@ class Verbs:
         """Let a pinned memory be as any other again. Raises `NotFound`."""
 
     def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+        """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
 
     def unbury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
         """Let a buried memory be as any other again. Raises `NotFound`."""
@@ -1332,7 +1332,7 @@ class AsyncVerbs:
         """Let a pinned memory be as any other again. Raises `NotFound`."""
 
     async def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+        """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
 
     async def unbury(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False

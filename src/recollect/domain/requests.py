@@ -284,7 +284,10 @@ class Query(Wide):
         description="Size of the answer. A line for each match, then details as they fit into so many tokens",
     )
     profile: Profile = Field(default=Profile.BALANCED, description="How hits are ranked")
-    min_score: fields.Unit = Field(default=0.35, description="Leave out hits below this score, 0–1")
+    min_score: fields.Unit = Field(
+        default=0.35,
+        description="Leave out hits with a lower score, 0–1: 0 shows the best there is, 0.35 all that is relevant",
+    )
 
 
 class CompactQuery(Query):

@@ -49,7 +49,7 @@ def unpin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> O
 
 
 def bury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Show a memory unasked no more, so that searches alone find it. Raises `NotFound`."""
+    """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
     del request_id
     note = "It is buried: searches still find it, nothing shows it unasked."
     return _stand(app, request, caller, Standing.BURIED, note)

@@ -141,7 +141,9 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
     print_line(found.message)
     if found.nearest is not None:
         one = found.nearest.memory
-        print_line(f"Probably not it: {one.id} ({found.nearest.match:.0%})  {sanitized(one.abstract)}")
+        print_line(
+            f"Closest, but probably not relevant: #{one.id} ({found.nearest.match:.0%})  {sanitized(one.abstract)}"
+        )
     if any(long):
         print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
