@@ -14,7 +14,7 @@ from recollect.doors.agents.agents import Level, agents
 from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
 
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
-REPORTED = PAGE.partition("## Tried")[0]
+REPORTED = PAGE.partition("## Events")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 INJECTED = {
     "memories before a prompt": PROMPT,
