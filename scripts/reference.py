@@ -27,7 +27,7 @@ _COMMANDS: Final = """# Commands
 Every command and its options. This page is made from the program by `scripts/reference.py`; `recollect COMMAND --help`
 says the same.
 
-A command takes its words without quotes. The options of `recollect` itself, such as `--project` and `--json`, may stand
+A command takes its words without quotes. The options of `recollect` itself, which the second table lists, may stand
 anywhere. The exit code says how a command ended:
 
 | code | meaning |
@@ -42,14 +42,23 @@ anywhere. The exit code says how a command ended:
 | 7 | the store belongs to another embedding model |
 | 8 | the model cannot be used |
 | 9 | no daemon answers |
-| 10–14 | an error of a team's server ([deploy.md](deploy.md)) |
+| 10 | a team's server: the token is missing or not valid |
+| 11 | a team's server: you have no right to this |
+| 12 | a team's server: the request is too large |
+| 13 | a team's server: too many requests |
+| 14 | a team's server: it does not answer |
 | 15 | a memory has changed since it was read (`--if-hash`) |
+| 130 | interrupted with Ctrl-C |
 """
 _SETTINGS: Final = """# Settings
 
 Every setting is an environment variable. An empty value counts as absent. A variable with `_FILE` at its end names a
 file whose first line is the value: `RECOLLECT_TOKEN_FILE=/run/secrets/token`. Options of a command, such as `--home`,
-come before the environment. This page is made from the program by `scripts/reference.py`.
+override the environment. This page is made from the program by `scripts/reference.py`.
+
+Set them where your shell and your agents see them, such as in your shell's profile. `recollect install` writes them
+into an agent's entry, except project, tokens and keys; run it again after a change. After a change to the store or to
+a model, run `recollect stop`, so that the daemon starts with it.
 """
 _TOOLS: Final = """# MCP tools
 
@@ -67,8 +76,9 @@ _SUBJECTS: Final = {
 }
 _SESSIONS: Final = """## Sessions of coding agents
 
-What these do: [sessions.md](sessions.md). A file `.recollect.toml` or `recollect.toml` of a project may set them for
-that project, where it makes capture or injection no looser.
+What these do: [sessions.md](sessions.md). A project may set them too, but only to make capture or injection stricter:
+in small letters without `RECOLLECT_`, at the top of its `recollect.toml` or in `[tool.recollect]` of its
+`pyproject.toml`.
 """
 
 
@@ -76,6 +86,7 @@ def commands() -> str:
     """Return the page on the command line."""
     parts = [_COMMANDS]
     known = whole()
+    parts.append(f"{_table_of(known)}\n")
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         parts += [part for name in names.split() for part in _command(known.commands[name], name)]
@@ -89,9 +100,13 @@ def _command(command: Any, name: str) -> Iterator[str]:
         for below, sub in command.commands.items():
             yield from (part.replace("### ", "#### ", 1) for part in _command(sub, f"{name} {below}"))
         return
+    if table := _table_of(command):
+        yield table
+
+
+def _table_of(command: Any) -> str:
     rows = [f"| `{_cell(record[0])}` | {_cell(record[1])} |" for record in _records(command)]
-    if rows:
-        yield "| argument or option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
+    return "| argument or option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n" if rows else ""
 
 
 def _context(command: Any) -> Any:

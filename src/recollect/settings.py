@@ -66,11 +66,17 @@ class Settings(LifecycleSettings):
         description="SQLite file of the store. Default: `memory.db` in the data folder. With another name its lock, "
         "vectors and logs are beside it, in `NAME.files`. A data folder given as an argument comes first.",
     )
-    user: str = Field(default_factory=system_user, description="Who speaks. Default: the system's user.")
-    team: str = Field(default="local", description="Team of the caller.")
+    user: str = Field(
+        default_factory=system_user,
+        description="Who asks. Default: the system's user. With RECOLLECT_URL the token says who asks.",
+    )
+    team: str = Field(
+        default="local",
+        description="Team in which you ask. With RECOLLECT_URL, needed only by members of several teams.",
+    )
     project: str = Field(
         default_factory=_project_here,
-        description="Project of the caller. Default: the one named by `project set`, else the repository around "
+        description="Project in which you ask. Default: the one named by `project set`, else the repository around "
         "the working folder, by its remote, else that folder.",
     )
     model: str = Field(
@@ -92,7 +98,7 @@ class Settings(LifecycleSettings):
     embedding_url: str = Field(
         default="",
         repr=False,
-        description="Server that embeds by OpenAI's `/v1/embeddings` in place of weights here: `http://…`.",
+        description="Server that embeds by OpenAI's `/v1/embeddings`, in place of a model here: `http://…`.",
     )
     embedding_key: str = Field(default="", repr=False, description="Key for that server.")
     chroma_url: str = Field(
@@ -102,25 +108,27 @@ class Settings(LifecycleSettings):
     )
     insecure: bool = Field(
         default=False,
-        description="Speak with a server on another machine by plain http too, which shows the token to others.",
+        description="Allow plain http to a server on another machine, which shows the token to others.",
     )
     url: str = Field(
-        default="", description="Server of a team: `https://…`. With it no store and no daemon on this machine is used."
+        default="",
+        description="Server of a team: `https://…`. This machine then uses no store and no daemon of its own.",
     )
     token: str = Field(default="", repr=False, description="Token for that server; it says who asks.")
     on_secret: OnSecret = Field(
         default=OnSecret.BLOCK,
-        description="What a secret does to a write: `block` refuses it, `redact` masks the secret.",
+        description="What happens to a write with a secret: `block` refuses it, `redact` masks the secret.",
     )
     retention: Retention = Field(
         default=Retention.KEEP,
-        description="What becomes of memories without `ttl_days`: `keep` keeps them, `importance` keeps each for "
-        "importance × 300 days and longer when it is used.",
+        description="How long memories without `ttl_days` are kept: `keep` is for ever; `importance` is importance "
+        "(0–1) × 300 days, and longer if a memory is used.",
     )
     max_memories: int = Field(
         default=0,
         ge=0,
-        description="How many memories one namespace holds; the least used, oldest give way. 0: no limit.",
+        description="Most memories of one person, project or team; the oldest and least used beyond it are deleted for "
+        "good. 0: no limit.",
     )
     inbox_days: float = Field(
         default=7.0,
@@ -134,15 +142,13 @@ class Settings(LifecycleSettings):
     )
     daemon: bool = Field(
         default=True,
-        description="Share one daemon between all clients of a store: `0` makes each command open it itself.",
+        description="Share one daemon between all clients of a store; with `0` each command opens the store itself.",
     )
     rerank: str = Field(
         default="",
         description="Cross-encoder for the best matches: a folder, or `OWNER/NAME@COMMIT` of the hub. Default: none.",
     )
-    max_body_mib: int = Field(
-        default=8, ge=1, le=1_024, description="MiB of a request that the server of a team takes."
-    )
+    max_body_mib: int = Field(default=8, ge=1, le=1_024, description="Largest body of a request, in MiB.")
     requests_per_minute: int = Field(
         default=1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
     )
@@ -154,7 +160,7 @@ class Settings(LifecycleSettings):
     )
     chat_model: str = Field(
         default="",
-        description="Language model: `openai:NAME`, `anthropic:NAME`, or a name at the server of `chat_url`. "
+        description="Language model: `openai:NAME`, `anthropic:NAME`, or a name at the server of RECOLLECT_CHAT_URL. "
         "Default: none; nothing is then sent anywhere.",
     )
     chat_url: str = Field(

@@ -116,7 +116,7 @@ class AddToken(Request):
     """A token of one's own."""
 
     label: fields.Line = Field(default="", description="What it is for")
-    role: Role | None = Field(default=None, description="What it may do at most; it may always do less than its user")
+    role: Role | None = Field(default=None, description="Its maximum role; it never has more rights than its user")
     days: Annotated[float, Field(ge=0, le=fields.MAX_DAYS, allow_inf_nan=False)] = Field(
         default=DAYS, description="Valid for so many days; 0: without end"
     )

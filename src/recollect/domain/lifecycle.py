@@ -33,29 +33,25 @@ class Fading(StrEnum):
 class LifecycleSettings(BaseModel):
     """How sessions are captured and memories injected: from the environment, or from the files of a project."""
 
-    capture: bool = Field(default=True, description="Keep what is worth it of the sessions that hooks report.")
-    inject: bool = Field(default=True, description="Put relevant memories before the prompts that hooks report.")
+    capture: bool = Field(default=True, description="Keep what is worth keeping of the sessions that hooks report.")
+    inject: bool = Field(default=True, description="Add relevant memories to the prompts that hooks report.")
     memorability_threshold: float = Field(
         default=0.30, ge=0, le=1, description="Score from which an observation is kept, 0–1."
     )
-    token_budget: int = Field(
-        default=2_000, ge=64, le=100_000, description="Tokens that injected memories take at most."
-    )
-    max_inject_count: int = Field(
-        default=5, ge=0, le=50, description="How many memories are injected before a prompt at most."
-    )
+    token_budget: int = Field(default=2_000, ge=64, le=100_000, description="Most tokens that injected memories take.")
+    max_inject_count: int = Field(default=5, ge=0, le=50, description="Most memories that are added to a prompt.")
     checkpoint_every: int = Field(
-        default=10, ge=1, le=1_000, description="Observations from one checkpoint to the next."
+        default=10, ge=1, le=1_000, description="Captured memories from one checkpoint to the next."
     )
     compression_min_age_days: float = Field(
-        default=7.0, gt=0, le=fields.MAX_DAYS, description="Age from which is compressed."
+        default=7.0, gt=0, le=fields.MAX_DAYS, description="Minimum age, in days, before memories are summarised."
     )
     consolidation_decay_rate: float = Field(
         default=0.02, ge=0, le=1, description="Importance that a captured memory loses in a day without use."
     )
     consolidate: Fading = Field(
         default=Fading.CAPTURED,
-        description="What fades and is compressed: `captured` by the pipeline, or `all`; a project cannot change this.",
+        description="What fades and is summarised: `captured` by hooks, or `all`; a project cannot change this.",
     )
     default_ttl_days: float = Field(
         default=90.0,
@@ -66,11 +62,12 @@ class LifecycleSettings(BaseModel):
     max_captured: int = Field(
         default=1_000,
         ge=0,
-        description="Captured memories of one project at most, 0 for any number; a project cannot change this.",
+        description="Most captured memories of one project, 0 for any number; a project cannot change this.",
     )
     modules_off: str = Field(
         default="",
-        description="Modules that do not run, with commas between: `boundaries`, `temporal`, `compression` and so on.",
+        description="Modules that do not run, separated by commas: `inject`, `capture`, "
+        "`boundaries`, `consolidation`, `compression`, `store`, `memorability`, `temporal`.",
     )
 
     @property

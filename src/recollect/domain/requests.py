@@ -121,7 +121,7 @@ class MemoryFields(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     content: fields.Text = Field(description="Self-contained text")
-    key: fields.Label = Field(default=None, description="Unique name: the same key updates that memory")
+    key: fields.Label = Field(default=None, description="Unique name: `remember` with it again updates this memory")
     scope: fields.WriteScope = Field(default=Scope.PROJECT, description="Who shares it")
     fact_type: fields.Kind = Field(
         default=FactType.GENERAL, description="Kind of knowledge, such as decision or preference"
@@ -284,10 +284,7 @@ class Query(Wide):
         description="Size of the answer. A line for each match, then details as they fit into so many tokens",
     )
     profile: Profile = Field(default=Profile.BALANCED, description="How hits are ranked")
-    min_score: fields.Unit = Field(
-        default=0.35,
-        description="Leave out hits with a lower score, 0–1: 0 shows the best there is, 0.35 all that is relevant",
-    )
+    min_score: fields.Unit = Field(default=0.35, description="Least score, 0–1; 0 shows the best, relevant or not")
 
 
 class CompactQuery(Query):
@@ -391,7 +388,7 @@ class Timeline(Listing):
 
     order: Annotated[Literal[Order.NEWEST, Order.OLDEST], BeforeValidator(lower)] = Field(
         default=Order.OLDEST,
-        description="Which come first. Default: the latest memories, in the order of their creation",
+        description="In which order. By default the latest memories, the oldest of them first",
     )
 
 
@@ -402,9 +399,9 @@ class StoreFact(Levels):
     predicate: fields.Name = Field(description="How the subject relates to the object")
     object: fields.Text = Field(description="The other end")
     confidence: fields.Unit = Field(default=0.5, description="How certain it is, 0–1")
-    memory_id: fields.SomeId = Field(default=None, description="Memory that states it. The id of that memory")
-    valid_from: fields.Since = Field(default=None, description="Default now. Since when it holds: day or ISO time")
-    valid_to: fields.Since = Field(default=None, description="Until when it holds; default: without end")
+    memory_id: fields.SomeId = Field(default=None, description="Id of the memory that states it")
+    valid_from: fields.Since = Field(default=None, description="Since when, default now. Day or ISO time")
+    valid_to: fields.Since = Field(default=None, description="Until when, default without end. Day or ISO time")
     replaces: bool = Field(default=False, description="Ends what else holds of its subject and predicate")
     sensitivity: fields.Level | None = Field(
         default=None, description="Who may read it: everybody in its scope, or only on request"
@@ -418,7 +415,7 @@ class FactQuery(ReadAccess):
     subject: fields.Label = Field(default=None, description="Only about this")
     predicate: fields.Label = Field(default=None, description="Only with this predicate")
     object: fields.Label = Field(default=None, description="Only with this other end")
-    memory_id: fields.SomeId = Field(default=None, description="Memory that states it. The id of that memory")
+    memory_id: fields.SomeId = Field(default=None, description="Id of the memory that states it")
     as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they held then")
     history: bool = Field(default=False, description="Also ended ones")
     min_confidence: fields.Unit = Field(default=0.0, description="Only facts at least so certain, 0–1")
@@ -452,10 +449,10 @@ class Summarize(Request):
 class FindSimilar(Filters):
     """Which memories say nearly the same as a text or as another memory: cosine of the best chunk ≥ `threshold`."""
 
-    content: fields.Text | None = Field(default=None, description="Either a text to compare with")
-    id: fields.SomeId = Field(default=None, description="Or a memory id")
+    content: fields.Text | None = Field(default=None, description="Text to compare with")
+    id: fields.SomeId = Field(default=None, description="Or id of a memory to compare with")
     threshold: fields.Cosine | None = Field(
-        default=None, description="Least cosine. -1–1; default: that of a duplicate"
+        default=None, description="Least cosine similarity. -1–1; default: that of a duplicate"
     )
     limit: fields.Limit = 10
 

@@ -177,7 +177,7 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Ne
 @cli.command()
 @from_fields(Update)
 def update(ctx: typer.Context, given: Given, as_json: bool = False, words: Words = None) -> None:
-    """Change fields of a memory. What is not given stays, and `""` takes a label away."""
+    """Change fields of a memory. What is not given stays, a list is replaced, and `""` empties a field."""
     exit_codes.answered(ctx.obj, "update_memory", _with_text(given, words), as_json)
 
 

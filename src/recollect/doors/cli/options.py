@@ -245,6 +245,7 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     shown = _METAVARS.get(_member(field.annotation))
     complete: Callable[..., list[str]] | None = _lazily(name) if name in _STORED else None
     if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
+        text = f"{text} One of: {', '.join(kind)}." if stores else text
         shown, complete = "NAME", _completion(kind)
         kind = str
     about = typer.Option(
@@ -286,8 +287,9 @@ def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:
 
 def _help(field: FieldInfo) -> str:
     kind = _plain_type(field.annotation)
-    more = "; repeat it for more" if kind is tuple else "; or words such as `last week`" if kind is datetime else ""
-    return in_options(f"{field.description}{more}{default_of(field)}.")
+    more = "; repeat it for more" if kind is tuple else ""
+    words = " Words such as `last week` work too." if kind is datetime else ""
+    return in_options(f"{field.description}{more}{default_of(field)}.{words}")
 
 
 def in_options(text: str) -> str:

@@ -34,10 +34,15 @@ def inbox(
     given: Given,
     as_json: bool = False,
     decide: Annotated[
-        str | None, typer.Option("--decide", metavar="ID", help="Decide this one, as `--as` says, and ask nothing.")
+        str | None, typer.Option("--decide", metavar="ID", help="Decide this one without asking; needs `--as`.")
     ] = None,
     decision: Annotated[
-        str | None, typer.Option("--as", metavar="HOW", help="`approve`, `reject`, `always` or `never`.")
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="HOW",
+            help="`approve` or `reject` it; `always` or `never`: all from its source, now and later.",
+        ),
     ] = None,
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""

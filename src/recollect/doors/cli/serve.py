@@ -49,7 +49,8 @@ def serve(
         str | None, typer.Option(metavar="HOST", help="Serve a team by tokens on this address; port 8765 by default.")
     ] = None,
     init: Annotated[
-        bool, typer.Option("--init", help="Make the first admin and print their token once; without `--host` no more.")
+        bool,
+        typer.Option("--init", help="Make the first admin and print their token, once; without `--host`, then end."),
     ] = False,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS.")] = False,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain of the server.")] = None,

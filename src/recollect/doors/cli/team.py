@@ -75,10 +75,12 @@ def rename(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="[OLD] NEW", help="The new name of this project, or of OLD.", autocompletion=completed_projects
+            metavar="NAME",
+            help="New name of this project; with NEW, the project to rename.",
+            autocompletion=completed_projects,
         ),
     ],
-    new: Annotated[str | None, typer.Argument(hidden=True)] = None,
+    new: Annotated[str | None, typer.Argument(metavar="NEW", help="New name of the project NAME.")] = None,
     as_json: Json = False,
 ) -> None:
     """Give a project another name: this folder's, or another one, with all its memories. They get new ids."""
@@ -205,8 +207,8 @@ _COMMANDS: Final = (
     (users, "add", "add_user", "Add a user, and print the invitation that makes their first token."),
     (users, "invite", "invite_user", "Make a new invitation for a user who lost their token; it ends the others."),
     (users, "list", "list_users", "List users and their roles."),
-    (users, "disable", "disable_user", "Let a user in no more; their tokens end, their memories stay."),
-    (users, "enable", "enable_user", "Let a disabled user in again."),
+    (users, "disable", "disable_user", "Block a user: their tokens end, their memories stay."),
+    (users, "enable", "enable_user", "Unblock a user; `user invite` gives them a token."),
     (teams, "add", "add_team", "Add a team."),
     (teams, "list", "list_teams", "List teams and their members."),
     (teams, "grant", "grant_team", "Give a user a role in a team."),
@@ -218,7 +220,7 @@ _COMMANDS: Final = (
     (tokens, "add", "add_token", "Make another token of your own."),
     (tokens, "accept", "accept_invitation", "Make your first token of an invitation, given as RECOLLECT_TOKEN."),
     (tokens, "list", "list_tokens", "List tokens, without their secret part."),
-    (tokens, "revoke", "revoke_token", "End a token from now on."),
+    (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
     (cli, "audit", "audit", "Show who did what in the teams that you administer."),
 )
 
