@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
 from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity, Standing
-from recollect.domain.origin import Authority, SaidBy, Stamped
+from recollect.domain.origin import Authority, Origin, SaidBy, Stamped
 from recollect.domain.requests import MemoryFields
 from recollect.domain.search import Signals
 
@@ -347,7 +347,7 @@ class Listed(Answer):
 class Fact(Answer):
     """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is the memory that states it."""
 
-    internal: ClassVar[frozenset[str]] = frozenset({"namespace"})
+    internal: ClassVar[frozenset[str]] = frozenset({"namespace", "said_by", "came_from"})
 
     id: Id
     namespace: str
@@ -363,6 +363,19 @@ class Fact(Answer):
     author: str
     created_at: datetime
     updated_at: datetime
+    said_by: SaidBy | None = None
+    came_from: str | None = None
+
+    @property
+    def stamp(self) -> Origin:
+        """Return the origin that the store stamped on it."""
+        return Origin(said_by=self.said_by or SaidBy.PERSON, came_from=self.came_from or "")
+
+    @computed_field(description="Who said it, and where that stood")  # type: ignore[prop-decorator]
+    @property
+    def origin(self) -> str:
+        """Return in plain words where it came from."""
+        return self.stamp.words
 
 
 @dataclass(frozen=True, config=LAZY)

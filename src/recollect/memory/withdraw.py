@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
-from recollect.domain.origin import MOST_TRUST, Origin, least
+from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
@@ -223,8 +223,9 @@ class _Work:
         request = self.request
         passed = [number for some in self.gone.values() for one in some if one.here for number in one.note["facts"]]
         alone = self.writing.facts_by_id(passed)
-        if request.source is None and request.session_id is None:
-            alone += self.writing.facts_stated(request.author, (request.since, request.until))
+        if request.session_id is None:
+            stated = self.writing.facts_stated(request.source, request.author, (request.since, request.until))
+            alone += [one for one in stated if request.source is None or is_from(one.came_from or "", request.source)]
         gone = {one.id: one for one in (*self.writing.facts_of(self.hidden), *alone)}
         for one in gone.values():
             for old in self.writing.ended_by(one):
@@ -331,14 +332,13 @@ def _meets(request: Withdraw, came_from: str, session_id: str | None, author: st
 
 
 def is_from(came_from: str, source: str) -> bool:
-    """Say whether an address is a source, lies below it, or has it as its host."""
-    starts = (0, came_from.find("://") + 3)
-    for start in starts:
-        rest = came_from[start:]
-        if rest.lower().startswith(source.lower()):
-            behind = rest[len(source) : len(source) + 1]
-            if not behind or behind in _BEHIND or source[-1] in _BEHIND:
-                return True
+    """Say whether an address, or one of several, is a source, lies below it, or has it as its host."""
+    for place in places_of(came_from):
+        for rest in (place, place[place.find("://") + 3 :]):
+            if rest.lower().startswith(source.lower()):
+                behind = rest[len(source) : len(source) + 1]
+                if not behind or behind in _BEHIND or source[-1] in _BEHIND:
+                    return True
     return came_from == source
 
 

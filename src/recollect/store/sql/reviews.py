@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, union_all, update
@@ -235,6 +236,19 @@ class ReviewWriting(Transaction):
         mine = (withdrawal.c.id == number) & (withdrawal.c.namespace_id == self._known_id)
         found: dict[str, Any] | None = self._connection.execute(select(withdrawal.c.undo).where(mine)).scalar()
         return found
+
+    def withdrawn_by(self, memory_id: int) -> int | None:
+        """Return the withdrawal that hides a memory, None where none does."""
+        away = memory.c.sensitivity.in_([WITHDRAWN + level for level in self._levels])
+        mine = (memory.c.id == memory_id) & (memory.c.namespace_id == self._known_id) & away
+        if self._connection.execute(select(memory.c.id).where(mine)).first() is None:
+            return None
+        here = select(withdrawal.c.id, withdrawal.c.undo).where(withdrawal.c.namespace_id == self._known_id)
+        for row in self._connection.execute(here.order_by(withdrawal.c.id.desc())):
+            taken = (*row.undo["hidden"], *chain.from_iterable((*row.undo["parts"], *row.undo["copies"])))
+            if memory_id in taken:
+                return int(row.id)
+        return None
 
     def note_undone(self, number: int, back: dict[str, Any]) -> None:
         """Keep what came back with a withdrawal in the place of how to undo it."""
