@@ -14,6 +14,7 @@ from clock import Clock
 from killed_withdrawals import kill_withdrawals
 from poisoned_store import BAD, SUBJECTS, page
 from recollect import App, Draft, Settings
+from recollect.domain.enums import Scope
 from recollect.domain.origin import SaidBy, read_also
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.memory.remember import remember
@@ -183,6 +184,23 @@ def test_only_the_undoing_brings_back_what_was_withdrawn(app: App) -> None:
         with pytest.raises(Conflict, match=f"withdrawal {done.id}: only `recollect withdraw --undo {done.id}`"):
             do(app, "restore", id=str(one))
     assert "zyxqual" not in everything(app)
+
+
+def test_what_is_in_quarantine_goes_too(app: App) -> None:
+    """The inbox shows nothing of a withdrawn source, also what waited there in quarantine; undone, it waits again."""
+    one = add(app, "The mast is zyxqual.", page(BAD))
+    with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
+        transaction.quarantine(one)
+    done = do(app, "withdraw", source=BAD, apply=True)
+    with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
+        transaction.quarantine(one)
+    assert (done.hidden, do(app, "inbox").waiting) == ((one,), ())
+    with pytest.raises(Conflict):
+        do(app, "restore", id=str(one))
+    do(app, "undo_withdrawal", id=done.id)
+    assert [each.quarantined for each in do(app, "inbox").waiting] == [True]
+    assert do(app, "withdraw", source=BAD, apply=True).hidden == (one,)
+    assert ill(app) == []
 
 
 def test_a_report_goes_with_each_page_that_it_may_repeat(open_store: Callable[..., App]) -> None:

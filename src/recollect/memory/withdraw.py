@@ -71,7 +71,7 @@ class _Work:
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
     undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts")}
+        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined")}
     )
 
     def run(self) -> None:
@@ -82,6 +82,10 @@ class _Work:
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
+        for one in _from_there(self.writing, self.request, quarantined=True):
+            self.writing.put_away(one)
+            self.undo["quarantined"].append(one.id)
+            self.hidden.append(one.id)
         self._summaries()
         self._bring_back()
         self._facts()
@@ -314,10 +318,13 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
 
 
 def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
-    times = (request.since, request.until)
-    found = writing.from_origin(request.source, request.session_id, request.author, times)
-    source = request.source
-    return {one.id: one for one in found if source is None or is_from(one.came_from or "", source)}
+    return {one.id: one for one in _from_there(writing, request)}
+
+
+def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
+    times, source = (request.since, request.until), request.source
+    found = writing.from_origin(source, request.session_id, request.author, times, quarantined=quarantined)
+    return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
 def _meets(request: Withdraw, came_from: str, session_id: str | None, author: str, at: datetime) -> bool:
@@ -372,6 +379,8 @@ def _undone(
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
+    for memory_id in undo.get("quarantined", ()):
+        writing.quarantine(memory_id, back=True)
     for memory_id, by in undo["links"]:
         if (old := writing.by_id(memory_id)) is not None:
             writing.set_link(old, by)
