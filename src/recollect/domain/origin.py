@@ -208,6 +208,19 @@ def before_stamps(source: Source, trust: float) -> SaidBy:
     return next(one for least_trust, one in _BY_TRUST if trust >= least_trust)
 
 
+class StampedFact:
+    """What the store knows of a fact that tells its origin."""
+
+    said_by: SaidBy | None
+    came_from: str | None
+    __slots__ = ()
+
+    @property
+    def stamp(self) -> Origin:
+        """Return the origin that the store stamped on it; one from before that was told."""
+        return Origin(said_by=self.said_by or SaidBy.PERSON, came_from=self.came_from or "")
+
+
 class Stamped:
     """What the store knows of a memory that tells its origin, and what follows from that."""
 
