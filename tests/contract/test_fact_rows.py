@@ -9,6 +9,7 @@ import pytest
 
 from callers import EVERY_LEVEL
 from recollect.domain.enums import ObservationType, Sensitivity
+from recollect.domain.origin import Origin
 from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
 from recollect.store.entries import FactEntry
@@ -39,6 +40,7 @@ def put(
         valid_from=valid_from or store.clock(),
         at=store.clock(),
         author="ada",
+        stamp=Origin(),
     )
     with store.records.writing(namespace, "ada") as transaction:
         return int(transaction.put_fact(entry))

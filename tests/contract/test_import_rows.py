@@ -10,6 +10,7 @@ import pytest
 from callers import EVERY_LEVEL
 from entries import AT, make_entry
 from recollect.domain.enums import Sensitivity
+from recollect.domain.origin import Origin
 from recollect.domain.requests import StoreFact
 from recollect.domain.search import View
 from recollect.domain.transfer import FactRecord, MemoryLink, MemoryRecord
@@ -49,7 +50,13 @@ def fact(text: str, **kept: Any) -> tuple[FactEntry, Any]:
     parts = {"subject": "Ada", "predicate": "likes", "object": text}
     stored = clear(StoreFact(**parts))
     entry = FactEntry(
-        cleared=stored, memory_id=None, sensitivity=Sensitivity.PUBLIC, valid_from=AT, at=AT, author="ada"
+        cleared=stored,
+        memory_id=None,
+        sensitivity=Sensitivity.PUBLIC,
+        valid_from=AT,
+        at=AT,
+        author="ada",
+        stamp=Origin(),
     )
     return entry, clear(FactRecord(**parts, **kept))
 

@@ -14,6 +14,7 @@ from entries import make_entry
 from recollect.domain.accounts import Token
 from recollect.domain.enums import Role, Sensitivity
 from recollect.domain.lifecycle import Decision, Observation
+from recollect.domain.origin import Origin
 from recollect.domain.requests import StoreFact
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.gate import clear
@@ -63,6 +64,7 @@ def filled(store: Any) -> Any:
             valid_from=store.clock(),
             at=store.clock(),
             author="ada",
+            stamp=Origin(),
         )
         transaction.put_fact(entry)
     sessions = Sessions(store.database)

@@ -11,9 +11,9 @@ from callers import ADA
 from every_operation import REQUESTS, check_schema
 from recollect import App, Memory
 from recollect.client.connection import from_wire
-from recollect.domain.answer import Answer
+from recollect.domain.answer import Answer, Failure
 from recollect.domain.requests import Draft, MemoryFields, Query, Update
-from recollect.domain.results import Failure, Outcome, Recalled
+from recollect.domain.results import Outcome, Recalled
 from recollect.domain.verbs import BY_NAME, VERBS, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform

@@ -83,9 +83,14 @@ def test_the_status_says_what_waits(typed: Typed, settings: Settings) -> None:
     assert "1 of them for more than 7 days" in typed("status").out
 
 
-def test_without_a_daemon_there_is_no_token(typed: Typed) -> None:
-    """That none is running is an error for who wants its token, and an answer for everybody else."""
+def test_without_a_daemon_there_is_no_token(typed: Typed, settings: Settings) -> None:
+    """That none is running is an error for who wants its token; to everybody else it is said, with what waits."""
     assert typed("status").out == "No memory daemon is running.\n"
+    with open_app(settings) as app:
+        add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
+    told = typed("status", "--json").json
+    assert (told["running"], told["inbox"].startswith("1 memory waits for a decision")) == (False, True)
+    assert typed("status").out == f"No memory daemon is running.\n{told['inbox']}\n"
     refused = typed("status", "--token")
     assert (refused.code, refused.err) == (NotFound.exit_code, "recollect: No memory daemon is running.\n")
 

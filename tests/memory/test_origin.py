@@ -141,6 +141,8 @@ def test_what_was_observed_gives_way_to_what_was_told(app: App) -> None:
     assert [one.id for one in relevant(app, prompt, ADA)] == [seen]
     told = add(app, TOLD)
     assert [one.id for one in relevant(app, prompt, ADA)] == [told]
+    text = do(app, "prompt_submit", session_id="s1", prompt=prompt).text
+    assert f"(Memory {seen}, from a file of this project: AGENTS.md, may say otherwise.)" in text
 
 
 def test_a_summary_has_the_least_authority_of_its_members(app: App, clock: Clock) -> None:

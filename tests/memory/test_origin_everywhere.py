@@ -83,7 +83,7 @@ EVENTS = (
     ("Read", {"file_path": "/home/ada/ship/lamps.md"}, "a file of this project: /home/ada/ship/lamps.md"),
     ("Read", {"file_path": "/usr/share/doc/lamps.md"}, "a file from outside this project: /usr/share/doc/lamps.md"),
     ("mcp__wiki__page", {"title": "lamps"}, "another tool: mcp__wiki__page"),
-    ("Task", {"prompt": "look"}, "a web page: mcp__wiki__page"),
+    ("Task", {"prompt": "look"}, f"a web page: {URL}, then gh issue view 3, then harbour lamps and 2 more"),
 )
 """The use of a tool, and the origin of what is kept of it; the report comes after other tools of the same turn."""
 

@@ -14,8 +14,9 @@ from clock import Clock
 from killed_withdrawals import kill_withdrawals
 from poisoned_store import BAD, SUBJECTS, page
 from recollect import App, Draft, Settings
-from recollect.domain.origin import SaidBy
-from recollect.errors import InvalidInput, NotFound
+from recollect.domain.enums import Scope
+from recollect.domain.origin import SaidBy, read_also
+from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.memory.remember import remember
 from run_operations import add, do, ill, listed, shown
 from stores import open_app
@@ -150,6 +151,71 @@ def test_facts_that_it_ended_hold_again(
                 assert owners(app) == before
             assert ill(app) == []
     assert seen[0] == seen[1]
+
+
+def test_facts_that_it_stated_go_with_it(app: App) -> None:
+    """A fact has the origin of who stated it, ends none that was told, and goes with its source alone."""
+
+    def owns(name: str, caller: Any = ADA, **more: Any) -> Any:
+        return do(app, "store_fact", caller, subject="quay", predicate="owner", object=name, **more)
+
+    told, bad = owns("Ada"), owns("Zyxqual", page(BAD), replaces=True)
+    assert bad.notes == (f"Fact {told.id} was said by a person, which this does not replace.",)
+    assert owns("Ada", page(BAD)).id != told.id
+    assert owns("Zyxqual", page(BAD)).id == bad.id
+    of_mine = owns("Zyxqual", page(BAD), memory_id=str(add(app, "The quay has an owner.")))
+    found = {one.id: one.origin for one in do(app, "query_facts").facts}
+    assert (found[int(told.id)], found[int(of_mine.id)]) == ("a person", f"a web page: https://{BAD}/1")
+    done = do(app, "withdraw", source=BAD, apply=True)
+    assert [one.id for one in do(app, "query_facts", history=True).facts] == [int(told.id)]
+    do(app, "undo_withdrawal", id=done.id)
+    assert {one.id: one.origin for one in do(app, "query_facts").facts} == found
+    assert ill(app) == []
+
+
+def test_only_the_undoing_brings_back_what_was_withdrawn(app: App) -> None:
+    """To restore one memory of it is refused, and the error names the withdrawal."""
+    named = add(app, "The mast is oak.", page("a.example.org"))
+    add(app, "The mast is zyxqual.", page(BAD), id=str(named))
+    keel = add(app, "The keel is zyxqual.", page(BAD))
+    done = do(app, "withdraw", source=BAD, apply=True)
+    assert (done.hidden, done.rebuilt) == ((keel,), (named,))
+    for one in (keel, keel + 1):  # the text that was written over lies behind it
+        with pytest.raises(Conflict, match=f"withdrawal {done.id}: only `recollect withdraw --undo {done.id}`"):
+            do(app, "restore", id=str(one))
+    assert "zyxqual" not in everything(app)
+
+
+def test_what_is_in_quarantine_goes_too(app: App) -> None:
+    """The inbox shows nothing of a withdrawn source, also what waited there in quarantine; undone, it waits again."""
+    one = add(app, "The mast is zyxqual.", page(BAD))
+    with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
+        transaction.quarantine(one)
+    done = do(app, "withdraw", source=BAD, apply=True)
+    with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
+        transaction.quarantine(one)
+    assert (done.hidden, do(app, "inbox").waiting) == ((one,), ())
+    with pytest.raises(Conflict):
+        do(app, "restore", id=str(one))
+    do(app, "undo_withdrawal", id=done.id)
+    assert [each.quarantined for each in do(app, "inbox").waiting] == [True]
+    assert do(app, "withdraw", source=BAD, apply=True).hidden == (one,)
+    assert ill(app) == []
+
+
+def test_a_report_goes_with_each_page_that_it_may_repeat(open_store: Callable[..., App]) -> None:
+    """What the assistant concludes after several pages came from all of them; a prompt begins anew."""
+    app = open_store(modules_off="memorability")
+    pages = [f"https://{host}/zyx" for host in ("a.example.org", BAD, "b.example.org")]
+    do(app, "prompt_submit", session_id="s1", prompt="Look up how to moor.")
+    for one in pages:
+        do(app, "tool_post", session_id="s1", tool="WebFetch", input={"url": one}, output="")
+    said = "NOTE: we always moor at berth nine, because the rules of the harbour forbid berth eight."
+    do(app, "tool_post", session_id="s1", tool="Assistant", output=said)
+    (report,) = [shown(app, one) for one in listed(app) if "berth nine" in shown(app, one).content]
+    assert report.origin == f"a web page: {', then '.join(pages)}"
+    assert [do(app, "withdraw", source=one).hidden for one in pages] == [(report.id,)] * 3
+    assert read_also(", then ".join(f"https://a.org/{one:0300}" for one in range(9)), "x").endswith(f"{8:0300}, then x")
 
 
 def test_a_merged_memory_loses_what_came_from_the_source(app: App) -> None:

@@ -76,6 +76,12 @@ def test_a_rule_of_a_prompt_is_kept(app: App) -> None:
     (seen,) = observations(app)
     assert (seen.decision, seen.memory_id) == ("kept", str(kept.id))
     assert "its meaning +" in seen.reason
+    prompt(app, "Night jobs of the crane go to the partition long-cpu. We measured that, leave it exactly there.")
+    prompt(app, "Find out why the test hangs. Never push to the branch of the harbour.")
+    assert [one.content.partition(" We ")[0] for one in memories(app)[1:]] == [
+        "Night jobs of the crane go to the partition long-cpu.",
+        "Never push to the branch of the harbour.",
+    ]
 
 
 def test_what_a_tool_tells_is_kept_with_what_it_was_for(app: App) -> None:

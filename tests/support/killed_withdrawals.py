@@ -5,7 +5,10 @@ The test kills a few, `scripts/soak` as many as there is time for.
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import textwrap
@@ -23,18 +26,28 @@ from stores import open_app
 _WORKING = textwrap.dedent(
     """
     import json
+    import os
     import sys
     from datetime import datetime
+    import chromadb
+    import onnxruntime
     from recollect import Caller, Settings, open_app
     from recollect.doors.handlers import perform
-    name, fields, now = sys.argv[1], json.loads(sys.argv[2]), datetime.fromisoformat(sys.argv[3])
-    with open_app(Settings(daemon=False), background=False, clock=lambda: now) as app:
-        print("open", flush=True)
-        sys.stdin.readline()
-        perform(app, name, fields, Caller(user="ada", team="crew", project="engine"))
-        print("done", flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        if child := os.fork():
+            os.waitpid(child, 0)
+            print("over", flush=True)
+            continue
+        name, fields, now = json.loads(line)
+        at = datetime.fromisoformat(now)
+        with open_app(Settings(daemon=False), background=False, clock=lambda: at) as app:
+            print(os.getpid(), flush=True)
+            sys.stdin.readline()
+            perform(app, name, fields, Caller(user="ada", team="crew", project="engine"))
+        os._exit(0)
     """
 )
+"""Does each piece of work that it is told of in a process of its own, which begins with everything imported."""
 
 
 @dataclass
@@ -58,35 +71,39 @@ def kill_withdrawals(
         without = honest(app)
         do(app, "undo_withdrawal", id=done.id)
         assert honest(app) == with_source
+    command = [sys.executable, "-c", _WORKING]
     withdrawn = False
-    for seed in seeds:
-        ((last,),) = rows(settings, "SELECT max(id) FROM withdrawal")
-        work = ("undo_withdrawal", f'{{"id": "{last}"}}') if withdrawn else ("withdraw", _WITHDRAW)
-        _kill(environment, (*work, clock().isoformat()), random.Random(seed).uniform(0.0, 1.5 * seconds))
-        with open_app(settings, clock=clock) as app:
-            seen = honest(app)
-            assert seen in (with_source, without), f"neither before nor after {work[0]}, seed {seed}"
-            assert ill(app) == []
-        killed.kills += 1
-        killed.done += withdrawn is (seen == with_source)
-        withdrawn = seen == without
-    return killed
-
-
-_WITHDRAW = f'{{"source": "{BAD}", "apply": true}}'
-
-
-def _kill(environment: dict[str, str], work: Sequence[str], wait: float) -> None:
-    """Kill a process `wait` seconds after it began to work."""
-    command = [sys.executable, "-c", _WORKING, *work]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
     ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        assert process.stdout.readline() == "open\n"
-        process.stdin.write("\n")
-        process.stdin.flush()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(wait)
+        for seed in seeds:
+            ((last,),) = rows(settings, "SELECT max(id) FROM withdrawal")
+            work = ("undo_withdrawal", {"id": str(last)}) if withdrawn else ("withdraw", _WITHDRAW)
+            _kill(process, (*work, clock().isoformat()), random.Random(seed).uniform(0.0, 1.5 * seconds))
+            with open_app(settings, clock=clock) as app:
+                seen = honest(app)
+                assert seen in (with_source, without), f"neither before nor after {work[0]}, seed {seed}"
+                assert ill(app) == []
+            killed.kills += 1
+            killed.done += withdrawn is (seen == with_source)
+            withdrawn = seen == without
         process.kill()
+    return killed
+
+
+_WITHDRAW = {"source": BAD, "apply": True}
+
+
+def _kill(process: subprocess.Popen[str], work: Sequence[object], wait: float) -> None:
+    """Kill a process that does this work, `wait` seconds after it began with it."""
+    assert process.stdout is not None
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(work) + "\n")
+    process.stdin.flush()
+    child = int(process.stdout.readline())
+    process.stdin.write("\n")
+    process.stdin.flush()
+    time.sleep(wait)
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    assert process.stdout.readline() == "over\n"

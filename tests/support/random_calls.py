@@ -79,6 +79,7 @@ class Row:
     said_by: str | None = None
     trust: float = 0.0
     review: str | None = None
+    withdrawn: bool = False
 
     @property
     def rank(self) -> int:
@@ -361,6 +362,7 @@ def _row(names: dict[int, str], row: dict[str, Any]) -> Row:
         said_by=row.get("said_by"),
         trust=float(row.get("trust") or 0.0),
         review=row.get("review"),
+        withdrawn=row["sensitivity"].startswith("withdrawn:"),
     )
 
 
@@ -403,7 +405,8 @@ class Model:
         self.breaches.append(f"call {self.calls} {why}: {call}")
 
     def _knows(self, call: RandomCall, row: Row) -> bool:
-        wide = call.fields.get("everywhere") or call.name in _TELL_ELSEWHERE
+        moved = call.name == "move_memory" and row.namespace.endswith(f"/{call.fields.get('to_project')}")
+        wide = call.fields.get("everywhere") or call.name in _TELL_ELSEWHERE or moved
         here = row.namespace in call.readable.values() or (wide and call.reaches(row.namespace))
         return bool(here) and row.level in call.seen
 
@@ -445,11 +448,20 @@ class Model:
                 continue
             if now.rank > was.rank and said_by != "person":
                 self._breach(call, f"gave {one} more authority")
+            if call.name in ("restore", "decide") and was.withdrawn and not now.withdrawn:
+                self._breach(call, f"brought back {one}, which was withdrawn")
             if call.name in WORDS and RANKS.get(said_by, 0) < was.rank:
                 if (was.text, was.deleted, was.merged) != (now.text, now.deleted, now.merged) and not was.merged:
                     self._breach(call, f"took the place of {one}, which outranks it")
                 if was.superseded != now.superseded:
                     self._breach(call, f"replaced {one}, which outranks it")
+        for one, now in after.facts.items():
+            known = before.facts.get(one)
+            if known is not None and now.rank > known.rank:
+                self._breach(call, f"gave the fact {one} more authority")
+            lesser = known is not None and call.name == "store_fact" and RANKS.get(said_by, 0) < known.rank
+            if lesser and known is not None and now.row != known.row:
+                self._breach(call, f"changed the fact {one}, which outranks it")
 
     def _spoke(self, call: RandomCall, before: State, after: State, answer: Any) -> None:
         """Look whether only what may speak unasked was put before a prompt."""

@@ -17,6 +17,7 @@ from pydantic import (
     TypeAdapter,
     model_serializer,
 )
+from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
@@ -98,6 +99,14 @@ class Answer:
         body = handler.resolve_ref_schema(handler({name: schema[name] for name in schema if name != "serialization"}))
         body.update(reduced(body, body["properties"].keys() - cls.internal))  # in place, since others refer to it
         return body
+
+
+@dataclass(frozen=True, config=LAZY)
+class Failure(Answer):
+    """Why a request was refused, and the name of the error for programs."""
+
+    message: str
+    error: str
 
 
 def without_checks(declared: type[BaseModel]) -> Callable[[type[M]], type[M]]:

@@ -198,6 +198,7 @@ Name = Annotated[str, Stripped, Storable, OneLine]
 CallerName = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
 Label = Annotated[Name | None, BeforeValidator(blank_to_none)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable, OneLine]
+Place = Annotated[Line | None, BeforeValidator(blank_to_none)]
 Names = Annotated[
     tuple[Name, ...],
     Field(max_length=200),

@@ -21,6 +21,9 @@ from recollect.domain.enums import Source
 _HOST: Final = re.compile(r"https?://(?:[^/@\s]{0,200}@)?([^/:?#\s]+)", re.IGNORECASE)
 
 _LINE: Final = re.compile(r"(?:, line |:)\d+$")  # of a file
+_THEN: Final = ", then "
+_MOST_PLACES: Final = 2_000  # characters of all of them
+_NAMED: Final = 3  # of several places
 
 
 class SaidBy(StrEnum):
@@ -116,7 +119,10 @@ APPROVED: Final = "approved"
 
 
 class Origin(BaseModel):
-    """Who said something, and its address: of a web page its URL, of a file its path, of an output its command."""
+    """Who said something, and its address: of a web page its URL, of a file its path, of an output its command.
+
+    What was concluded from several has the addresses of all of them, as `read_also` joins them.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -130,9 +136,19 @@ class Origin(BaseModel):
 
     @property
     def source(self) -> str:
-        """Return what decisions about all memories of one source are kept under: the host of an address, or a path."""
-        host = _HOST.match(self.came_from) if self.said_by is SaidBy.WEB else None
-        return f"{self.said_by}:{host[1].lower() if host else _LINE.sub('', self.came_from)}"
+        """Return what decisions about all memories of one source are kept under: the host of an address, or a path.
+
+        What was concluded from several is a source of its own.
+        """
+        return f"{self.said_by}:{_THEN.join(dict.fromkeys(map(self._named, places_of(self.came_from))))}"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return the source of each of its addresses."""
+        return tuple(dict.fromkeys(f"{self.said_by}:{self._named(one)}" for one in places_of(self.came_from)))
+
+    def _named(self, place: str) -> str:
+        return host_of(place).lower() if self.said_by is SaidBy.WEB else _LINE.sub("", place)
 
     @property
     def words(self) -> str:
@@ -146,8 +162,38 @@ def authority(said_by: SaidBy) -> Authority:
 
 
 def in_words(said_by: SaidBy, came_from: str | None) -> str:
-    """Return an origin in plain words."""
-    return f"{_WORDS[said_by]}: {came_from}" if came_from else _WORDS[said_by]
+    """Return an origin in plain words; of many addresses the first three, and how many more there are."""
+    if not came_from:
+        return _WORDS[said_by]
+    places = places_of(came_from)
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"{_WORDS[said_by]}: {_THEN.join(places[:_NAMED])}{more}"
+
+
+def places_of(came_from: str) -> list[str]:
+    """Return each of the addresses that something came from."""
+    return came_from.split(_THEN)
+
+
+def host_of(place: str) -> str:
+    """Return the host of an address, any other place as it is."""
+    host = _HOST.match(place)
+    return host[1] if host else place
+
+
+def read_also(came_from: str, place: str) -> str:
+    """Return the addresses of what was read, with those of what was read after that.
+
+    Of what is too long in all (2,000 characters) the first addresses become hosts, and then go.
+    """
+    places = list(dict.fromkeys(one for one in (*places_of(came_from), *places_of(place)) if one))
+    for at, one in enumerate(places):
+        if len(_THEN.join(places)) > _MOST_PLACES:
+            places[at] = host_of(one)
+    places = list(dict.fromkeys(places))
+    while len(_THEN.join(places)) > _MOST_PLACES:
+        del places[0]
+    return _THEN.join(places)
 
 
 def least(origins: Iterable[Origin]) -> Origin:
@@ -160,6 +206,19 @@ def before_stamps(source: Source, trust: float) -> SaidBy:
     if source is not Source.HOOK:
         return _BY_SOURCE[source]
     return next(one for least_trust, one in _BY_TRUST if trust >= least_trust)
+
+
+class StampedFact:
+    """What the store knows of a fact that tells its origin."""
+
+    said_by: SaidBy | None
+    came_from: str | None
+    __slots__ = ()
+
+    @property
+    def stamp(self) -> Origin:
+        """Return the origin that the store stamped on it; one from before that was told."""
+        return Origin(said_by=self.said_by or SaidBy.PERSON, came_from=self.came_from or "")
 
 
 class Stamped:

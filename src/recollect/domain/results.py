@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from recollect.domain.answer import LAZY, Answer, DescribedBy, Id, Share, without_checks
 from recollect.domain.enums import Certainty, EntityType, Layer, Scope, Sensitivity, Standing
-from recollect.domain.origin import Authority, SaidBy, Stamped
+from recollect.domain.origin import Authority, SaidBy, Stamped, StampedFact
 from recollect.domain.requests import MemoryFields
 from recollect.domain.search import Signals
 
@@ -327,14 +327,6 @@ class Outcome(Answer):
 
 
 @dataclass(frozen=True, config=LAZY)
-class Failure(Answer):
-    """Why a request was refused, and the name of the error for programs."""
-
-    message: str
-    error: str
-
-
-@dataclass(frozen=True, config=LAZY)
 class Listed(Answer):
     """One page of memories in the order asked for, and how many there are in all."""
 
@@ -344,10 +336,10 @@ class Listed(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)
-class Fact(Answer):
+class Fact(Answer, StampedFact):
     """A triple that held from `valid_from` until `valid_to` (None: still); `memory_id` is the memory that states it."""
 
-    internal: ClassVar[frozenset[str]] = frozenset({"namespace"})
+    internal: ClassVar[frozenset[str]] = frozenset({"namespace", "said_by", "came_from"})
 
     id: Id
     namespace: str
@@ -363,6 +355,14 @@ class Fact(Answer):
     author: str
     created_at: datetime
     updated_at: datetime
+    said_by: SaidBy | None = None
+    came_from: str | None = None
+
+    @computed_field(description="Who said it, and where that stood")  # type: ignore[prop-decorator]
+    @property
+    def origin(self) -> str:
+        """Return in plain words where it came from."""
+        return self.stamp.words
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -15,6 +15,7 @@ from recollect.domain.fields import (
     Kind,
     Label,
     Moment,
+    Place,
     ReadScope,
     Request,
     SomeLevel,
@@ -81,13 +82,18 @@ RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class FileRecord(Request):
-    """What an export says of anything: where in the file it stands (`origin`), its id there, who wrote it and when."""
+    """What an export says of anything: where in the file it stands (`origin`), its id there, who wrote it and when.
+
+    `said_by` and `came_from` are who said it, and where that stood.
+    """
 
     origin: str = ""
     id: RowId | None = None
     author: Label = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
+    said_by: SaidBy | None = None
+    came_from: Place = None
 
 
 class MemoryState(FileRecord):
@@ -101,8 +107,6 @@ class MemoryState(FileRecord):
     superseded_by: Count | None = None
     merged_into: Count | None = None
     standing: Annotated[Standing | None, BeforeValidator(blank_to_none), BeforeValidator(lower)] = None
-    said_by: SaidBy | None = None
-    came_from: Label = None
     review: Label = None
 
     @property

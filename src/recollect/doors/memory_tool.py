@@ -12,10 +12,11 @@ from functools import cache
 from typing import Any
 
 from recollect.app import App
+from recollect.domain.answer import Failure
 from recollect.domain.compact import CompactRecalled
 from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller
-from recollect.domain.results import Failure, Memory, Outcome, Recalled
+from recollect.domain.results import Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
 from recollect.doors import serializers
 from recollect.doors.handlers import perform

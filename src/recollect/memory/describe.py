@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from recollect.app import App
 from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
+from recollect.domain.origin import Origin, SaidBy, least
 from recollect.domain.requests import Caller, Draft, StoreFact
 from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
@@ -217,9 +218,16 @@ def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller
         cleared = clear(request)
     except (InvalidInput, SecretFound):
         return
-    level, now = Sensitivity.PUBLIC, app.clock()
     transaction.put_fact(
-        FactEntry(cleared=cleared, memory_id=of.id, sensitivity=level, valid_from=begins, at=now, author=caller.user)
+        FactEntry(
+            cleared=cleared,
+            memory_id=of.id,
+            sensitivity=Sensitivity.PUBLIC,
+            valid_from=begins,
+            at=app.clock(),
+            author=caller.user,
+            stamp=least([of.stamp, Origin(said_by=SaidBy.MODEL, came_from=of.stamp.came_from)]),
+        )
     )
 
 

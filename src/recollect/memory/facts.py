@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from recollect.app import App
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import fold_part
+from recollect.domain.origin import Origin, least
 from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
 from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
+from recollect.gate import masked
 from recollect.memory.prepare_write import MASKED, clear_or_journal
 from recollect.memory.reconcile import expired, reinforced
 from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
@@ -28,9 +30,9 @@ _NAME, _FORGET = "store_fact", "forget_fact"
 def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
     """Store a triple; the same one again gains confidence.
 
-    With `replaces` the older facts of its subject and predicate are valid no longer. A fact of a memory is at most as
-    public as that memory. Raises `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends
-    before it begins.
+    With `replaces` the older facts of its subject and predicate are valid no longer, but for those that somebody with
+    more authority said. A fact of a memory is at most as public as that memory, and has no more authority. Raises
+    `SecretFound`, `NotFound` for an unknown memory, `InvalidInput` for a time that ends before it begins.
     """
     namespace = caller.namespace(request.scope)
     cleared = clear_or_journal(app, request, namespace, caller, request.sensitivity)
@@ -44,9 +46,10 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
         if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)
         source = _source(app, transaction, fact)
+        stamp = said_of(caller, source)
         level = _strictest(fact.sensitivity, source)
         current = transaction.facts_about(fact.subject, fact.predicate, begins)
-        same_triples = (old for old in current if _same_triple(old, fact, begins))
+        same_triples = (old for old in current if _same_triple(old, fact, begins) and _same_voice(old, stamp))
         same = next((old for old in same_triples if _can_confirm(app, transaction, old, source, level)), None)
         if same is not None:
             given = "confidence" in fact.model_fields_set
@@ -60,10 +63,15 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
                 valid_from=begins,
                 at=now,
                 author=caller.user,
+                stamp=stamp,
             )
             new = transaction.put_fact(entry)
-            ended = _end_older(transaction, fact, begins, new, current) if fact.replaces else ()
+            below = [old for old in current if old.stamp.authority <= stamp.authority]
+            ended = _end_older(transaction, fact, begins, new, below) if fact.replaces else ()
             notes += tuple(f"Fact {old.id} is no longer valid." for old in ended)
+            if fact.replaces:
+                kept = (old for old in current if old not in below and old.valid_from <= begins)
+                notes += tuple(f"Fact {old.id} was said by {old.origin}, which this does not replace." for old in kept)
             outcome = Outcome(WriteStatus.STORED, str(new), notes, _FACT)
         transaction.record_outcome(_NAME, request_id, outcome)
     return outcome
@@ -109,6 +117,17 @@ def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
     if source is None or hidden or expired(source, app.clock()) or source.merged_into is not None:
         raise NotFound(f"Memory {fact.memory_id} not found in scope `{fact.scope}`.")
     return source
+
+
+def said_of(caller: Caller, source: Memory | None) -> Origin:
+    """Return who says a fact: the caller, or the memory that states it where that has less authority."""
+    said = Origin(said_by=caller.origin.said_by, came_from=masked(caller.origin.came_from))
+    return said if source is None else least([said, source.stamp])
+
+
+def _same_voice(old: Fact, said: Origin) -> bool:
+    """Say whether an old fact may be confirmed by words of this origin: each source is withdrawn by itself."""
+    return old.stamp.authority is said.authority and old.stamp.came_from == said.came_from
 
 
 def _same_triple(old: Fact, fact: StoreFact, begins: datetime) -> bool:

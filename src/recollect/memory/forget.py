@@ -30,6 +30,7 @@ from recollect.domain.requests import Restore
 from recollect.domain.results import JournalEntry
 from recollect.domain.review import UNDOABLE_DAYS
 from recollect.domain.search import View
+from recollect.errors import Conflict
 from recollect.gate import clear
 from recollect.memory.prepare_write import MASKED, draft_of, entry_for, journal_refusals, prepare, same_text_note
 from recollect.memory.reconcile import lapsed
@@ -133,6 +134,7 @@ def restore_memory(
     gets the same term again, and what faded the importance that it had before. The text passes today's gate first. What
     nothing hides stays as it is. An id that is unknown, or deleted for good, is an outcome, not an error. A
     `request_id` seen before gives its first answer again. With a `content` it comes back in these words of the caller.
+    Raises `Conflict` for what a withdrawal took away: only undoing that brings it back.
     """
     memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
@@ -171,6 +173,9 @@ def _restore(
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         if untouched:
             return Outcome(WriteStatus.UNCHANGED, str(memory_id))
+        if number := transaction.withdrawn_by(memory_id):
+            undo = f"only `recollect withdraw --undo {number}` brings it back, with all that came from there"
+            raise Conflict(f"Memory {memory_id} was taken back with its source by withdrawal {number}: {undo}.")
         draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
         if faded_from is not None:
             draft = draft.model_copy(update={"importance": faded_from})

@@ -77,7 +77,10 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         if request.decision in (Decision.ALWAYS, Decision.NEVER):
             source = old.stamp.source
             transaction.decide_source(source, approved=good)
-            decided += [one for one in transaction.all_waiting() if one.stamp.source == source and one.id != old.id]
+            waiting = [one for one in transaction.all_waiting() if one.id != old.id]
+            decided += [
+                one for one in waiting if source == one.stamp.source or (not good and source in one.stamp.sources)
+            ]
         for one in decided:
             transaction.decide(one, APPROVED if good else one.review)
             if not good:

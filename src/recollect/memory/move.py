@@ -172,4 +172,5 @@ def _fact_entry(app: App, one: Fact, scope: Scope, memory_id: int, author: str) 
         valid_from=one.valid_from,
         at=app.clock(),
         author=author,
+        stamp=one.stamp,
     )

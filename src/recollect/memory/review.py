@@ -42,7 +42,7 @@ def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, nea
         return None
     decided = None
     if origin.authority is Authority.OUTSIDE:
-        decided = app.records.source_rule(namespace, origin.source)
+        decided = decided_of(app, namespace, origin)
         if decided is False:
             return REJECTED
     if (told := _told(app, one, namespace, caller, near)) is not None:
@@ -50,6 +50,18 @@ def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, nea
     if origin.authority is not Authority.OUTSIDE or decided:
         return APPROVED if decided else None
     return OF_MODEL if origin.said_by is SaidBy.MODEL else NEW_SOURCE
+
+
+def decided_of(app: App, namespace: str, said: Origin) -> bool | None:
+    """Return whether a source is approved in a namespace; None where nobody has decided.
+
+    What was concluded from several is approved where all of them are, and rejected where one is.
+    """
+    whole = app.records.source_rule(namespace, said.source)
+    if whole is not None or len(said.sources) == 1:
+        return whole
+    each = [app.records.source_rule(namespace, one) for one in said.sources]
+    return False if False in each else True if all(each) else None
 
 
 def _told(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Mapping[int, float]) -> Memory | None:

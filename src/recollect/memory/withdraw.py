@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
-from recollect.domain.origin import MOST_TRUST, Origin, least
+from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
@@ -71,7 +71,7 @@ class _Work:
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
     undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts")}
+        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined")}
     )
 
     def run(self) -> None:
@@ -82,6 +82,10 @@ class _Work:
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
+        for one in _from_there(self.writing, self.request, quarantined=True):
+            self.writing.put_away(one)
+            self.undo["quarantined"].append(one.id)
+            self.hidden.append(one.id)
         self._summaries()
         self._bring_back()
         self._facts()
@@ -223,8 +227,9 @@ class _Work:
         request = self.request
         passed = [number for some in self.gone.values() for one in some if one.here for number in one.note["facts"]]
         alone = self.writing.facts_by_id(passed)
-        if request.source is None and request.session_id is None:
-            alone += self.writing.facts_stated(request.author, (request.since, request.until))
+        if request.session_id is None:
+            stated = self.writing.facts_stated(request.source, request.author, (request.since, request.until))
+            alone += [one for one in stated if request.source is None or is_from(one.came_from or "", request.source)]
         gone = {one.id: one for one in (*self.writing.facts_of(self.hidden), *alone)}
         for one in gone.values():
             for old in self.writing.ended_by(one):
@@ -313,10 +318,13 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
 
 
 def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
-    times = (request.since, request.until)
-    found = writing.from_origin(request.source, request.session_id, request.author, times)
-    source = request.source
-    return {one.id: one for one in found if source is None or is_from(one.came_from or "", source)}
+    return {one.id: one for one in _from_there(writing, request)}
+
+
+def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
+    times, source = (request.since, request.until), request.source
+    found = writing.from_origin(source, request.session_id, request.author, times, quarantined=quarantined)
+    return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
 def _meets(request: Withdraw, came_from: str, session_id: str | None, author: str, at: datetime) -> bool:
@@ -331,14 +339,13 @@ def _meets(request: Withdraw, came_from: str, session_id: str | None, author: st
 
 
 def is_from(came_from: str, source: str) -> bool:
-    """Say whether an address is a source, lies below it, or has it as its host."""
-    starts = (0, came_from.find("://") + 3)
-    for start in starts:
-        rest = came_from[start:]
-        if rest.lower().startswith(source.lower()):
-            behind = rest[len(source) : len(source) + 1]
-            if not behind or behind in _BEHIND or source[-1] in _BEHIND:
-                return True
+    """Say whether an address, or one of several, is a source, lies below it, or has it as its host."""
+    for place in places_of(came_from):
+        for rest in (place, place[place.find("://") + 3 :]):
+            if rest.lower().startswith(source.lower()):
+                behind = rest[len(source) : len(source) + 1]
+                if not behind or behind in _BEHIND or source[-1] in _BEHIND:
+                    return True
     return came_from == source
 
 
@@ -372,6 +379,8 @@ def _undone(
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
+    for memory_id in undo.get("quarantined", ()):
+        writing.quarantine(memory_id, back=True)
     for memory_id, by in undo["links"]:
         if (old := writing.by_id(memory_id)) is not None:
             writing.set_link(old, by)

@@ -6,7 +6,9 @@ the conversation, or say what nobody who looks at the text would see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from recollect.domain.enums import Sensitivity, Standing
@@ -89,15 +91,17 @@ def memory_context(
     max_tokens: int,
     count: Callable[[str], int],
     levels: Collection[Sensitivity] = (Sensitivity.PUBLIC,),
+    denied: Mapping[int, Memory] = MappingProxyType({}),
 ) -> tuple[str, list[int]]:
     """Return the `<memory-context>` block of at most `max_tokens` and the ids it shows; empty where nothing may stand.
 
-    Each line tells where its memory came from and how far that is trusted (0–1). A memory that says nothing but orders
-    to the model is left out.
+    Each line tells where its memory came from and how far that is trusted (0–1), and by `denied`, which other memory
+    may deny it. A memory that says nothing but orders to the model is left out.
     """
     shown = [governed_memory(one) for one in memories if permitted(one, levels)]
     telling = [one for one in shown if (one.abstract + one.content).replace(REDACTED, "").strip(" …\n")]
-    return fenced(telling, max_tokens, count, fence=FENCE, line_of=_context_line, whole=2 * _WHOLE)
+    line_of = partial(_context_line, denied)
+    return fenced(telling, max_tokens, count, fence=FENCE, line_of=line_of, whole=2 * _WHOLE)
 
 
 def governed_memory(memory: Memory) -> Memory:
@@ -110,8 +114,10 @@ def governed_memory(memory: Memory) -> Memory:
     return memory.model_copy(update={"content": content, "abstract": said})
 
 
-def _context_line(memory: Memory, said: str) -> str:
+def _context_line(denied: Mapping[int, Memory], memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     author = governed(memory.author).text
     labels = f"{memory.type or memory.fact_type}, {day}, from {_origin(memory)} by {author}, trust {memory.trust:.1f}"
-    return neutral(f"- [{memory.id}] ({labels}) {said}")
+    other = denied.get(memory.id)
+    warning = f" (Memory {other.id}, from {_origin(other)}, may say otherwise.)" if other is not None else ""
+    return neutral(f"- [{memory.id}] ({labels}) {said}{warning}")

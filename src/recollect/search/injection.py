@@ -21,7 +21,7 @@ from recollect.prompt.fence import permitted
 from recollect.search import rank
 from recollect.search.candidates import reading
 from recollect.search.features import gather
-from recollect.search.ranking import contradicted, newer_versions
+from recollect.search.ranking import contradicted, disputed_by, newer_versions
 from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
@@ -119,9 +119,19 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
     What the reader has in front of it already, `known`, still says of others that they are out of date. Each is `near`
     (0–1) by its vector, or by the weight of the prompt's words that it holds.
     """
+    return relevant_and_denied(app, prompt, caller, known, near=near)[0]
+
+
+def relevant_and_denied(
+    app: App, prompt: str, caller: Caller, known: Collection[int] = (), *, near: float = 0.0
+) -> tuple[list[Memory], dict[int, Memory]]:
+    """Return what is `relevant`, and by their ids for some of these a memory of another origin that may deny it.
+
+    That would stand there if nobody had told anything of it, or stands there as well.
+    """
     question = question_of(prompt)
     if not question:
-        return []
+        return [], {}
     query = Query(query=question)
     with reading(app, query, caller) as seen:
         view = seen.model_copy(update={"condensed": False})
@@ -133,12 +143,17 @@ def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (),
         signals = found.signals
         best = [one for one in may[:CONSIDERED] if max(signals[one].coverage, signals[one].cosine) >= near]
         newer = newer_versions(question, found, matches, best)
-        newer |= {low: told[0] for low, told in contradicted(app, found, best).items()}
+        told = {low: high[0] for low, high in contradicted(app, found, best).items()}
         candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]
-        best_ones = chosen(prompt, candidates, found.query, newer)
+        best_ones = chosen(prompt, candidates, found.query, newer | told)
         wanted = [one for one in best_ones if one not in known]
-        memories = app.records.load(wanted, view)
-    return [memories[one] for one in wanted if one in memories and permitted(memories[one])]
+        denied = disputed_by(question, found, matches, best_ones)
+        outranked = chosen(prompt, [one for one in candidates if one.id in told], found.query, {})
+        denied |= {told[one]: one for one in reversed(outranked)}
+        memories = app.records.load({*wanted, *denied.values()}, view)
+    may_stand = {one: memory for one, memory in memories.items() if permitted(memory)}
+    others = {one: may_stand[other] for one, other in denied.items() if other in may_stand}
+    return [may_stand[one] for one in wanted if one in may_stand], others
 
 
 def learnt_of(app: App, failure: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:

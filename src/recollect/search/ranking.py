@@ -100,6 +100,18 @@ def newer_versions(
     return versions.newer_by_older(*_compared(question, candidates, matches, ids))
 
 
+def disputed_by(
+    question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
+) -> dict[int, int]:
+    """Return for each memory of `ids` that another source denies the first of those; one of both is from outside."""
+    rank_of = {one.id: one.authority for one in candidates.ranking_rows}
+    if all(rank_of[one] is not Authority.OUTSIDE for one in ids):
+        return {}
+    pairs = versions.disputed(*_compared(question, candidates, matches, ids))
+    found = {one: [two for pair in pairs if one in pair for two in pair if two != one] for one in ids}
+    return {one: min(others, key=ids.index) for one, others in found.items() if others}
+
+
 def _compared(
     question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
 ) -> tuple[versions.Asked, Mapping[int, RankingRow], Mapping[int, float]]:

@@ -64,6 +64,7 @@ _PROMPT: Final = SubmitPrompt.event
 RESUMED: Final = "resume"
 """The source of a session that goes on with all that was before it."""
 _TOGETHER: Final = 0.2  # cosine of two sentences that are one statement
+_LEADS: Final = 1 / 3  # of the gate: from which the sentence before one that is kept says what that is about
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
@@ -201,11 +202,15 @@ def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged]
     if not passing:
         waits = known is None and awaited(context.app.embedder)
         return [_Judged(scores[best], False, waits, stated(texts, texts[best]))], texts
-    found = []
+    found, taken = [], set(passing)
     for group in _together(passing, known):
         top = max(group, key=lambda place: scores[place].score)
+        lead = group[0] - 1  # "Leave it there" says nothing without what stands before it
+        if known is not None and lead >= 0 and lead not in taken and scores[lead].score >= _LEADS * gate:
+            group.insert(0, lead)
+            taken.add(lead)
         found.append(_Judged(scores[top], True, False, stated([texts[place] for place in group], texts[top])))
-    return found, [text for place, text in enumerate(texts) if place not in passing]
+    return found, [text for place, text in enumerate(texts) if place not in taken]
 
 
 def _together(places: Sequence[int], known: Sequence[Meaning] | None) -> list[list[int]]:

@@ -37,7 +37,7 @@ from recollect.domain.review import Inbox
 from recollect.memory.inbox import inbox
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
-from recollect.search.injection import lasting, learnt_of, relevant
+from recollect.search.injection import lasting, learnt_of, relevant_and_denied
 from recollect.search.recall import count_use
 from recollect.sessions import aging, boundaries, capture
 from recollect.sessions.boundaries import settings_in
@@ -104,8 +104,8 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     """Return the block to put before the prompt and the memories in it; nothing where none is relevant."""
     if not _injects(context):
         return None
-    found = relevant(context.app, context.event.prompt, context.caller, _known(context))
-    return _shown(context, _balanced(context, found))
+    found, denied = relevant_and_denied(context.app, context.event.prompt, context.caller, _known(context))
+    return _shown(context, _balanced(context, found), denied)
 
 
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
@@ -143,10 +143,13 @@ def _known(context: Context[Any]) -> set[int]:
     return {*context.state.injected, *({*context.state.kept} - {*context.state.forgotten})}
 
 
-def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
-    """Return the block of memories within the budget, and note that they were shown."""
+def _shown(
+    context: Context[Any], found: Sequence[Memory], denied: Mapping[int, Memory] = MappingProxyType({})
+) -> Injection | None:
+    """Return the block of memories within the budget, each with what may deny it, and note that they were shown."""
     app = context.app
-    text, ids = memory_context(found, context.settings.token_budget, app.embedder.counter() or estimate)
+    count = app.embedder.counter() or estimate
+    text, ids = memory_context(found, context.settings.token_budget, count, denied=denied)
     if not ids:
         return None
     injections = (*context.state.injections, Injected(at=context.at, memory_ids=tuple(ids)))

@@ -31,7 +31,7 @@ from recollect.domain.lifecycle import (
     ShownSession,
     ShowSession,
 )
-from recollect.domain.origin import Origin, before_stamps
+from recollect.domain.origin import Origin, before_stamps, read_also
 from recollect.domain.page import Use, UsesOf
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
@@ -104,8 +104,8 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     """Return what an event that made `after` of `before` makes of what is `stored` by now.
 
     Replicas may work on two events of one session at once, and words may have been taken out meanwhile. Neither event
-    loses what the other noted: lists and counts get what each added. Of the window and the trail the later one is kept,
-    but where words were taken out the event's own are dropped, since it began with those words.
+    loses what the other noted: lists, counts and what was read outside get what each added. Of the window and the trail
+    the later one is kept, but where words were taken out the event's own are dropped, since it began with those words.
     """
     if stored == before:
         return after
@@ -115,6 +115,8 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     if stored.erased == before.erased:
         changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
+    if after.outside != before.outside:  # a prompt empties it
+        changes["outside"] = after.outside and read_also(stored.outside, after.outside)
     changes["waits"] = stored.waits or (after.waits and not before.waits)
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)

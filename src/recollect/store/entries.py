@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity
-from recollect.domain.origin import SaidBy
+from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.results import Entity
 from recollect.domain.transfer import MemoryRecord
@@ -90,7 +90,7 @@ class UnembeddedMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactEntry:
-    """A cleared fact, ready to be written; `memory_id` is a memory of the same namespace."""
+    """A cleared fact, ready to be written; `memory_id` is a memory of the same namespace, `stamp` who said the fact."""
 
     cleared: Cleared[StoreFact]
     memory_id: int | None
@@ -98,6 +98,7 @@ class FactEntry:
     valid_from: datetime
     at: datetime
     author: str
+    stamp: Origin
 
 
 @dataclass(frozen=True, slots=True)

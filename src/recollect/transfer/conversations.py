@@ -13,7 +13,7 @@ import ijson
 
 from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.origin import Origin, SaidBy
+from recollect.domain.origin import Origin, SaidBy, read_also
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
@@ -47,7 +47,7 @@ stands for nothing.
 
 def any_tool(tool: str, _given: Mapping[str, Any], _folder: str, outside: str) -> str:
     """Take whatever a tool shows for something from outside."""
-    return outside or tool
+    return read_also(outside, tool)
 
 
 @dataclass(slots=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Sensitivity
-from recollect.domain.origin import APPROVED, Authority, Origin, before_stamps
+from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_stamps, least
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
 from recollect.memory.reconcile import expired
-from recollect.memory.review import NEW_SOURCE, outranks
+from recollect.memory.review import NEW_SOURCE, decided_of, outranks
 from recollect.store.entries import Chunk, ImportedMemory
 from recollect.transfer.import_paths import CheckedMemory, Report
 from recollect.transfer.markdown_export import shown_text
@@ -188,7 +188,7 @@ class NamespaceImport:
         if said.authority is not Authority.OUTSIDE or record.review is not None:
             return record.review
         if said.source not in self.rules:
-            self.rules[said.source] = self.app.records.source_rule(self.namespace, said.source)
+            self.rules[said.source] = decided_of(self.app, self.namespace, said)
         return APPROVED if self.rules[said.source] else NEW_SOURCE
 
     def _chunks_of(self, one: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
@@ -200,7 +200,9 @@ class NamespaceImport:
         return chunks_of(self.app.embedder, one.record.content) if self.app.embedder.ready else None
 
 
-def _said(record: MemoryRecord) -> Origin:
+def _said(record: MemoryRecord | FactRecord) -> Origin:
+    if isinstance(record, FactRecord):  # an own export from before facts had an origin names none
+        return Origin(said_by=record.said_by or SaidBy.PERSON, came_from=record.came_from or "")
     said_by = record.said_by or before_stamps(record.source, record.trust)
     return Origin(said_by=said_by, came_from=record.came_from or "")
 
@@ -276,9 +278,10 @@ class _Batch:
         with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
             for place, namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
-                if fact.memory_id is not None and writing.by_id(parse_id(fact.memory_id) or 0) is None:
+                source = writing.by_id(parse_id(fact.memory_id) or 0) if fact.memory_id is not None else None
+                if fact.memory_id is not None and source is None:
                     self.report.fail(place, fact.origin, "The memory that states this fact is not there.")
-                elif writing.import_fact(self._fact_entry(cleared), cleared):
+                elif writing.import_fact(self._fact_entry(cleared, source), cleared):
                     self.report.outcomes[place] = "facts"
             self._as_first_told(namespaces, [place for place, _, _ in checked])
 
@@ -392,7 +395,7 @@ class _Batch:
         names, user = self._caller.writable_namespaces(), self._caller.user
         return self._app.records.importing(names, user, levels_with(self._request, *named), dry=self._request.dry_run)
 
-    def _fact_entry(self, cleared: Cleared[FactRecord]) -> FactEntry:
+    def _fact_entry(self, cleared: Cleared[FactRecord], source: Memory | None) -> FactEntry:
         fact, now = cleared.value, self._app.clock()
         return FactEntry(
             cleared=cleared,
@@ -401,4 +404,5 @@ class _Batch:
             valid_from=fact.valid_from or fact.created_at or now,
             at=now,
             author=self._caller.user,
+            stamp=least([_said(fact), *([source.stamp] if source else [])]),
         )

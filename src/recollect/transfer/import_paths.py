@@ -357,19 +357,20 @@ class Checks:
 
         What names the importer comes back as it was, where they say that it is their own export.
         """
-        if not isinstance(record, MemoryRecord) or (self.request.own and record.author == self.caller.user):
+        if self.request.own and record.author == self.caller.user:
             return record
         stamp = said or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
+        origin: dict[str, Any] = {"said_by": stamp.said_by, "came_from": stamp.came_from or None}
+        if not isinstance(record, MemoryRecord):
+            return record.model_copy(update=origin)
         claims: list[str] = [] if record.author in (None, self.caller.user) else [f"{CLAIMED}{record.author}"]
         if record.said_by is not None:
             claims.append(f"{CLAIMED_ORIGIN}{in_words(record.said_by, record.came_from)}")
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,
-            "said_by": stamp.said_by,
-            "came_from": stamp.came_from[:MAX_NAME] or None,
             "review": None,
-        }
+        } | origin
         if record.author is not None:
             marked["author"] = self.caller.user
         if claims:

@@ -206,8 +206,8 @@ def _facts(found: results.FactsFound) -> None:
     for one in found.facts:
         end = one.valid_to.date().isoformat() if one.valid_to else ""
         holds = f"{one.valid_from.date().isoformat()} – {end}"
-        rows.append([str(one.id), one.subject, one.predicate, one.object, f"{one.confidence:.2f}", holds])
-    print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds")
+        rows.append([str(one.id), one.subject, one.predicate, one.object, f"{one.confidence:.2f}", holds, one.origin])
+    print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds", "said by")
 
 
 def _stats(counted: results.Stats) -> None:

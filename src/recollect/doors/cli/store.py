@@ -208,15 +208,25 @@ def status(
             raise NotFound(message)
         plan = Plan(ctx.obj.folder)
         more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
-        exit_codes.show({"running": False, **({"remembered": plan.message} if more else {})}, as_json, message, *more)
+        told = {"running": False, **({"remembered": plan.message} if more else {})}
+        waits = {} if owner else _waits(ctx.obj)
+        exit_codes.show(told | waits, as_json, message, *more, *waits.values())
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)
         return
     body = {"running": True} | client.post("/status", {}) | {"url": url_for_mcp(ctx.obj, client.runtime.port)}
-    waiting: WaitingPage = perform(ctx.obj, "inbox", {"limit": 1})
-    body |= {"inbox": waiting.message} if waiting.total else {}
+    body |= _waits(ctx.obj)
     exit_codes.show(body, as_json, print_answer=lambda: answers.print_status(body))
+
+
+def _waits(settings: Settings) -> dict[str, str]:
+    """Return what is said of memories that wait for a decision; nothing where none do, or no store is there."""
+    with suppress(RecollectError):
+        if settings.database_url or settings.database.exists():
+            page: WaitingPage = perform(settings, "inbox", {"limit": 1})
+            return {"inbox": page.message} if page.total else {}
+    return {}
 
 
 @cli.command()

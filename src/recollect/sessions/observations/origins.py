@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from recollect.domain.origin import Authority, SaidBy
+from recollect.domain.origin import Authority, SaidBy, read_also
 from recollect.domain.origin import Origin as Stamp
 from recollect.sessions.observations.occurrence import Occurrence, Origin, programs, used
 
@@ -57,21 +57,23 @@ def stamp_of(one: Occurrence, folder: str, outside: str) -> Stamp:
 
 
 def outside_after(outside: str, one: Occurrence, stamp: Stamp) -> str:
-    """Return what of outside the assistant has read in this turn; a prompt begins a new one."""
+    """Return all of outside that the assistant has read in this turn; a prompt begins a new one."""
     if one.origin is Origin.PROMPT:
         return ""
-    return stamp.came_from or str(stamp.said_by) if stamp.authority is Authority.OUTSIDE else outside
+    return (
+        read_also(outside, stamp.came_from or str(stamp.said_by)) if stamp.authority is Authority.OUTSIDE else outside
+    )
 
 
 def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str) -> str:
-    """Return what of outside the assistant has read in this turn, after one more tool, of a session that is over.
+    """Return all of outside that the assistant has read in this turn, after one more tool, of a session that is over.
 
     Of a subagent only the report is known, and that may repeat anything.
     """
     one = used(tool, given, "")
-    return (
-        (outside or one.tool) if one.origin is Origin.REPORT else outside_after(outside, one, stamp_of(one, folder, ""))
-    )
+    if one.origin is Origin.REPORT:
+        return read_also(outside, one.tool)
+    return outside_after(outside, one, stamp_of(one, folder, ""))
 
 
 def _of_command(one: Occurrence) -> Stamp:

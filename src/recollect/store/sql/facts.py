@@ -187,19 +187,21 @@ class FactWriting(Transaction):
     def import_fact(self, entry: FactEntry, record: Cleared[FactRecord]) -> bool:
         """Write a fact with the id and the times it had; say whether it, or that it holds no more, was new.
 
-        The same triple is the same fact where it holds from the same time on, or where the file has no such time.
+        The same triple is the same fact where it holds from the same time on, or where the file has no such time. One
+        that was said with less authority is another fact, and one that was said with more does not end.
         """
         had = record.value
         begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
         mine = known(self._levels, away=False) & (fact.c.sensitivity == self._stored(entry.sensitivity))
-        old = next(iter(self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine)), None)
+        alike, rank = self._facts(*same_parts(had.model_dump(include=PARTS)), begins, mine), entry.stamp.authority
+        old = next((one for one in alike if one.stamp.authority >= rank), None)
         if old is None:
             fact_id = self._put_fact(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
             claimed = {"claimed_author": had.author} if had.author not in (None, entry.author) else {}
             said = {"fact": fact_id} | claimed | origin(had.origin)
             self._journal("import", (entry.memory_id, entry.sensitivity, said))
             return True
-        ended = had.valid_to is not None and old.valid_to is None
+        ended = had.valid_to is not None and old.valid_to is None and old.stamp.authority is rank
         if ended:
             self._change(old, valid_to=had.valid_to, updated_at=self._now)
             self._journal("update", (old.memory_id, old.sensitivity, {"fact": old.id} | origin(had.origin)))
@@ -239,10 +241,14 @@ class FactWriting(Transaction):
         self._change(old, **parts, **compared(parts))
         self._journal("redact", (old.memory_id, old.sensitivity, {"fact": old.id, "fields": sorted(parts)}))
 
-    def facts_stated(self, author: str | None, times: Sequence[datetime | None]) -> list[Fact]:
-        """Return the facts of no memory that an author stated, or that were stated in a time."""
+    def facts_stated(self, source: str | None, author: str | None, times: Sequence[datetime | None]) -> list[Fact]:
+        """Return the facts of no memory that an author stated, or that were stated in a time, or from a source.
+
+        Of a `source` it is those of any memory whose address holds it; the caller checks that.
+        """
         since, until = times
-        asked: list[ColumnElement[bool]] = [fact.c.memory_id.is_(None)]
+        asked: list[ColumnElement[bool]] = [fact.c.memory_id.is_(None)] if source is None else []
+        asked += [fact.c.came_from.contains(source, autoescape=True)] if source is not None else []
         asked += [fact.c.author == author] if author is not None else []
         asked += [fact.c.created_at >= since] if since else []
         asked += [fact.c.created_at <= until] if until else []
@@ -293,6 +299,7 @@ class FactWriting(Transaction):
         asked = entry.cleared.value
         values = asked.model_dump(include=_FROM_REQUEST) | {name: getattr(entry, name) for name in _FROM_ENTRY}
         values |= {"id": fact_id, "namespace_id": self._namespace_id}
+        values |= {"said_by": entry.stamp.said_by, "came_from": entry.stamp.came_from or None}
         values |= {"created_at": created_at, "updated_at": updated_at, "sensitivity": self._stored(entry.sensitivity)}
         self._connection.execute(insert(fact).values(**values, **compared(asked.model_dump(include=PARTS))))
         return fact_id

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    case,
     delete,
     func,
     select,
@@ -96,8 +97,15 @@ RANKING = (
     .outerjoin(usage, usage.c.memory_id == memory.c.id)
 )
 """The fields of a `RankingRow` of all memories, in their order."""
-FACTS = select(*_columns(Fact, fact), _NAMESPACE).join(namespace, namespace.c.id == fact.c.namespace_id)
-"""All facts, for whoever adds conditions, order and limits."""
+_stating = memory.alias("stating")
+_OWN = fact.c.said_by.is_not(None)
+_ORIGIN = [case((_OWN, fact.c[name]), else_=_stating.c[name]).label(name) for name in ("said_by", "came_from")]
+FACTS = (
+    select(*(one for one in _columns(Fact, fact) if one.name not in ("said_by", "came_from")), *_ORIGIN, _NAMESPACE)
+    .join(namespace, namespace.c.id == fact.c.namespace_id)
+    .outerjoin(_stating, _stating.c.id == fact.c.memory_id)
+)
+"""All facts, for whoever adds conditions, order and limits; one from before facts had an origin has its memory's."""
 _LABELS = select(label).where(any_of(label.c.memory_id, IDS)).order_by(label.c.position)
 LINE = tuple(_fields(JournalEntry))
 """The columns of a line of the journal that are shown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -114,6 +114,12 @@ class SqlReviews:
             return self._counted.get(connection, "waiting", view, lambda: counted(connection))
 
 
+def taken_by(undo: Mapping[str, list[Any]]) -> list[int]:
+    """Return the ids of what a withdrawal put away: what it hid, parts, and what is kept of texts written over."""
+    parts, copies = ([one for one, _ in undo["parts"]], [copy for _, copy in undo["copies"]])
+    return [*undo["hidden"], *undo.get("quarantined", ()), *parts, *copies]
+
+
 class ReviewWriting(Transaction):
     """Writes decisions and withdrawals in one open transaction."""
 
@@ -134,13 +140,22 @@ class ReviewWriting(Transaction):
         return self._reviewed(waits() & memory.c.deleted_at.is_(None) & memory.c.merged_into.is_(None))
 
     def from_origin(
-        self, source: str | None, session_id: str | None, author: str | None, times: Sequence[datetime | None]
+        self,
+        source: str | None,
+        session_id: str | None,
+        author: str | None,
+        times: Sequence[datetime | None],
+        *,
+        quarantined: bool = False,
     ) -> list[Memory]:
         """Return what came from there, but for what was softly deleted or is made of other memories.
 
-        Of a `source` the address is, begins with, or has the host `source`; the caller checks that.
+        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. With `quarantined`
+        it is what is in quarantine instead.
         """
-        asked = [memory.c.deleted_at.is_(None), or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        away = QUARANTINED if quarantined else ""
+        there = memory.c.merged_into.is_(None) if quarantined else memory.c.deleted_at.is_(None)
+        asked = [there, or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
         if source is not None:
             asked.append(memory.c.came_from.contains(source, autoescape=True))
         if session_id is not None:
@@ -153,7 +168,7 @@ class ReviewWriting(Transaction):
         condition = asked[0]
         for one in asked[1:]:
             condition &= one
-        return self._reviewed(condition)
+        return self._reviewed(condition, away)
 
     def replaced_by(self, ids: Iterable[int]) -> list[Memory]:
         """Return what gave way to one of these memories."""
@@ -236,6 +251,18 @@ class ReviewWriting(Transaction):
         found: dict[str, Any] | None = self._connection.execute(select(withdrawal.c.undo).where(mine)).scalar()
         return found
 
+    def withdrawn_by(self, memory_id: int) -> int | None:
+        """Return the withdrawal that hides a memory, None where none does."""
+        away = memory.c.sensitivity.in_([WITHDRAWN + level for level in self._levels])
+        mine = (memory.c.id == memory_id) & (memory.c.namespace_id == self._known_id) & away
+        if self._connection.execute(select(memory.c.id).where(mine)).first() is None:
+            return None
+        here = select(withdrawal.c.id, withdrawal.c.undo).where(withdrawal.c.namespace_id == self._known_id)
+        for row in self._connection.execute(here.order_by(withdrawal.c.id.desc())):
+            if memory_id in taken_by(row.undo):
+                return int(row.id)
+        return None
+
     def note_undone(self, number: int, back: dict[str, Any]) -> None:
         """Keep what came back with a withdrawal in the place of how to undo it."""
         self._connection.execute(update(withdrawal).where(withdrawal.c.id == number).values(undo=back))
@@ -251,10 +278,10 @@ class ReviewWriting(Transaction):
         mine = (withdrawal.c.at < self._now - timedelta(days=days)) & (withdrawal.c.namespace_id == self._known_id)
         return [(row.id, row.undo) for row in self._connection.execute(select(withdrawal).where(mine))]
 
-    def _reviewed(self, condition: ColumnElement[bool]) -> list[Memory]:
+    def _reviewed(self, condition: ColumnElement[bool], away: str = "") -> list[Memory]:
         if not self._known_id:
             return []
-        let_in = of_levels(memory.c.sensitivity, self._levels)
+        let_in = memory.c.sensitivity.in_([away + level for level in self._levels])
         here = (memory.c.namespace_id == self._known_id) & let_in
         found = mapping.load(self._connection, condition & here, self._levels)
         return sorted(found, key=lambda one: one.id)

@@ -216,6 +216,8 @@ class FactRow(_Row, table=True):
     author: str = Field(sa_type=Text)
     created_at: datetime = Field(sa_type=UtcDateTime)
     updated_at: datetime = Field(sa_type=UtcDateTime)
+    said_by: SaidBy | None = Field(default=None, sa_type=_SAID_BY)
+    came_from: str | None = Field(default=None, sa_type=Text)
 
 
 class ConsolidationRow(_OfMemory, table=True):

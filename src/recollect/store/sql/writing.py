@@ -22,7 +22,7 @@ from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import mapping, store_metadata
 from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
-from recollect.store.sql.reviews import ReviewWriting
+from recollect.store.sql.reviews import ReviewWriting, taken_by
 from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
 from recollect.store.sql.tables import (
     QUARANTINED,
@@ -203,8 +203,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         """Remove for good what was withdrawn more than so many days ago, if it is still hidden; return the ids."""
         gone: list[int] = []
         for number, undo in self.old_withdrawals(days):
-            ids = [*undo["hidden"], *(one for one, _ in undo["parts"]), *(copy for _, copy in undo["copies"])]
-            away = [one for one in ids if self._row(one, memory.c.deleted_at.is_not(None)) is not None]
+            away = [one for one in taken_by(undo) if self._row(one, memory.c.deleted_at.is_not(None)) is not None]
             gone += [one for one in away if self.delete(one, "purge")]
             self.drop_withdrawal(number)
         return gone
@@ -214,9 +213,13 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         page = select(memory.c.id).where(self._here, memory.c.id > after).order_by(memory.c.id).limit(limit)
         return self._find(memory.c.id.in_(self._connection.execute(page).scalars().all()))
 
-    def quarantine(self, memory_id: int) -> None:
-        """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for."""
-        row = self._row(memory_id)
+    def quarantine(self, memory_id: int, *, back: bool = False) -> None:
+        """Put a memory where no read looks: hidden, and at a level of sensitivity that nobody can ask for.
+
+        What is withdrawn stays so, unless it comes `back` from there.
+        """
+        withdrawn = memory.c.sensitivity.in_([WITHDRAWN + level for level in self._levels])
+        row = self._row(memory_id, withdrawn if back else ~withdrawn)
         if row is not None:
             self.hide(memory_id)
             mine = update(memory).where(self._is(memory_id))
