@@ -1,7 +1,7 @@
 """Take the pictures of docs/page.md: every screen of the page, wide and narrow, light and dark, in Debian's Chromium.
 
-`.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small; names of
-screens behind it take those alone. The pictures are put there together when all were taken.
+`.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small; names
+of screens behind it take those alone. The pictures are put there together when all were taken.
 """
 
 import shutil

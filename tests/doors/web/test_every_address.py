@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import parse_qs
@@ -167,6 +168,7 @@ def test_what_a_memory_says_stays_text(ada: Visitor, harbour: dict[str, str]) ->
             assert not set("\u202e\u200b\u202c") & set(text), path
         shown += "⟦U+202E⟧" in text
     assert shown >= 5
+    assert HOSTILE in unescape(ada.get(f"memory/{harbour['hostile']}/edit").text), "a form sends back what is stored"
 
 
 def test_two_hundred_thousand_characters_are_shown(app: App, ada: Visitor) -> None:
