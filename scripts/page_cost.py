@@ -81,6 +81,8 @@ def cost(client: TestClient, address: str) -> float:
 
 def main(
     folder: Annotated[Path, typer.Argument(help="What `scripts/bench.py --generated --keep` was told to fill.")],
+    only: Annotated[list[str] | None, typer.Option(help="Measure only these screens, such as /health.")] = None,
+    rounds: Annotated[int, typer.Option(help="How often each screen is asked after a write.")] = ROUNDS,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
 ) -> None:
     """Print the CPU time of every screen, the longest first."""
@@ -89,10 +91,10 @@ def main(
         app.vectors.sync()
         client = signed_in(app, settings)
         found: dict[str, dict[str, Any]] = {}
-        every = addresses(client)
+        every = [one for one in addresses(client) if not only or one.partition("?")[0] in only]
         for address in every:  # what is imported and compiled once is no cost of a screen
             client.get(PAGE + address)
-        for number, address in enumerate(every * ROUNDS):
+        for number, address in enumerate(every * rounds):
             told = f"Screen {number} is measured at {time.time_ns()}."
             recollect.remember(app, Draft(content=told), settings.caller)
             app.vectors.sync()

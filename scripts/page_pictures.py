@@ -1,6 +1,7 @@
 """Take the pictures of docs/page.md: every screen of the page, wide and narrow, light and dark, in Debian's Chromium.
 
-`.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small.
+`.venv/bin/python scripts/page_pictures.py` writes them into docs/page, with few colours so that they stay small; names
+of screens behind it take those alone. The pictures are put there together when all were taken.
 """
 
 import shutil
@@ -31,19 +32,19 @@ SIZES: dict[str, dict[str, Any]] = {
     for tail, scheme in (("", "light"), ("-dark", "dark"))
 }
 _LEFT_OUT = ("changes", "team")  # what only programs ask for, and what only the server of a team has
-COLOURS = 64
+COLOURS = 128
 LONGEST = 1_600  # pixels
 
 
-def picture(page: Any, name: str) -> None:
-    """Write what the window shows, the top of what is long."""
+def picture(page: Any, taken: Path, name: str) -> None:
+    """Write what the window shows, the top of what is long, into a folder."""
     height = min(LONGEST, page.evaluate("document.documentElement.scrollHeight"))
     width = page.viewport_size["width"]
-    taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
-    Image.open(BytesIO(taken)).convert("RGB").quantize(COLOURS).save(OUT / f"{name}.png", optimize=True)
+    shot = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+    Image.open(BytesIO(shot)).convert("RGB").quantize(COLOURS).save(taken / f"{name}.png", optimize=True)
 
 
-def of_daemon(browser: Browser, place: Place, ids: dict[str, str]) -> None:
+def of_daemon(browser: Browser, place: Place, ids: dict[str, str], taken: Path, wanted: list[str]) -> None:
     """Take the screens of one's own store."""
     for size, options in SIZES.items():
         context = browser.new_context(**options)
@@ -51,16 +52,23 @@ def of_daemon(browser: Browser, place: Place, ids: dict[str, str]) -> None:
         url = place.json("page")["url"]
         page.goto(url)
         for name, path in screens(ids).items():
-            if name in _LEFT_OUT:
+            if name in _LEFT_OUT or (wanted and name not in wanted):
                 continue
             page.goto(f"{url.partition('/page/')[0]}/page/{path}")
             if name == "search":
                 page.get_by_text("Why: found by").first.click()
-            picture(page, f"{name}-{size}")
+            if name == "health" and page.get_by_role("button", name="Run the doctor").count():
+                page.get_by_role("button", name="Run the doctor").click()
+                page.get_by_text("all well").wait_for()
+                page.reload()
+            if name == "first-steps":
+                page.get_by_role("button", name="Try it").click()
+                page.get_by_text("It works").wait_for()
+            picture(page, taken, f"{name}-{size}")
         context.close()
 
 
-def of_team(browser: Browser, place: Place) -> None:
+def of_team(browser: Browser, place: Place, taken: Path) -> None:
     """Take what only the server of a team has: signing in, and the team."""
     with open_app(place.settings.model_copy(update={"home": place.home.with_name("team")})) as app:
         team = TeamServer(app, place.settings)
@@ -69,25 +77,29 @@ def of_team(browser: Browser, place: Place) -> None:
             for size, options in SIZES.items():
                 page = browser.new_context(**options).new_page()
                 page.goto(f"{there.url}/page/team?project=engine")
-                picture(page, f"sign-in-{size}")
+                picture(page, taken, f"sign-in-{size}")
                 page.get_by_label("Token").fill(team.tokens["root"])
                 page.get_by_role("button", name="Sign in").click()
                 page.get_by_role("heading", name="Team", exact=True).wait_for()
-                picture(page, f"team-{size}")
+                picture(page, taken, f"team-{size}")
 
 
 def main() -> None:
-    """Take every picture anew."""
-    OUT.mkdir(exist_ok=True)
-    for old in OUT.glob("*.png"):
-        old.unlink()
+    """Take every picture anew, or those of the screens that were named."""
+    wanted = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as undo, sync_playwright() as driver:
+        taken = Path(folder) / "pictures"
+        taken.mkdir()
         place = open_place(Path(folder) / "home", Path(folder) / "cache", undo)
         ids = fill(lambda name, **fields: place.ask(name, fields))
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
-        of_daemon(browser, place, ids)
-        of_team(browser, place)
+        of_daemon(browser, place, ids, taken, wanted)
+        if not wanted or "team" in wanted:
+            of_team(browser, place, taken)
         browser.close()
+        if not wanted:
+            shutil.rmtree(OUT, ignore_errors=True)
+        shutil.copytree(taken, OUT, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -67,7 +67,7 @@ class App:
     run_later: Callable[[Callable[[], None]], None]
     ask_later: Callable[[Callable[[], None]], None]
     """Runs what asks a language model behind the answer; where nothing works in the background, at once."""
-    checks: Callable[..., list[Check]]
+    checks: Callable[..., Iterator[Check]]
     remaining: Callable[[], list[str]]
     close: Callable[[], None]
     reads_folders: bool = True

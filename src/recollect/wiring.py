@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from contextvars import Context
 from dataclasses import dataclass
@@ -165,13 +165,14 @@ class _Store:
         self.vectors.sync()
         return self.vectors.resting or (0.0 if self.database.file else _LOOK)
 
-    def checks(self, embedder: Embedder, deep: bool = False) -> list[Check]:
-        """Let the doctor look at every part, and compare vectors where the model is ready."""
+    def checks(self, embedder: Embedder, deep: bool = False) -> Iterator[Check]:
+        """Let the doctor look at one part after another, and compare vectors where the model is ready."""
         embed = partial(chunks_of, embedder) if embedder.ready else None
-        found = examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
-        files = [one.check() for one in self.journal_files]
-        kept = [store_backup.check_kept(self.file, self.clock())] if self.database.file else []
-        return [*found, *files, *kept]
+        yield from examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
+        for one in self.journal_files:
+            yield one.check()
+        if self.database.file:
+            yield store_backup.check_kept(self.file, self.clock())
 
 
 def _open_store(

@@ -26,7 +26,6 @@ _EXAMPLES: Final[dict[str, dict[str, str]]] = {
     "/act": {"confirm": "act?do=forget&id={pool}&id={login}"},
     "/session": {"session": "session?id={session}"},
     "/graph": {"graph": "graph", "graph-of-one": "graph?id={pool}"},
-    "/health": {"health": "health?check=1"},
     "/start": {"first-steps": "start"},
 }
 """By a name for each; a screen that is not among them is shown by its address alone."""

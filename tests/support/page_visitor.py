@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from recollect.doors.web.entry import PAGE
+from recollect.doors.web.entry import COOKIE, PAGE
 
 ORIGIN = "http://localhost"
 
@@ -19,6 +19,7 @@ class Visitor:
     def __init__(self, client: TestClient, **place: str) -> None:
         self.client = client
         self.place = place
+        self._form_tokens: dict[str, str] = {}
 
     def open(self, url: str) -> Any:
         """Open the one-time address that the daemon has made."""
@@ -46,6 +47,9 @@ class Visitor:
 
     @property
     def form_token(self) -> str:
-        """Return the token that the forms of this browser carry."""
-        found = re.search(r'name="token" value="([^"]+)"', self.get("").text)
-        return unescape(found[1]) if found else ""
+        """Return the token that the forms of this browser carry, as long as its cookie is the same."""
+        cookie = str(self.client.cookies.get(COOKIE))
+        if cookie not in self._form_tokens:
+            found = re.search(r'name="token" value="([^"]+)"', self.get("").text)
+            self._form_tokens[cookie] = unescape(found[1]) if found else ""
+        return self._form_tokens[cookie]

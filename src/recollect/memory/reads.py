@@ -11,7 +11,7 @@ Find the memories most similar to a text or to a memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -175,18 +175,22 @@ def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectC
 
 def doctor(app: App, request: Inspect, _caller: Caller) -> list[Check]:
     """Check every part of the store, and whether its models can be loaded."""
+    return list(checks(app, request))
+
+
+def checks(app: App, request: Inspect) -> Iterator[Check]:
+    """Return what `doctor` returns, each part as soon as it was looked at."""
     card, rerank = app.embedder.card, app.capabilities.rerank
     seen = f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens"
-    model = _loads("model", app.embedder, seen, "Until then recall searches by words only.")
-    found = [*app.checks(deep=request.deep), model]
+    yield from app.checks(deep=request.deep)
+    yield _loads("model", app.embedder, seen, "Until then recall searches by words only.")
     if rerank is not None:
         advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
-        found.append(_loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice))
+        yield _loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice)
     if (chat := app.capabilities.chat) is not None:
         use = chat.used()
         hour, day = f"{use.hour} of {use.most_hour} tokens this hour", f"{use.day} of {use.most_day} this day"
-        found.append(_answers(chat, f"{chat.model}, {hour}, {day}"))
-    return found
+        yield _answers(chat, f"{chat.model}, {hour}, {day}")
 
 
 def _answers(chat: PydanticAiChat, seen: str) -> Check:

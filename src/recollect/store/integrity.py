@@ -90,8 +90,10 @@ def examine(
     *,
     deep: bool = False,
     embed: Embed | None = None,
-) -> list[Check]:
-    """Look at every part of the store; changes nothing but digests, and lets writers wait while it compares the parts.
+) -> Iterator[Check]:
+    """Look at every part of the store, one after another; nobody writes while the indexes are compared.
+
+    Changes nothing but digests. Take what comes at once: writers wait for it.
 
     With `embed` some memories are embedded again and compared with their vectors; where it is `deep`, all whose digests
     do not prove them. Those that turn out to be right get their digests. Indexes cannot be compared in a database that
@@ -111,13 +113,15 @@ def examine(
         looks["embeddings"] = lambda connection: _all_embeddings(connection, embed, proven)
     elif embed is not None:
         looks["embeddings"] = lambda connection: _embeddings(connection, embed)
-    checks = [_looked(database, name, look) for name, look in looks.items()]
+    for name, look in looks.items():
+        yield _looked(database, name, look)
     if proven and not database.read_only:
         with suppress(StoreUnusable), database.writing() as connection:  # else the next look embeds them again
             connection.execute(_PROVE, proven)
     if database.read_only:
-        return [*checks, Check("indexes", False, "not compared, as the data folder cannot be written", _ELSEWHERE)]
-    return [*checks, *_indexes(database, vectors, index, deep=deep)]
+        yield Check("indexes", False, "not compared, as the data folder cannot be written", _ELSEWHERE)
+        return
+    yield from _indexes(database, vectors, index, deep=deep)
 
 
 def _indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, deep: bool) -> Iterator[Check]:

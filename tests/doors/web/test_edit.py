@@ -127,12 +127,19 @@ def test_many_are_named_before_they_go(ada: Visitor, app: App, mast: str) -> Non
 
 
 def test_health_tells_sizes_and_times(ada: Visitor, mast: str) -> None:
-    """What is stored has a size, what the page does a time, and the doctor speaks when asked."""
+    """What is stored has a size, what the page does a time; the doctor looks where no screen waits for it."""
     told = ada.json("health")
     assert told["sizes"]["memory.db"] > 0
     assert set(told["times"]) == {"search", "page of memories"}
-    assert told["checks"] is None
-    assert {"journal", "model"} <= {one["name"] for one in ada.json("health", check="1")["checks"]}
+    assert told["stats"]["memories"] == 1
+    assert (told["checkup"]["running"], told["checkup"]["checks"]) == (False, [])
+    assert "Run the doctor" in ada.get("health").text
+    assert ada.post("health", {}).status_code == 200
+    while (checkup := ada.json("health")["checkup"])["running"]:
+        assert "Look again" in ada.get("health").text or not ada.json("health")["checkup"]["running"]
+    assert {"journal", "model"} <= {one["name"] for one in checkup["checks"]}
+    assert all(one["well"] for one in checkup["checks"])
+    assert "all well" in ada.get("health").text
 
 
 def test_an_edit_keeps_the_text_before_it_where_that_is_asked(app: App, ada: Visitor, mast: str) -> None:

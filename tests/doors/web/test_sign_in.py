@@ -9,13 +9,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from page_visitor import ORIGIN, Visitor
-from recollect import Settings
+from recollect import App, Settings
 from recollect.auth.administration import administer, authenticate
+from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import TeamAccess
 from recollect.doors.web import entry
 from recollect.doors.web.entry import COOKIE, PAGE
+from recollect.doors.web.site import SCREENS
 from team_server import TeamServer
 
 
@@ -76,10 +78,26 @@ def test_another_site_may_link_here(ada: Visitor) -> None:
 
 
 def test_a_form_without_its_token_does_nothing(ada: Visitor) -> None:
-    """A form that the browser was not given is refused, also with the right cookie and origin."""
-    for token in ("", "x", "é"):
-        answer = ada.client.post(f"{PAGE}/start", data={"token": token}, headers={"Origin": ORIGIN})
-        assert answer.status_code == 403, token
+    """No screen takes a form that the browser was not given, also with the right cookie and origin."""
+    forms = [one.path.replace("{id}", "1") for one in SCREENS if one.act is not None]
+    for path in (*forms, "/sign-out"):
+        for token in ("", "é"):
+            answer = ada.client.post(f"{PAGE}{path}", data={"token": token}, headers={"Origin": ORIGIN})
+            assert answer.status_code == 403, (path, token)
+
+
+def test_a_form_leads_to_no_other_site(ada: Visitor, app: App) -> None:
+    """What says where to go on is followed only where it is a screen."""
+    made = str(
+        perform(app, "remember", {"content": "The keel is iron."}, Caller(user="ada", team="crew", project="engine")).id
+    )
+    leading = {
+        "/page/journal?by=a%2F%2Fb": "/page/journal?by=a%2F%2Fb",
+        **dict.fromkeys(("//evil.example/page/", "/page/../v1/stats", "/page/%2e%2e/v1", "/page/open?code=x"), ""),
+    }
+    for back, to in leading.items():
+        answer = ada.post("act", {"do": "pin", "id": made, "back": back}, follow_redirects=False)
+        assert answer.headers["location"] == (to or f"/page/memory/{made}?project=engine")
 
 
 def test_signing_out_ends_the_cookie(ada: Visitor) -> None:
@@ -169,7 +187,7 @@ def test_the_token_of_a_reader_makes_a_reader(team: TeamServer, browsing: Callab
 
 
 @pytest.mark.parametrize(
-    "onward", ["//evil.example/page/", "https://evil.example/page/", "/page/\\evil", "/v1/stats", "x"]
+    "onward", ["//evil.example/page/", "https://evil.example/page/", "/page/\\evil", "/v1/stats", "/page/open?code=x"]
 )
 def test_signing_in_leads_nowhere_else(team: TeamServer, browsing: Callable[..., Visitor], onward: str) -> None:
     """After signing in one is on the page, whatever the address had said."""

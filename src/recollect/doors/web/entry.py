@@ -8,6 +8,7 @@ open nothing. Nothing here imports what renders the page.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import time
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -31,6 +32,7 @@ LIFE: Final = 12 * 3600.0  # seconds that a browser stays signed in
 CODE_LIFE: Final = 300.0  # seconds in which a one-time address can be opened
 _MOST: Final = 1_000  # browsers, and as many addresses that nobody has opened yet
 _OWN: Final = (b"same-origin", b"none")
+_LEADS_AWAY: Final = re.compile(r"//|/\.|\\")
 _NAVIGATION: Final = (b"navigate", b"document")
 
 
@@ -132,6 +134,13 @@ class Browsers:
 def is_page(path: str) -> bool:
     """Say whether an address is one of the page."""
     return path == PAGE or path.startswith(f"{PAGE}/")
+
+
+def own_address(address: str, other: str) -> str:
+    """Return an address where it is that of a screen of ours, else the other one: nobody is led elsewhere by a form."""
+    path = unquote(address.partition("?")[0])
+    ours = path.startswith(f"{PAGE}/") and not path.startswith(f"{PAGE}/open")
+    return address if ours and address.isprintable() and not _LEADS_AWAY.search(path + address) else other
 
 
 def check_origin(scope: Scope, headers: Mapping[bytes, bytes]) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from recollect.domain.results import Outcome
 from recollect.domain.review import Decision, WaitingPage
-from recollect.doors.web.actions import back_to, chosen_ids
-from recollect.doors.web.entry import Step, Undo
+from recollect.doors.web.actions import each, told
+from recollect.doors.web.entry import Undo
 from recollect.doors.web.memories import is_there
 from recollect.doors.web.visit import Done, Shown, Visit
-from recollect.doors.web.words import many
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import RecollectError
 
 TOLD: Final = 99
 """How many that wait are told in the navigation; counting all of very many takes too long for every screen."""
@@ -47,22 +45,12 @@ def decide(visit: Visit) -> Done:
     fields: dict[str, Any] = {"decision": visit.said("do")} | visit.levels
     if visit.said("content"):
         fields["content"] = visit.form["content"]
-    outcomes: list[Outcome] = []
-    missing = 0
-    for one in chosen_ids(visit):
-        try:
-            outcomes.append(visit.run("decide", id=one, **fields))
-        except NotFound:
-            missing += 1
-    if not outcomes:
-        raise NotFound("None of these memories waits for a decision any more.")
+    none = "None of these memories waits for a decision any more."
+    outcomes, missing = each(visit, lambda number: visit.run("decide", id=number, **fields), none)
     decision = Decision(visit.said("do").lower())
-    one_only = len(outcomes) == 1
-    names = f"Memory {outcomes[0].id} is" if one_only else f"{many(len(outcomes), 'memory', 'memories')} are"
-    said = f"{names} {_DONE[decision]}."
-    said += f" {missing} did not wait any more." if missing else ""
+    said = told(outcomes, _DONE[decision]) + (f" {missing} did not wait any more." if missing else "")
     undo = None
     if decision is Decision.REJECT and (left := [one.id for one in outcomes if is_there(visit, one.id)]):
-        steps = [Step(dict(visit.place), "restore", {"id": one} | visit.levels) for one in left]
-        undo = Undo(steps, "It waits again." if one_only else "They wait again.")
-    return Done(back_to(visit, visit.link("inbox")), said, undo, {"outcomes": outcomes})
+        steps = [visit.step("restore", id=one) for one in left]
+        undo = Undo(steps, "It waits again." if len(outcomes) == 1 else "They wait again.")
+    return Done(visit.back("inbox"), said, undo, {"outcomes": outcomes})

@@ -12,16 +12,28 @@ from recollect.domain.requests import FactQuery
 from recollect.domain.results import Hit, JournalEntry, Memory, Recalled
 from recollect.doors.web.visit import LEVELS, Shown, Visit
 from recollect.doors.web.words import differences
-from recollect.errors import InvalidInput, ModelUnusable, NotFound, RecollectError
-from recollect.search.budget import LONG
+from recollect.errors import ModelUnusable, NotFound, RecollectError
 
 FILTERS: Final = (
     *("scope", "fact_type", "type", "category", "entity", "session_id", "author", "source", "file", "since", "until"),
     *("tags", "concepts"),
 )
 """What the address may say to filter memories, as the requests call it; `about` is a memory's own field `project`."""
-AGES: Final = {"1": "the last day", "7": "the last week", "30": "the last month", "365": "the last year"}
-_LISTS: Final = ("tags", "concepts")
+_CHOICES: Final[dict[str, tuple[str, Any]]] = {
+    "scope": ("Scope", Scope),
+    "fact_type": ("Kind", FactType),
+    "type": ("Observation", ObservationType),
+    "concepts": ("Concept", Concept),
+    "source": ("Came in by", Source),
+    "age": ("Age", {"1": "the last day", "7": "the last week", "30": "the last month", "365": "the last year"}),
+}
+"""Filters of which one of a few values is chosen: what the form calls each, and the values."""
+_LISTS: Final = ("tags", "concepts", "files_read", "files_modified")
+EDITED: Final = (
+    *("content", "title", "abstract", "category", "key", "speaker", "fact_type", "type", "sensitivity"),
+    *("importance", "confidence", "trust", "tags", "files_read", "files_modified"),
+)
+"""The fields that the form of a memory changes."""
 _SIMILAR: Final = 6
 _PARTS: Final = {
     "match": "how well it matches",
@@ -53,16 +65,9 @@ def filters_of(visit: Visit) -> dict[str, Any]:
 
 def form_of(visit: Visit) -> dict[str, Any]:
     """Return what the form of filters needs: what is chosen, and the choices."""
-    choices: dict[str, list[str]] = {
-        "scope": [str(one) for one in Scope],
-        "fact_type": [str(one) for one in FactType],
-        "type": [str(one) for one in ObservationType],
-        "concepts": [str(one) for one in Concept],
-        "source": [str(one) for one in Source],
-    }
     names = (*FILTERS, "about", "age", "q", "superseded", "everywhere", *LEVELS)
     chosen = {name: ", ".join(visit.all_said(name)) for name in names}
-    return {"filters": {name: value for name, value in chosen.items() if value}, "_choices": choices, "_ages": AGES}
+    return {"filters": {name: value for name, value in chosen.items() if value}, "_choices": _CHOICES}
 
 
 def search(visit: Visit) -> Shown:
@@ -71,7 +76,7 @@ def search(visit: Visit) -> Shown:
     if not query:
         recent: Browsed = visit.run("browse", limit=8, **visit.levels)
         return Shown("search.html", {"query": "", "recalled": None, "nearest": [], "recent": recent.memories, **form})
-    given = filters_of(visit) | {"limit": visit.number("limit", 10, 100) or 10}
+    given = filters_of(visit) | {"limit": visit.number("limit", 10, 100, least=1)}
     if visit.said("everywhere") and not visit.team_server:
         given["everywhere"] = True
     found: Recalled = visit.run("recall", query=query, **given)
@@ -107,31 +112,42 @@ def browse(visit: Visit) -> Shown:
     hidden = bool(visit.said("hidden"))
     order = visit.said("order", str(Order.NEWEST))
     found: Browsed = visit.run(
-        "browse", **given, hidden=hidden, order=order, after=visit.said("after") or None, limit=_page(visit)
+        "browse",
+        **given,
+        hidden=hidden,
+        order=order,
+        after=visit.said("after") or None,
+        limit=visit.number("limit", 25, 100, least=1),
     )
     counted: Counted = visit.run("facets", **given, hidden=hidden)
-    data = {"browsed": found, "counted": counted, "order": order, "hidden": hidden, "_orders": [str(o) for o in Order]}
+    data = {"browsed": found, "counted": counted, "order": order, "hidden": hidden}
     return Shown("browse.html", data | form_of(visit))
 
 
 def one(visit: Visit) -> Shown:
     """Show one memory with all that is known of it."""
-    memory = found(visit)
+    memory, levels = found(visit), visit.levels
     number = str(memory.id)
-    history: list[JournalEntry] = visit.run("history", id=number, **visit.levels)
+    history: list[JournalEntry] = visit.run("history", id=number, **levels)
     facts = visit.run("query_facts", **FactQuery(memory_id=number, history=True).model_dump(exclude_unset=True))
-    others = _others(visit, memory)
+    versions = [found(visit, str(one)) for one in memory.merged_from[:20]]
+    replaced: Browsed = visit.run("browse", replaced_by=number, superseded=True, limit=20, **levels)
+    try:
+        similar = visit.run("find_similar", id=number, threshold=0.45, limit=_SIMILAR, **levels)
+    except (ModelUnusable, NotFound):  # the model is still loading, or the memory is hidden
+        similar = []
+    older = sorted((*versions, *replaced.memories), key=lambda one: (one.updated_at, one.id))
+    texts = pairwise([*older, memory])
     data = {
         "memory": memory,
         "history": [JournalLine.of(line) for line in reversed(history)],
         "facts": facts.facts,
         "uses": visit.run("uses_of", id=number),
-        "versions": others["versions"],
-        "replaced": others["replaced"],
-        "similar": others["similar"],
+        "versions": versions,
+        "replaced": replaced.memories,
+        "similar": similar,
         "writable": visit.writes(memory),
-        "_differences": [(old, differences(old.content, new.content)) for old, new in _texts(others, memory)],
-        "_long": len(memory.content) > LONG,
+        "_differences": [(old, differences(old.content, new.content)) for old, new in texts][::-1],
     }
     return Shown("memory.html", data)
 
@@ -143,14 +159,41 @@ def edit(visit: Visit) -> Shown:
 
 def edited(visit: Visit, memory: Memory, error: RecollectError | None = None) -> Shown:
     """Show that form with what was typed into it, and the error that it ended with."""
-    data = {"memory": memory, "_typed": dict(visit.form), "error": error, "_choices": form_of(visit)["_choices"]}
+    fields = shown_fields(memory) | typed(visit)
+    told: dict[str, Any] = {
+        name: ("\n" if name.startswith("files") else ", ").join(value) if isinstance(value, list) else value
+        for name, value in fields.items()
+    }
+    told["keep"] = not visit.form or "keep" in visit.form
+    data = {"memory": memory, "_typed": told, "error": error, "_choices": _CHOICES}
     return Shown("edit.html", data, error.status if error else 200)
+
+
+def typed(visit: Visit) -> dict[str, Any]:
+    """Return the fields that the form holds, as the memory would show them."""
+    texts = {name: str(visit.form[name]) for name in EDITED if name in visit.form}
+    return {
+        name: [one.strip() for one in text.replace("\n", ",").split(",") if one.strip()]
+        if name in _LISTS
+        else text
+        if name == "content"
+        else text.strip()
+        for name, text in texts.items()
+    }
+
+
+def shown_fields(memory: Memory) -> dict[str, Any]:
+    """Return the fields of a memory as its form shows them: texts, and lists of texts."""
+    values = {name: getattr(memory, name) for name in EDITED}
+    return {
+        name: list(map(str, value)) if name in _LISTS else "" if value is None else str(value)
+        for name, value in values.items()
+    }
 
 
 def move(visit: Visit) -> Shown:
     """Show where a memory can be moved."""
-    memory = found(visit)
-    return Shown("move.html", {"memory": memory, "_scopes": [str(one) for one in Scope]})
+    return Shown("move.html", {"memory": found(visit)})
 
 
 def found(visit: Visit, number: str = "") -> Memory:
@@ -172,28 +215,3 @@ def is_there(visit: Visit, number: str) -> bool:
         return bool(found(visit, number))
     except NotFound:
         return False
-
-
-def _page(visit: Visit) -> int:
-    wanted = visit.number("limit", 25, 100)
-    if not wanted:
-        raise InvalidInput("limit", "Invalid limit: Must be a whole number from 1 to 100")
-    return wanted
-
-
-def _others(visit: Visit, memory: Memory) -> dict[str, list[Any]]:
-    """Return what a memory was merged from, what it replaced, and what says nearly the same."""
-    levels = visit.levels
-    versions = [found(visit, str(one)) for one in memory.merged_from[:20]]
-    replaced: Browsed = visit.run("browse", replaced_by=str(memory.id), superseded=True, limit=20, **levels)
-    try:
-        similar = visit.run("find_similar", id=str(memory.id), threshold=0.45, limit=_SIMILAR, **levels)
-    except (ModelUnusable, NotFound):  # the model is still loading, or the memory is hidden
-        similar = []
-    return {"versions": versions, "replaced": list(replaced.memories), "similar": similar}
-
-
-def _texts(others: dict[str, list[Any]], memory: Memory) -> list[tuple[Memory, Memory]]:
-    """Return the earlier texts that are kept with the text that followed each, the newest first."""
-    older = sorted((*others["versions"], *others["replaced"]), key=lambda one: (one.updated_at, one.id))
-    return list(pairwise([*older, memory]))[::-1] if older else []

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
 import leather  # type: ignore[import-untyped]
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 
+from recollect.app import App
 from recollect.domain.page import Browsed, Counted, JournalPage
-from recollect.domain.requests import Caller
-from recollect.domain.results import Check, Outcome, Recalled
+from recollect.domain.requests import Caller, Inspect
+from recollect.domain.results import Check, Outcome, Recalled, Stats
+from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, RecollectError
+from recollect.memory.reads import checks
 
 _MOST_PLACES: Final = 200
-_WIDTH: Final = 640
+_WIDTH: Final = 440
 _BAR: Final = 34
 _MARGINS: Final = 110
 _INK: Final = "#1f6feb"
@@ -26,6 +32,39 @@ ADMINISTERED: Final = (
     *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token"),
 )
 """What the forms of the team do."""
+
+
+class Checkup:
+    """The doctor's last look at the whole store: it takes seconds in a large one, so no screen waits for it."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._beginning = threading.Lock()
+        self._began_at: datetime | None = None
+        self._ended_at: datetime | None = None
+        self._checks: list[Check] = []
+
+    def begin(self) -> None:
+        """Look at every part in the background, unless that goes on already."""
+        with self._beginning:
+            if self._began_at is None or self._ended_at is not None:
+                self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
+                self._app.run_later(self._look)
+
+    def told(self) -> dict[str, Any]:
+        """Return whether it goes on, since when or when it ended, and what was found so far."""
+        running = self._began_at is not None and self._ended_at is None
+        at = {"began_at": self._began_at, "ended_at": self._ended_at}
+        return {"running": running, **at, "checks": list(self._checks)}
+
+    def _look(self) -> None:
+        try:
+            for one in checks(self._app, Inspect()):
+                self._checks.append(one)
+        except Exception as error:  # noqa: BLE001 - a person must get a message for any error
+            self._checks.append(Check("doctor", False, str(to_recollect_error(error)), "Run `recollect doctor`."))
+        finally:
+            self._ended_at = self._app.clock()
 
 
 def places(visit: Visit) -> list[dict[str, str]]:
@@ -66,35 +105,40 @@ def changes(visit: Visit) -> Shown:
 
 def health(visit: Visit) -> Shown:
     """Show what the doctor finds and advises, how much there is of what, and how long things take."""
-    counted: Counted = visit.run("facets", states=True, **visit.levels)
-    facts = visit.run("query_facts", limit=1, **visit.levels).total
+    stats: Stats = visit.run("stats", **visit.levels)
+    counted: Counted = visit.run("facets", **visit.levels)
     may_check = not visit.team_server or visit.asker.current().administers()
-    checks: list[Check] | None = visit.run("doctor") if may_check and visit.said("check") else None
     sizes = dict(sorted(visit.app.records.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
-    times = {name: _seconds(work) for name, work in _timed(visit).items()}
+    times = {
+        "search": _seconds(lambda: visit.run("recall", query="what was decided about the database", limit=5)),
+        "page of memories": _seconds(lambda: visit.run("browse", limit=20)),
+    }
     months = dict(sorted(counted.counts["month"].items())[-12:])
+    milliseconds = {name: round(1000 * seconds, 1) for name, seconds in times.items()}
+    mebibytes = {name: round(size / 2**20, 1) for name, size in sizes.items()}
+    charts = (
+        ("By kind", "memories", stats.by_fact_type),
+        ("Stored, by month", "memories", dict(reversed(months.items()))),
+        ("Sizes, in MiB", "MiB", mebibytes),
+        ("How long things take now, in milliseconds", "ms", milliseconds),
+    )
     data = {
-        "checks": checks,
-        "_may_check": may_check,
+        "checkup": visit.checkup.told() if may_check else None,
+        "stats": stats,
         "counted": counted,
-        "facts": facts,
         "times": times,
         "sizes": sizes,
         "months": months,
-        "_kinds_chart": _bars(counted.counts["fact_type"]),
-        "_months_chart": _bars(dict(reversed(months.items()))),
-        "_sizes_chart": _bars({name: size / 2**20 for name, size in sizes.items()}),
-        "_times_chart": _bars({name: 1000 * seconds for name, seconds in times.items()}),
+        "_charts": [(*one, _bars(one[2])) for one in charts],
     }
     return Shown("health.html", data)
 
 
-def _timed(visit: Visit) -> dict[str, Callable[[], object]]:
-    """Return what is timed for the charts: each is what a screen of the page does."""
-    return {
-        "search": lambda: visit.run("recall", query="what was decided about the database", limit=5),
-        "page of memories": lambda: visit.run("browse", limit=20),
-    }
+def check_up(visit: Visit) -> Done:
+    """Let the doctor look at the whole store."""
+    with visit.asker.asking(QueryParams(visit.place))("doctor"):  # raises where who asks has no right to it
+        visit.checkup.begin()
+    return Done(visit.link("health"), "The doctor looks at the whole store.", data={"checkup": visit.checkup.told()})
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -111,24 +155,19 @@ def _bars(values: Mapping[str, float]) -> Markup:
     chart = leather.Chart()
     chart.add_bars([(value, name.replace("_", " ")) for name, value in values.items()], fill_color=_INK)
     height = _MARGINS + _BAR * len(values)
-    return Markup(chart.to_svg(width=_WIDTH, height=height))  # noqa: S704 - the library escapes names
+    size = f'width="{_WIDTH}" height="{height}"'
+    drawn = chart.to_svg(width=_WIDTH, height=height).replace(size, f'viewBox="0 0 {_WIDTH} {height}"', 1)
+    return Markup(drawn)  # noqa: S704 - the library escapes names
 
 
 def team(visit: Visit) -> Shown:
     """Show users, teams, projects, tokens and the audit, as far as who asks may see them."""
-    if not visit.team_server:
-        raise InvalidInput("page", "A store of one's own has no users and teams: the server of a team has.")
+    data = {name: getattr(visit.administer(f"list_{name}"), name) for name in ("users", "teams", "projects", "tokens")}
     principal = visit.asker.current()
-    data: dict[str, Any] = {"user": principal.user, "admin": principal.administers()}
-    for name in ("users", "teams", "projects", "tokens"):
-        data[name] = getattr(visit.administer(f"list_{name}"), name)
-    data["administered"] = principal.administered
-    before = visit.number("before", 0) or None
-    data["audit"] = None
-    if principal.administered is None or principal.administered:
-        data["audit"] = visit.administer("audit", before=before, limit=30)
-    data["issued"] = None
-    return Shown("team.html", data)
+    manages = principal.administered is None or bool(principal.administered)
+    told = {"user": principal.user, "admin": principal.administers(), "administered": principal.administered}
+    audit = visit.administer("audit", before=visit.number("before", 0) or None, limit=30) if manages else None
+    return Shown("team.html", data | told | {"audit": audit, "issued": None, "_manages": manages})
 
 
 def administer(visit: Visit) -> Done | Shown:

@@ -6,12 +6,11 @@ Every response says what a browser may load: what comes from here, and no script
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from anyio.to_thread import run_sync
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -26,7 +25,7 @@ from recollect import __version__
 from recollect.doors.http.entrance import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
 from recollect.doors.web import actions, drawings, inbox, memories, reports, sessions, words
-from recollect.doors.web.entry import COOKIE, LIFE, PAGE, Browser
+from recollect.doors.web.entry import COOKIE, LIFE, PAGE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
 
@@ -44,34 +43,34 @@ STATIC: Final = Path(__file__).with_name("static")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _FIELDS: Final = 2_000  # of a form
 _SIGN_IN: Final = 4_096  # bytes of the form that nobody was let in for
-_KINDS: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class Screen(NamedTuple):
-    """One address below `/page`: what shows it, and what its form does."""
+    """One address below `/page`: what shows it, what its form does, and its name in the navigation."""
 
     path: str
     show: Callable[[Visit], Shown] | None = None
     act: Callable[[Visit], Done | Shown] | None = None
+    name: str = ""
 
 
 SCREENS: Final = (
-    Screen("/", memories.search),
-    Screen("/browse", memories.browse),
+    Screen("/", memories.search, name="Search"),
+    Screen("/browse", memories.browse, name="Browse"),
     Screen("/memory/{id}", memories.one),
     Screen("/memory/{id}/edit", memories.edit, actions.edit),
     Screen("/memory/{id}/move", memories.move, actions.move),
     Screen("/act", actions.confirm, actions.act),
     Screen("/undo", None, actions.undo),
-    Screen("/inbox", inbox.listed, inbox.decide),
-    Screen("/sessions", sessions.listed),
+    Screen("/inbox", inbox.listed, inbox.decide, "Inbox"),
+    Screen("/sessions", sessions.listed, name="Sessions"),
     Screen("/session", sessions.one, sessions.correct),
-    Screen("/graph", drawings.graph),
-    Screen("/map", drawings.vector_map),
-    Screen("/journal", reports.journal),
-    Screen("/health", reports.health),
-    Screen("/team", reports.team, reports.administer),
-    Screen("/start", reports.start, reports.trial),
+    Screen("/graph", drawings.graph, name="Graph"),
+    Screen("/map", drawings.vector_map, name="Map"),
+    Screen("/journal", reports.journal, name="Journal"),
+    Screen("/health", reports.health, reports.check_up, "Health"),
+    Screen("/team", reports.team, reports.administer, "Team"),
+    Screen("/start", reports.start, reports.trial, "First steps"),
     Screen("/changes", reports.changes),
 )
 """Every screen but those that let a browser in and out."""
@@ -86,11 +85,15 @@ class Site:
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=words.written,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         self._templates.filters |= words.FILTERS
-        self._templates.globals |= {"static": self._static, "version": __version__, "now": lambda: datetime.now(UTC)}
+        team = bool(access.administration)
+        navigation = [(one.path[1:], one.name) for one in SCREENS if one.name and (team or one.path != "/team")]
+        self._templates.globals |= {"static": self._static, "version": __version__, "_navigation": navigation}
+        self._checkup = reports.Checkup(access.app)
         routes = [Route(one.path, partial(self._answer, one), methods=_methods(one)) for one in SCREENS]
         self._router = Router(
             [
@@ -131,7 +134,7 @@ class Site:
         if browser is not None and request.method == "POST" and not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: go back, load the page again, and send it once more.")
         path, query = request.url.path, request.query_params
-        visit = Visit(self._access, asker, browser, path, query, form, request.path_params)
+        visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params)
         return await run_sync(self._worked, screen, visit, request)
 
     def _worked(self, screen: Screen, visit: Visit, request: Request) -> Response:
@@ -176,16 +179,15 @@ class Site:
             return _secured(failed(error))
         told = {"error": error, "field": getattr(error, "field", "")}
         response = self._html(Shown("error.html", told, error.status), visit)
-        for name in ("WWW-Authenticate", "Retry-After"):
-            if (value := failed(error).headers.get(name)) is not None and name != "WWW-Authenticate":
-                response.headers[name] = value
+        if (value := failed(error).headers.get("Retry-After")) is not None:
+            response.headers["Retry-After"] = value
         return response
 
     def _please_sign_in(self, request: Request, error: RecollectError | None = None) -> Response:
         if wants_json(request):
             return _secured(failed(error or Unauthorized("Sign in first, or send a token: `Authorization: Bearer …`.")))
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        onward = _own(request.query_params.get("next", wanted if request.method == "GET" else ""))
+        onward = own_address(request.query_params.get("next", wanted if request.method == "GET" else ""), f"{PAGE}/")
         data = {"error": error, "onward": onward, "team": bool(self._access.administration)}
         return self._html(Shown("sign_in.html", data, error.status if error else 401))
 
@@ -210,7 +212,7 @@ class Site:
             browser = await run_sync(self._access.browser, form.get("secret", ""))
         except RecollectError as error:
             return self._please_sign_in(request, error)
-        return self._let_in(request, browser, _own(form.get("next", "")))
+        return self._let_in(request, browser, own_address(form.get("next", ""), f"{PAGE}/"))
 
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
@@ -233,8 +235,7 @@ class Site:
         name = request.path_params["name"]
         if name not in self._hashes:
             raise NotFound("There is nothing at this address.")
-        kind = _KINDS[Path(name).suffix]
-        response = _secured(FileResponse(STATIC / name, media_type=kind))
+        response = _secured(FileResponse(STATIC / name))
         if request.query_params.get("v") == self._hashes[name]:
             response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
@@ -263,19 +264,7 @@ def _form(body: bytes) -> QueryParams:
     return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
 
 
-def _own(address: str) -> str:
-    """Return an address of the page, or that of its first screen for any other."""
-    parts = urlsplit(address)
-    own = not parts.scheme and not parts.netloc and parts.path.startswith(f"{PAGE}/") and "\\" not in address
-    return address if own and address.isprintable() and "/open" not in parts.path else f"{PAGE}/"
-
-
 def _secured(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers[name] = value
     return response
-
-
-def parameters_of(path: str) -> Mapping[str, str]:
-    """Return the parameters that the path of a screen has, each with a value to try it with."""
-    return {"id": "1"} if "{id}" in path else {}

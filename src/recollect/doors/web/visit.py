@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -14,9 +14,12 @@ from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.doors.http.entrance import Access
-from recollect.doors.web.entry import PAGE, Browser, Undo
+from recollect.doors.web.entry import PAGE, Browser, Step, Undo, own_address
 from recollect.doors.web.verbs import perform
 from recollect.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.doors.web.reports import Checkup
 
 PLACE: Final = ("team", "project")
 LEVELS: Final = ("allow_private", "allow_secret")
@@ -47,6 +50,7 @@ class Visit:
     """A request of somebody who was let in. What names a team or project in the address narrows where they look."""
 
     access: Access
+    checkup: Checkup
     asker: Any
     browser: Browser | None
     path: str
@@ -70,6 +74,10 @@ class Visit:
         """Run a verb for who asks, in a place of their choice."""
         with self.asker.asking(QueryParams(dict(place)))(name) as (app, caller):
             return perform(app, name, fields, caller)
+
+    def step(self, verb: str, **fields: Any) -> Step:
+        """Return a step that takes a change back here."""
+        return Step(dict(self.place), verb, fields | self.levels)
 
     @contextmanager
     def caller(self) -> Iterator[Caller]:
@@ -111,24 +119,35 @@ class Visit:
         """Return everything that the form or the address says under a name."""
         return [one for one in (*self.form.getlist(name), *self.query.getlist(name)) if one.strip()]
 
-    def number(self, name: str, default: int, most: int = 2**31 - 1) -> int:
+    def number(self, name: str, default: int, most: int = 2**31 - 1, least: int = 0) -> int:
         """Return a whole number that the address says; raise `InvalidInput` for anything else."""
         text = self.said(name)
         if not text:
             return default
-        if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= most):
-            raise InvalidInput(name, f"Invalid {name}: Must be a whole number from 0 to {most}")
+        if not (text.isascii() and text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
+            raise InvalidInput(name, f"Invalid {name}: Must be a whole number from {least} to {most}")
         return int(text)
+
+    def fields(self, levels: bool = True) -> dict[str, str]:
+        """Return what a form sends so that it stays in the same place, and with the same levels."""
+        named = {name: self.place[name] for name in PLACE if self.place.get(name)}
+        if not self.team_server:
+            named.pop("team", None)
+        return named | (dict.fromkeys(self.levels, "1") if levels else {})
 
     def link(self, path: str, /, **more: Any) -> str:
         """Return an address of the page in the same place, with more behind `?`; what is empty is left out."""
-        place = {name: value for name, value in self.place.items() if name in PLACE and self._names(name)}
-        if self.browser is None and "user" in self.place:
-            place["user"] = self.place["user"]
-        said = place | dict.fromkeys(self.levels, "1") | more
+        user = {"user": self.place["user"]} if self.browser is None and "user" in self.place else {}
+        said: dict[str, Any] = self.fields() | user | more
         pairs = [(name, one) for name, value in said.items() for one in (value if isinstance(value, list) else [value])]
-        words = urlencode([(name, str(one)) for name, one in pairs if one not in (None, "", False)])
+        words = urlencode(
+            [(name, "1" if one is True else str(one)) for name, one in pairs if one not in (None, "", False)]
+        )
         return f"{PAGE}/{path}" + (f"?{words}" if words else "")
+
+    def back(self, path: str) -> str:
+        """Return where the form says to go on, if that is a screen of ours; else the address of a screen."""
+        return own_address(self.said("back"), self.link(path))
 
     def here(self, **changed: Any) -> str:
         """Return this address with some of what it says changed."""
@@ -138,6 +157,3 @@ class Visit:
         for name in ("format", "at", *_BROWSER_ONLY):
             said.pop(name, None)
         return self.link(self.path.removeprefix(f"{PAGE}/"), **(said | changed))
-
-    def _names(self, name: str) -> bool:
-        return name == "project" or self.team_server

@@ -24,6 +24,17 @@ def shown(text: object) -> str:
     return _UNSEEN.sub(lambda one: f"⟦U+{ord(one[0]):04X}⟧", str(text))
 
 
+class Raw(str):
+    """A text that a form sends back as it is: what nobody sees in it stays in it."""
+
+    __slots__ = ()
+
+
+def written(value: object) -> object:
+    """Return what a template writes for a value: each text with names for what nobody sees in it, unless it is raw."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup | Raw) else value
+
+
 def coded(text: object) -> Markup:
     """Return a sentence of ours as markup, in which what stands between backticks is code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown(text)))))  # noqa: S704 - all else is escaped
@@ -53,15 +64,6 @@ def percent(share: float) -> str:
     return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
-def bytes_of(size: float) -> str:
-    """Return a number of bytes with its unit."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return ""
-
-
 def thousands(number: int) -> str:
     """Return a number with its thousands apart."""
     return f"{number:,}"
@@ -78,7 +80,7 @@ def plain(name: object) -> str:
 
 
 def differences(before: str, after: str) -> list[tuple[str, str]]:
-    """Return what makes `after` of `before`: stretches that are `same`, `gone` or `new`, in order."""
+    """Return what makes `after` of `before`: stretches in order with `del`, `ins`, or nothing for what stays."""
     old, new = (_parts(one) for one in (before, after))
     return list(_joined(old, new))
 
@@ -91,21 +93,20 @@ def _parts(text: str) -> list[str]:
 def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     for tag, first, last, start, stop in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():
         if tag == "equal":
-            yield "same", "".join(old[first:last])
+            yield "", "".join(old[first:last])
             continue
         if last > first:
-            yield "gone", "".join(old[first:last])
+            yield "del", "".join(old[first:last])
         if stop > start:
-            yield "new", "".join(new[start:stop])
+            yield "ins", "".join(new[start:stop])
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
-    "shown": shown,
+    "raw": lambda value: Raw(value),
     "coded": coded,
     "moment": moment,
     "ago": ago,
     "percent": percent,
-    "bytes": bytes_of,
     "thousands": thousands,
     "many": many,
     "plain": plain,

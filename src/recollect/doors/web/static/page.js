@@ -7,10 +7,10 @@
   let asking = 0;
 
   // Of what the server sent, only the main part and the title are taken; it is escaped there.
-  async function show(url, options = {}, keep = true) {
+  async function show(url, options = {}, keep = true, quiet = false) {
     const turn = ++asking;
     const main = document.getElementById("main");
-    main.setAttribute("aria-busy", "true");
+    if (!quiet) main.setAttribute("aria-busy", "true");
     let answer;
     try {
       answer = await fetch(url, { credentials: "same-origin", ...options });
@@ -36,7 +36,7 @@
     refocus(focused, caret, keep);
     enhance();
     const heading = document.querySelector("main [role=alert], main [role=status] p, main h2, main h1");
-    if (said() && heading) said().textContent = heading.textContent.trim();
+    if (said() && heading && !quiet) said().textContent = heading.textContent.trim();
     newest = null;
   }
 
@@ -120,6 +120,8 @@
 
   function enhance() {
     for (const all of document.querySelectorAll("label.all")) all.hidden = false;
+    const again = document.querySelector("[data-again]"); // what is shown goes on
+    if (again) setTimeout(() => { if (again.isConnected) show(location.href, {}, true, true); }, 1000);
   }
 
   // Changes: the number of the journal's newest line is asked for while somebody looks at the page.
