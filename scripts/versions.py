@@ -91,6 +91,8 @@ def _pair(
     old, new = sorted(two, key=lambda number: (rank.dated(rows[number]), number))
     if not versions.comparable(rows[new], rows[old], matches[new], matches[old]):
         return None
+    if versions.other_subject(about.text, rows[old].content, rows[new].content):
+        return None
     traits = versions.traits(about, rows[new], rows[old], matches[new], matches[old])
     if new in right and old in right:
         return Pair(old, new, traits, version=False, weight=BOTH_RIGHT)

@@ -2,8 +2,8 @@
 
 A linear model judges a newer and an older memory that both answer a question: by how well each does, by which of the
 question's words only one of them holds, by how much of the older one the newer says again, and by whether it says that
-something changed. So of staging and production neither replaces the other, however old it is, and "We switched from
-Yarn to pnpm" replaces what says that Yarn is used. `scripts/versions.py` fits it.
+something changed. What names another subject, as production is beside staging, replaces nothing, however old the other
+is; "We switched from Yarn to pnpm" replaces what says that Yarn is used. `scripts/versions.py` fits the model.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _NOW: Final = re.compile(
     r"\b(?:now|nowadays|today|current(?:ly)?|present(?:ly)?|these days|at the moment|latest|any ?more)\b", re.IGNORECASE
 )
 _FIGURES: Final = re.compile(r"[\w.]+")
+_WORD: Final = r"[^\W_](?:[\w'-]*[^\W_])?"
+_PAIR: Final = re.compile(rf"(?=(?<![\w'-])({_WORD}) ({_WORD})(?![\w'-]))")
 
 
 class Traits(NamedTuple):
@@ -126,7 +128,9 @@ def _versions(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int
         old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
         if not comparable(rows[new], rows[old], matches[new], matches[old]):
             continue
-        if is_version(traits(asked, rows[new], rows[old], matches[new], matches[old])):
+        if not is_version(traits(asked, rows[new], rows[old], matches[new], matches[old])):
+            continue
+        if not other_subject(asked.text, rows[old].content, rows[new].content):
             yield old, new
 
 
@@ -172,6 +176,42 @@ def is_version(found: Traits, weights: Sequence[float] = WEIGHTS, bias: float = 
     if found.lost > found.gained and not found.changed:
         return False
     return bias + sum(weight * value for weight, value in zip(weights, found, strict=True)) > 0.0
+
+
+def other_subject(question: str, older: str, newer: str) -> bool:
+    """Say whether the newer text has another name in the place of one by which the question and the older text call it.
+
+    A name is a word before another, as in "staging gateway" beside "production gateway", or a letter or number after
+    one, as in "board B" beside "board C". What says of a change, as in "dropped iOS", is no name.
+    """
+    asked, before, after = _pairs(question), _pairs(older), _pairs(newer)
+    named = {word for pair in asked for word in pair}
+    held = _said(newer)
+    for first, second in asked.keys() & before.keys() - after.keys():
+        name, label = before[first, second]
+        if (first not in held or len(name) == 1) and label not in STOP_WORDS and _naming(name):
+            others = [after[pair][0] for pair in after if pair[1] == second and pair[0] not in named]
+            if any(_naming(other) and not _CHANGED.fullmatch(other) for other in others):
+                return True
+        beside = [after[pair][1] for pair in after if pair[0] == first]
+        if _labelling(label) and name not in STOP_WORDS and any(map(_labelling, beside)):
+            return True
+    return False
+
+
+def _pairs(text: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the words of a text that follow one another with only a space between, by their stems."""
+    found = (tuple(map(fold, pair)) for pair in _PAIR.findall(text[:_READ]))
+    return {(stem(first), stem(second)): (first, second) for first, second in found}
+
+
+def _naming(word: str) -> bool:
+    return len(word) == 1 or word not in STOP_WORDS
+
+
+def _labelling(word: str) -> bool:
+    """Say whether a word is a letter, a number or a version."""
+    return len(word) == 1 or word.removeprefix("v")[:1].isdigit()
 
 
 def _said(text: str) -> frozenset[str]:
