@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from recollect.domain.results import Memory, Outcome, WriteStatus
@@ -148,7 +148,7 @@ def move(visit: Visit) -> Done:
     """Move a memory to another scope or project."""
     memory = found(visit)
     scope, project = visit.said("scope", str(memory.scope)), visit.said("to_project")
-    named: Mapping[str, str] = {"project": project} if project else {}
+    named = {"project": project} if project else {}
     place = dict(visit.place) | named
     if project:
         visit.run_in(place, "stats")  # raises where who asks has no right there

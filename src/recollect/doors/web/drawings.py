@@ -62,7 +62,7 @@ def vector_map(visit: Visit) -> Shown:
         for one in found.places
         for memory in [one.memory]
     ]
-    return _drawing(visit, "map.html", {"map": found}, dots, [], sorted({dot["kind"] for dot in dots}))
+    return _drawing(visit, "map.html", {"map": found}, dots, [], sorted({str(dot["kind"]) for dot in dots}))
 
 
 def _drawing(

@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 from recollect.app import App
 from recollect.domain.page import Browsed, Counted, JournalPage
 from recollect.domain.requests import Caller, Inspect
-from recollect.domain.results import Check, Outcome, Recalled, Stats
+from recollect.domain.results import Check, Outcome, Recalled
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, RecollectError
@@ -105,8 +105,8 @@ def changes(visit: Visit) -> Shown:
 
 def health(visit: Visit) -> Shown:
     """Show what the doctor finds and advises, how much there is of what, and how long things take."""
-    stats: Stats = visit.run("stats", **visit.levels)
-    counted: Counted = visit.run("facets", **visit.levels)
+    counted: Counted = visit.run("facets", states=True, **visit.levels)
+    facts: int = visit.run("query_facts", limit=1, **visit.levels).total
     may_check = not visit.team_server or visit.asker.current().administers()
     sizes = dict(sorted(visit.app.records.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
     times = {
@@ -117,15 +117,15 @@ def health(visit: Visit) -> Shown:
     milliseconds = {name: round(1000 * seconds, 1) for name, seconds in times.items()}
     mebibytes = {name: round(size / 2**20, 1) for name, size in sizes.items()}
     charts = (
-        ("By kind", "memories", stats.by_fact_type),
+        ("By kind", "memories", counted.counts["fact_type"]),
         ("Stored, by month", "memories", dict(reversed(months.items()))),
         ("Sizes, in MiB", "MiB", mebibytes),
         ("How long things take now, in milliseconds", "ms", milliseconds),
     )
     data = {
         "checkup": visit.checkup.told() if may_check else None,
-        "stats": stats,
         "counted": counted,
+        "facts": facts,
         "times": times,
         "sizes": sizes,
         "months": months,
