@@ -87,6 +87,12 @@ def test_the_newest_version_is_named() -> None:
             "An argon lamp calibrates spectrometer B now.",
             False,
         ),
+        (
+            "what log level do we use in integration",
+            "Log level is DEBUG in the integration environment.",
+            "Log level is WARNING in the preproduction environment now.",
+            False,
+        ),
         ("which iOS version is the least", "The least iOS version is 15.", "Dropped iOS 15; the least is 17.", True),
     ],
 )

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 from recollect.domain.enums import OF_SESSION
@@ -24,6 +24,7 @@ from recollect.text.writing_systems import fold, words
 
 LEAST: Final = 0.3  # of the better match: what is below does not answer the question as the other does
 _READ: Final = 4_000  # characters of a memory
+_NAMED: Final = 1_000  # characters of a memory in which its subject stands
 _PAST = re.compile(
     r"\b(?:used to|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initially|earlier|back then|in the past|at first|"
     r"historically|no longer)\b|\bbefore(?: (?:that|then|now|this|the (?:change|switch|move|migration)))?\s*[?.!]*$",
@@ -39,8 +40,7 @@ _NOW: Final = re.compile(
     r"\b(?:now|nowadays|today|current(?:ly)?|present(?:ly)?|these days|at the moment|latest|any ?more)\b", re.IGNORECASE
 )
 _FIGURES: Final = re.compile(r"[\w.]+")
-_WORD: Final = r"[^\W_](?:[\w'-]*[^\W_])?"
-_PAIR: Final = re.compile(rf"(?=(?<![\w'-])({_WORD}) ({_WORD})(?![\w'-]))")
+_WORD_OR_MARK: Final = re.compile(r"[^\W_](?:[\w'.-]*[^\W_])?|[.,;:!?()]")
 
 
 class Traits(NamedTuple):
@@ -179,39 +179,41 @@ def is_version(found: Traits, weights: Sequence[float] = WEIGHTS, bias: float = 
 
 
 def other_subject(question: str, older: str, newer: str) -> bool:
-    """Say whether the newer text has another name in the place of one by which the question and the older text call it.
+    """Say whether the newer text has another name in the place of one that the question and the older text share.
 
-    A name is a word before another, as in "staging gateway" beside "production gateway", or a letter or number after
-    one, as in "board B" beside "board C". What says of a change, as in "dropped iOS", is no name.
+    A place is known by the words before and after it, as in "log level is DEBUG in the production environment", or, for
+    what the question puts before the same word, by that word, as in "staging gateway" beside "production gateway". What
+    says of a change, as in "dropped iOS", is no name.
     """
-    asked, before, after = _pairs(question), _pairs(older), _pairs(newer)
-    named = {word for pair in asked for word in pair}
-    held = _said(newer)
-    for first, second in asked.keys() & before.keys() - after.keys():
-        name, label = before[first, second]
-        if (first not in held or len(name) == 1) and label not in STOP_WORDS and _naming(name):
-            others = [after[pair][0] for pair in after if pair[1] == second and pair[0] not in named]
-            if any(_naming(other) and not _CHANGED.fullmatch(other) for other in others):
+    asked, before, after = _in_order(question), _in_order(older), _in_order(_CHANGED.sub(".", newer[:_NAMED]))
+    together, had, has = set(pairwise(asked)), set(before), set(after)
+    places: dict[str, set[str]] = {}
+    for previous, word, following in _thrice(after):
+        if _naming(word) and word not in had and word not in asked:
+            places.setdefault(following, set()).add(previous)
+    for previous, word, following in _thrice(before):
+        if _naming(word) and word in asked and word not in has and following in places:
+            named = _naming(following) and (word, following) in together
+            if named or previous in places[following]:
                 return True
-        beside = [after[pair][1] for pair in after if pair[0] == first]
-        if _labelling(label) and name not in STOP_WORDS and any(map(_labelling, beside)):
-            return True
     return False
 
 
-def _pairs(text: str) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the words of a text that follow one another with only a space between, by their stems."""
-    found = (tuple(map(fold, pair)) for pair in _PAIR.findall(text[:_READ]))
-    return {(stem(first), stem(second)): (first, second) for first, second in found}
+def _in_order(text: str) -> list[str]:
+    """Return the words of a text and its marks: stop words and single capitals as they are, of others the stems."""
+    found = (one.removesuffix("'s") for one in _WORD_OR_MARK.findall(text[:_NAMED]))
+    folded = (one if len(one) == 1 else fold(one) for one in found)
+    return [one if len(one) == 1 or one in STOP_WORDS else stem(one) for one in folded]
+
+
+def _thrice(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each word between its neighbours, which are empty at the ends."""
+    return zip(["", *words], words, [*words[1:], ""], strict=False)
 
 
 def _naming(word: str) -> bool:
-    return len(word) == 1 or word not in STOP_WORDS
-
-
-def _labelling(word: str) -> bool:
-    """Say whether a word is a letter, a number or a version."""
-    return len(word) == 1 or word.removeprefix("v")[:1].isdigit()
+    """Say whether a word may name something, as a single capital or figure does."""
+    return word.isalnum() and not word.islower() if len(word) == 1 else word[:1].isalnum() and word not in STOP_WORDS
 
 
 def _said(text: str) -> frozenset[str]:
