@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -14,6 +15,7 @@ from recollect.transfer.markdown import PASSAGE_END, blocks, headings
 
 _BEGIN: Final = "<!-- recollect:begin -->"
 _END: Final = PASSAGE_END
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LAYERS: Final = frozenset({"content", "abstract", "overview"})
 
 
@@ -59,8 +61,17 @@ def _mark(memory: dict[str, Any], shown: str) -> str:
     """Return the comment by which an import knows the memory again; no value in it can end it."""
     fields = {name: value for name, value in memory.items() if name not in _LAYERS}
     fields |= {"hash": hashlib.sha256(str(memory["content"]).encode()).hexdigest(), "shown": shown}
-    told = json.dumps(fields, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")
-    return f"<!-- recollect:memory {told} -->"
+    told = json.dumps(fields, separators=(",", ":"))
+    return f"<!-- recollect:memory {_STRING.sub(_unreadable, told)} -->"
+
+
+def _unreadable(string: re.Match[str]) -> str:
+    """Write a JSON string in escapes alone where a model could take it for a frame, or it could end the comment."""
+    value: str = json.loads(string[0])
+    if neutral(value) == value and not {"<", ">"} & set(value):
+        return string[0]
+    units = value.encode("utf-16-be", "surrogatepass").hex()
+    return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
 
 
 def _about(memory: dict[str, Any]) -> Iterator[str]:
