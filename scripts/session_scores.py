@@ -84,7 +84,7 @@ class Scores:
 def score(one: SessionSet, played: Played, same: Same, count: Callable[[str], int]) -> Scores:
     """Return what a set's play is worth; `count` counts the tokens of a text."""
     scores = Scores()
-    for part in (_capture, _boundaries, _injection, _safety):
+    for part in (_capture, boundaries, _injection, _safety):
         figures, behind = part(one, played, same)
         scores.figures |= figures
         scores.behind |= behind
@@ -141,7 +141,7 @@ def _capture(one: SessionSet, played: Played, same: Same) -> Part:
     }
 
 
-def _boundaries(one: SessionSet, played: Played, _: Same) -> Part:
+def boundaries(one: SessionSet, played: Played, _: Same) -> Part:
     """Score boundaries; each labelled one matches one at most two events away."""
     wanted = [event.place for event in one.events if event.boundary]
     left, matched = sorted(played.boundaries), 0

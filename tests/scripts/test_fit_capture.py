@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,11 +24,14 @@ def script(monkeypatch: pytest.MonkeyPatch) -> object:
     return pytest.importorskip("fit_capture")
 
 
-def test_a_check_prints_figures_and_writes_nothing() -> None:
+def test_a_check_prints_figures_and_writes_nothing(tmp_path: Path) -> None:
     """Precision and recall of left-out folders are printed, with what was taken for noise, and the table stays."""
     before = TABLE.read_bytes()
+    (tmp_path / "sentences.tsv").write_text("+\ten\tWe squash on merge.\n-\ten\trun the tests\n", encoding="utf-8")
+    (tmp_path / "descriptions.tsv").write_text("+\tCompare both\n-\tShow the status\n", encoding="utf-8")
+    (tmp_path / "prompts.jsonl").write_text('{"kind": "task", "prompt": "go on"}\n', encoding="utf-8")
     ran = subprocess.run(
-        [sys.executable, str(SCRIPT), f"{BUILD}:s1", f"{BUILD}:s2", "--check"],
+        [sys.executable, str(SCRIPT), f"{BUILD}:s1", f"{BUILD}:s2", "--check", "--texts", str(tmp_path)],
         capture_output=True,
         text=True,
         check=True,

@@ -17,7 +17,7 @@ from recollect.sessions.memorability import (
     Meaning,
     Memorability,
     distinctiveness,
-    meaning_of,
+    meanings,
     memorability,
     part_of,
     with_meaning,
@@ -37,8 +37,8 @@ def judged(app: App) -> Judge:
 
     def score(prompt: str) -> Memorability:
         parts = parts_of(prompt)
-        read = app.embedder.read([part.text for part in parts])
-        scores = [memorability(part.features, meaning_of(one)) for part, one in zip(parts, read, strict=True)]
+        known = meanings(app.embedder, parts) or []
+        scores = [memorability(part.features, meant) for part, meant in zip(parts, known, strict=True)]
         return max(scores, key=lambda one: one.score)
 
     return score
@@ -93,8 +93,8 @@ def test_the_gate_can_be_moved() -> None:
 
 def test_without_the_model_less_is_kept() -> None:
     """What is not known of the meaning is held against a text."""
-    for features in (TOLD, {Feature.PROMPT: 1.0, Feature.LENGTH: 1.0}):
-        assert memorability(features).score < memorability(features, NOTHING).score
+    for features, meaning in ((TOLD, NOTHING), ({Feature.PROMPT: 1.0, Feature.LENGTH: 1.0}, Meaning(NOTHING.text))):
+        assert memorability(features).score < memorability(features, meaning).score
         assert "without the embedding model -" in memorability(features).explained()
 
 

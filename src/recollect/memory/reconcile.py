@@ -101,9 +101,16 @@ def merged(old: str, new: str) -> str:
         said.update(beginnings)
     if sentences == known:
         return old
+    if len(sentences) > 1 and "\n" not in text + new.strip():
+        sentences = [_ended(one) for one in sentences]
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     more = len(sentences) - 1 - len(gaps)
     return _joined(sentences, [*gaps, *["\n" if "\n" in text + new.strip() else " "] * more])
+
+
+def _ended(sentence: str) -> str:
+    """Return a sentence with its full stop, so that it does not run into the next."""
+    return f"{sentence}." if sentence[-1].isascii() and sentence[-1].isalnum() else sentence
 
 
 def _joined(sentences: list[str], gaps: list[str]) -> str:

@@ -19,10 +19,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from recollect.errors import RecollectError
-from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature
+from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature, forms
 
 if TYPE_CHECKING:
-    from recollect.engines.embedder import Embedder, TokenEmbeddings, Vector
+    from recollect.engines.embedder import Embedder, Vector
     from recollect.sessions.observations.observe import Part
 
 GATE: Final = 0.30
@@ -48,30 +48,48 @@ class Dimension(StrEnum):
 
 
 class Meaning(NamedTuple):
-    """What a text means, and what it is about or how it begins: float32[d] each."""
+    """What a text means, and what a tool was used for where it is known: float32[d] each.
+
+    `forms` are places of words and pairs of words of a person's sentence, each with its share.
+    """
 
     text: Vector
-    about: Vector
+    about: Vector | None = None
+    forms: tuple[tuple[int, float], ...] = ()
 
     def weighed(self, weights: Sequence[float]) -> float:
-        """Return the product with 2 d weights."""
-        half = len(self.text)
-        return float(self.text @ weights[:half] + self.about @ weights[half:])
+        """Return the product with d weights, and with those behind them of what a tool was used for or of the forms."""
+        size = len(self.text)
+        about = 0.0 if self.about is None else self.about @ weights[size:]
+        return float(self.text @ weights[:size] + about + sum(weights[size + at] * share for at, share in self.forms))
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What a text has without any feature, what each adds and what its meaning does; `alone` is added without that."""
+    """What a text has without any feature, what each adds and what its meaning does; `alone` is added without that.
+
+    `crossed` is what features add besides, by what an occurrence is.
+    """
 
     bias: float
     features: Mapping[Feature, float]
+    crossed: Mapping[Feature, Mapping[Feature, float]]
     meaning: tuple[float, ...]
     alone: float
 
 
 def _weights(given: Mapping[str, Any]) -> Weights:
-    weights = {one: float(given["weights"].get(one, 0.0)) for one in Feature}
-    return Weights(float(given["bias"]), MappingProxyType(weights), tuple(given["meaning"]), float(given["alone"]))
+    return Weights(
+        float(given["bias"]),
+        MappingProxyType(_table(given["weights"])),
+        MappingProxyType({Feature(kind): _table(crossed) for kind, crossed in given.get("crossed", {}).items()}),
+        tuple(given["meaning"]),
+        float(given["alone"]),
+    )
+
+
+def _table(given: Mapping[str, float]) -> dict[Feature, float]:
+    return {one: float(given.get(one, 0.0)) for one in Feature}
 
 
 _FITTED: Final = tomllib.loads(Path(__file__).with_name("memorability.toml").read_text(encoding="utf-8"))
@@ -122,7 +140,10 @@ def memorability(
 ) -> Memorability:
     """Score a text by its features (0–1), its meaning where that is known, and its cosines to the nearest memories."""
     weights = PERSON if Feature.PROMPT in features else TOOL
-    added: dict[str, float] = {feature: weights.features[feature] * value for feature, value in features.items()}
+    crossed = [weights.crossed[one] for one in features if one in weights.crossed]
+    added: dict[str, float] = {
+        one: (weights.features[one] + sum(each[one] for each in crossed)) * value for one, value in features.items()
+    }
     added |= {_ALONE: weights.alone} if meaning is None else {_MEANING: meaning.weighed(weights.meaning)}
     return Memorability(MappingProxyType(added), weights.bias, distinctiveness(cosines))
 
@@ -156,17 +177,12 @@ def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Meaning] | None:
         read = dict(zip(texts, embedder.read(texts), strict=True))
     except RecollectError:
         return None
-    return [meaning_of(read[part.text], read[part.about] if part.about else None) for part in parts]
-
-
-def meaning_of(text: TokenEmbeddings, about: TokenEmbeddings | None = None) -> Meaning:
-    """Return what a text means, with what it is about.
-
-    Of a person's sentence the second is the vector of the first token, which tells an order from a statement.
-    """
-    if about is not None:
-        return Meaning(text.vector, about.vector)
-    return Meaning(text.vector, text.tokens[0] if len(text.tokens) else text.vector * 0)
+    return [
+        Meaning(read[one.text].vector, read[one.about].vector)
+        if one.about
+        else Meaning(read[one.text].vector, forms=forms(one.text))
+        for one in parts
+    ]
 
 
 def cosine(one: Meaning, other: Meaning) -> float:

@@ -1,14 +1,18 @@
 """Features: the structure of an occurrence, each 0–1: who speaks, what came before, and the form of what is said.
 
-What it means is told by its embedding; no feature looks for words of a language.
+What it means is told by its embedding; no feature looks for given words of a language.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
+from itertools import pairwise
+from math import sqrt
 from typing import Final
+from zlib import crc32
 
 from recollect.sessions.lessons import Trail, borne_out, passes_now, reasons
 from recollect.sessions.observations.lines import SIGNS, Line
@@ -27,6 +31,8 @@ class Feature(StrEnum):
     NAMES = "names of the code"
     # how much it matters
     FAILURE = "a failure"
+    ENDED_BADLY = "it ended with an error"
+    UNSOLVED = "something failed before it"
     PASSES_NOW = "it failed before and passes now"
     AFTER_EDIT = "it follows an edit"
     REMARK = "a remark that explains"
@@ -62,6 +68,23 @@ TYPES: Final[Mapping[Origin, Feature]] = {
 TYPE_FEATURES: Final = frozenset([*TYPES.values(), Feature.DOCUMENT, Feature.NOTES, Feature.ANSWER, Feature.OTHER])
 """Features that say what an occurrence is; all others but those of substance say how much it matters."""
 
+CROSSED: Final = (
+    Feature.LENGTH,
+    Feature.PROSE,
+    Feature.MEASURED,
+    Feature.NAMES,
+    Feature.FAILURE,
+    Feature.AFTER_EDIT,
+    Feature.REMARK,
+    Feature.QUESTION,
+)
+"""Features that count more or less by what an occurrence is."""
+
+FORMS: Final = 512
+"""Places that the words of a sentence fall on."""
+
+_FORMED: Final = 0.7
+_WORDS: Final = re.compile(r"[^\W\d_]+|\d+|[?!:,;]")
 _FIGURE: Final = re.compile(r"\d[\d.,]*")
 _SHORT: Final = 4  # words
 
@@ -82,9 +105,29 @@ def of_sentence(sentence: str) -> dict[Feature, float]:
     )
 
 
+def forms(sentence: str) -> tuple[tuple[int, float], ...]:
+    """Return the words of a sentence and each two that follow each other, as places (0 to `FORMS`) with their shares.
+
+    A vector of what a sentence means hardly tells a rule from a report or a wish; the words that it is put in do. They
+    are weighed by fitted numbers, so that no language has a list. The shares are a vector of length 0.7.
+    """
+    words = ["", *("0" if one.isdigit() else one for one in _WORDS.findall(sentence.lower())), ""]
+    counts: Counter[int] = Counter()
+    for one in (*words[1:-1], *map(" ".join, pairwise(words))):
+        code = crc32(one.encode())
+        counts[code % FORMS] += 1 if code >> 20 & 1 else -1
+    size = sqrt(sum(count * count for count in counts.values())) or 1.0
+    return tuple((place, _FORMED * count / size) for place, count in counts.items() if count)
+
+
 def features(one: Occurrence, lines: list[Line], trail: Trail) -> dict[Feature, float]:
     """Return the features of what a tool did or wrote that are not 0."""
-    found = {_type(one): 1.0, Feature.AFTER_EDIT: float(trail.edited)}
+    found = {
+        _type(one): 1.0,
+        Feature.AFTER_EDIT: float(trail.edited),
+        Feature.ENDED_BADLY: float(one.failed),
+        Feature.UNSOLVED: float(trail.failure is not None),
+    }
     if one.origin in (Origin.EDIT, Origin.FILE):
         return _present(found | _of_file(one))
     found |= _of_output(lines) | {Feature.BORNE_OUT: borne_out(one.text, trail) if _is_report(one) else 0.0}

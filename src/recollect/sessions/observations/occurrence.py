@@ -71,6 +71,7 @@ _GAPS: Final = re.compile(r"[ \t]+")
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*\x07")
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_SHELL: Final = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh -l?c(?: (?!-)|$)(?!['\"])")
 _HERE: Final = re.compile(r"<<-?\s*['\"]?(\w+)")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _SEPARATES: Final = re.compile(r"[;&|\n]")
@@ -101,8 +102,9 @@ class Occurrence:
         if self.origin is Origin.EDIT:
             return ""
         given = self.input.get("command") or self.input.get("cmd") or ""
-        said = " ".join(map(str, given)) if isinstance(given, list) else str(given)
-        return _GAPS.sub(" ", said[:_COMMAND])
+        if isinstance(given, list):  # such as ["bash", "-lc", "make test"]
+            given = " ".join(map(str, given[2:] if _SHELL.match(" ".join(map(str, given[:2]))) else given))
+        return _GAPS.sub(" ", _SHELL.sub("", str(given)[:_COMMAND], count=1))
 
     @property
     def description(self) -> str:

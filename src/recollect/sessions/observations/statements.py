@@ -17,6 +17,7 @@ _BLOCK: Final = re.compile(
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
 _ABBREVIATED: Final = re.compile(r"\b(?:\w|etc|vs|approx|no|nr|ca|cf|bzw|ggf)\.$", re.IGNORECASE)
+_DATED: Final = re.compile(r"\b\d{1,2}\.\d{1,2}\.$")
 _LISTED: Final = "-*•> "
 _MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)(?P<said>.*)$")
 _BEHIND: Final = re.compile(r"(?<=\s)(?:#|//)\s")  # code
@@ -36,7 +37,7 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     for one in _SENTENCE.split(text):
         bare = " ".join(one.strip().lstrip(_LISTED).split())
-        if found and _ABBREVIATED.search(found[-1]):
+        if found and (_ABBREVIATED.search(found[-1]) or (bare[:1].islower() and _DATED.search(found[-1]))):
             found[-1] = f"{found[-1]} {bare}"
         elif bare:
             found.append(bare)
