@@ -50,6 +50,7 @@ SURE: Final = 0.90
 """The precision that what the structure alone keeps is to have."""
 _ROUNDS: Final = 3
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -223,13 +224,13 @@ def left_out(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) ->
     return chances(np.array(whole)), chances(np.array(alone)), np.array(keep)
 
 
-def quality(kept: Array, keep: Array) -> tuple[float, float]:
+def quality(kept: Bools, keep: Array) -> tuple[float, float]:
     """Return precision and recall."""
     right = float((kept & (keep == 1)).sum())
     return right / max(float(kept.sum()), 1.0), right / max(float(keep.sum()), 1.0)
 
 
-def by_folder(kept: Array, rows: Sequence[Row]) -> str:
+def by_folder(kept: Bools, rows: Sequence[Row]) -> str:
     """Return the mean and the worst precision and recall of the folders."""
     folders = np.array([row.folder for row in rows])
     keep = np.array([float(row.kept) for row in rows])

@@ -40,10 +40,10 @@ def candidate(*happened: Occurrence, task: str = "") -> Candidate:
 def test_a_prompt_is_judged_sentence_by_sentence() -> None:
     """Each sentence is a part of its own; code, and what an agent's program put in, is none."""
     one = candidate(
-        prompted("Good. Never edit gen/ by hand, e.g. types.ts; `make api` overwrites it.\n```\nx = 1\n```")
+        prompted("Am 3.11. nicht. Never edit gen/ by hand, e.g. types.ts; `make api` overwrites it.\n```\nx = 1\n```")
     )
     assert [part.text for part in one.parts] == [
-        "Good.",
+        "Am 3.11. nicht.",
         "Never edit gen/ by hand, e.g. types.ts;",
         "`make api` overwrites it.",
     ]
@@ -153,6 +153,7 @@ def test_people_are_trusted_more_than_tools_and_tools_more_than_the_web() -> Non
     [
         ("run_shell_command", {"command": "make"}, Origin.COMMAND),
         ("shell", {"command": ["bash", "-lc", "make"]}, Origin.COMMAND),
+        ("shell", {"command": ["bash", "-lc", "cat a.py"]}, Origin.FILE),
         ("read_file", {"absolute_path": "/a.py"}, Origin.FILE),
         ("Bash", {"command": "sed -n 1,20p a.py"}, Origin.FILE),
         ("Bash", {"command": "sed -i s/a/b/ a.py"}, Origin.COMMAND),
