@@ -36,7 +36,7 @@ from recollect.text.writing_systems import fold
 if TYPE_CHECKING:
     from recollect.sessions.session_state import Context
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -53,11 +53,11 @@ THRESHOLD: Final = 0.25
 KNOWN: Final = 0.05
 """Share of an output's words that stood in the topic before, from which it is of that topic."""
 
-WEIGHTS: Final = (3.93, 0.12, 3.05, -2.66, -5.19)
-"""What a pause, new words, a long prompt and a statement count for a new topic, and the bias, in log-odds.
+OPENS: Final = 5.6
+"""Evidence from which a prompt opens a topic."""
 
-Fitted by scripts/fit-boundaries.
-"""
+_EVIDENCE: Final = (4.2, 0.3, 5.0, -3.7)
+"""What a pause, new words, a long prompt and a statement count, fitted to labelled sessions."""
 
 _FEWEST: Final = 3  # topic words of a text that says what it is about
 _KEYWORDS: Final = 8
@@ -90,12 +90,7 @@ class Boundary(BaseModel):
 
 
 def observed(
-    window: Window,
-    text: str,
-    at: datetime,
-    prompt: bool = False,
-    states: float = 0.0,
-    weights: Sequence[float] = WEIGHTS,
+    window: Window, text: str, at: datetime, prompt: bool = False, states: float = 0.0
 ) -> tuple[Window, Boundary | None]:
     """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
 
@@ -106,12 +101,8 @@ def observed(
     words = frozenset(word for word, _ in counts.most_common(_MOST))
     if len(words) < _FEWEST:
         return window.model_copy(update={"last_at": at}), None
-    if prompt:
-        seen = evidence(window, text, at, states)
-        opens = bool(seen) and sum(w * x for w, x in zip(weights, (*seen, 1.0), strict=True)) > 0
-    else:
-        opens = _departs(window, words)
-    if opens:
+    differs = bool(window.outputs) and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD
+    if differs and (opening(window, words, at, states) >= OPENS if prompt else _departs(window, words)):
         return Window(outputs=(words,), topic=words, last_at=at), Boundary(at=at, keywords=_keywords(text, counts))
     topic = window.topic | words if len(window.topic) < _MOST_OF_TOPIC else window.topic
     return Window(outputs=(*window.outputs, words)[-OUTPUTS:], topic=topic, last_at=at), None
@@ -119,24 +110,16 @@ def observed(
 
 def _departs(window: Window, words: frozenset[str]) -> bool:
     """Say whether an output shares hardly a word with the topic so far."""
-    return _differs(window, words) and len(window.outputs) == OUTPUTS and len(words & window.topic) / len(words) < KNOWN
+    return len(window.outputs) == OUTPUTS and len(words & window.topic) / len(words) < KNOWN
 
 
-def evidence(window: Window, text: str, at: datetime, states: float) -> tuple[float, ...]:
-    """Return how long it was quiet before a prompt, how new its words are, how much it says and how far it states.
-
-    Nothing is returned of a prompt that says too little, or has the words of the topic.
-    """
-    words = frozenset(word for word, _ in _counts(text).most_common(_MOST))
-    if len(words) < _FEWEST or not _differs(window, words):
-        return ()
+def opening(window: Window, words: frozenset[str], at: datetime, states: float) -> float:
+    """Return the evidence that a prompt opens a topic: it follows a pause, is of new words, says much, and asks."""
     quiet = (at - window.last_at).total_seconds() / _QUIET if window.last_at else 0.0
     fresh = 1.0 - len(words & window.topic) / len(words)
-    return min(quiet, 2.0), fresh, min(len(words) / 15, 1.0), states
-
-
-def _differs(window: Window, words: frozenset[str]) -> bool:
-    return bool(window.outputs) and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD
+    return sum(
+        w * x for w, x in zip(_EVIDENCE, (min(quiet, 2.0), fresh, min(len(words) / 15, 1.0), states), strict=True)
+    )
 
 
 def _counts(text: str) -> Counter[str]:
@@ -167,13 +150,9 @@ def segment_prompt(context: Context[SubmitPrompt]) -> None:
 
 def segment_output(context: Context[UseTool]) -> None:
     """Look whether an output is of another topic; lines that are noise say nothing of it."""
-    _segment(context, told_by(context.event.tool, context.event.input, context.event.output), prompt=False)
-
-
-def told_by(tool: str, given: Mapping[str, Any], output: str) -> str:
-    """Return what the use of a tool says of the topic."""
-    one = used(tool, given, output)
-    return "\n".join([shown_input(one.input), *(line.text for line in read(one.text) if not line.noise)])
+    one = used(context.event.tool, context.event.input, context.event.output)
+    told = [line.text for line in read(one.text) if not line.noise]
+    _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
 
 
 def _segment(
