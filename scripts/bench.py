@@ -252,25 +252,27 @@ def starts(settings: Settings, found: dict[str, Any]) -> None:
 
 
 def hooks(environment: dict[str, str], found: dict[str, Any]) -> None:
-    """Measure the hooks of a coding agent as whole processes beside an empty Python, all in turns."""
-    session = {"session_id": "bench", "cwd": "/", "hook_event_name": ""}
-    said = {
-        "prompt:submit": session | {"prompt": "Which service caches the session tokens, and why does it?"},
-        "tool:post": session | {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": "2 passed"},
-    }
-    commands: dict[str, tuple[list[str], bytes]] = {"python -c pass, in turns": ([sys.executable, "-c", "pass"], b"")}
-    for event, payload in said.items():
-        commands[f"recollect hook {event}"] = ([COMMAND, "hook", event], json.dumps(payload).encode())
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(HOOKS):
+    """Measure the hooks of a coding agent as whole processes beside an empty Python, all in turns.
+
+    Each prompt is another one, in a session of its own: what was asked or shown already would cost less.
+    """
+    asked = [" ".join(text.split()[:9]) + ", and why?" for text in sentences(HOOKS + 1)]
+    used = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": "2 passed"}
+    bare = "python -c pass, in turns"
+    taken: dict[str, list[float]] = defaultdict(list)
+    for number, prompt in enumerate(asked):
+        said: dict[str, dict[str, Any]] = {"prompt:submit": {"prompt": prompt}, "tool:post": used}
+        commands: dict[str, tuple[list[str], bytes]] = {bare: ([sys.executable, "-c", "pass"], b"")}
+        for event, payload in said.items():
+            whole = {"session_id": f"bench-{number}", "cwd": "/", "hook_event_name": ""} | payload
+            commands[f"recollect hook {event}"] = ([COMMAND, "hook", event], json.dumps(whole).encode())
         for name, (command, content) in commands.items():
             run = lambda _, c=command, i=content: subprocess.run(c, input=i, env=environment, capture_output=True)  # noqa: E731
             taken[name] += timed(run, [None])
+    taken = {name: one[1:] for name, one in taken.items()}  # the first round warms up
     found.update({name: spread(one) for name, one in taken.items()})
-    prompt, bare = (
-        statistics.median(taken[name]) for name in ("recollect hook prompt:submit", "python -c pass, in turns")
-    )
-    found["hook prompt:submit / pass"] = {"ratio": round(prompt / bare, 2)}
+    pairs = zip(taken["recollect hook prompt:submit"], taken[bare], strict=True)
+    found["hook prompt:submit / pass"] = {"ratio": round(statistics.median(one / two for one, two in pairs), 2)}
 
 
 async def clients(environment: dict[str, str], found: dict[str, Any]) -> None:

@@ -106,7 +106,10 @@ class ClaudeCode(Agent):
 
 
 class Codex(Agent):
-    """OpenAI's, with `exec`; its hooks are trusted by an option, as a person does it in a dialog."""
+    """OpenAI's, with `exec`; its hooks are trusted by an option, as a person does it in a dialog.
+
+    It offers the tool that edits files only to models that it knows.
+    """
 
     name, title, packages, installs = "codex", "Codex", ("@openai/codex",), True
     events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
@@ -116,7 +119,7 @@ class Codex(Agent):
         file = place.home / ".codex/config.toml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(
-            'model = "scripted"\nmodel_provider = "local"\napproval_policy = "never" # no dialog\n'
+            'model = "gpt-5.5"\nmodel_provider = "local"\napproval_policy = "never" # no dialog\n'
             'sandbox_mode = "workspace-write"\n\n[model_providers.local]\nname = "local"\n'
             f'base_url = "{place.url}/v1"\nwire_api = "responses"\nenv_key = "MODEL_KEY"\n\n'
             f'[projects."{place.project}"]\ntrust_level = "trusted"\n',
@@ -192,6 +195,7 @@ class _WithoutInstall(Agent):
         "hooks": _HOOKS,
         "injection": _HOOKS,
         "capture": _HOOKS,
+        "failure": _HOOKS,
         "compaction": _HOOKS,
         "uninstall": "`recollect install` does not know it",
     }

@@ -30,6 +30,14 @@ REMEMBER: Final = Step("memory", {"action": "remember", "content": FACT})
 RECALL: Final = Step("memory", {"action": "recall", "query": QUESTION})
 WORKS: Final = Step("shell", {"command": "echo it works"})
 FAILS: Final = Step("shell", {"command": "ls /there/is/no/such/folder"})
+CHECK: Final = """[ -s database.ini ] && echo "42 passed in 3.1s" && exit 0
+echo "E   sqlite3.OperationalError: database is locked"
+echo "FAILED tests/test_orders.py::test_two_writers - sqlite3.OperationalError: database is locked"
+echo "1 failed, 41 passed in 3.2s"
+exit 1
+"""
+"""A test that fails until a file is there."""
+REMEDY: Final = "busy_timeout = 30000  # two writers wait for each other, as SQLite gives up at once without it"
 
 
 class Red(Exception):
@@ -151,6 +159,30 @@ def capture(agent: Agent, place: Place) -> None:
     check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
 
 
+def failure(agent: Agent, place: Place) -> None:
+    """A session that meets the failure of an earlier one gets what fixed it then, and gets it once."""
+    ready(agent, place)
+    place.recollect("recall", QUESTION)
+    (place.project / "check.sh").write_text(CHECK, encoding="utf-8")
+    fix, run = place.project / "database.ini", Step("shell", {"command": "sh check.sh"})
+    asked(
+        agent,
+        place,
+        "The tests are red, please mend them.",
+        run,
+        Step("write", {"path": str(fix), "content": REMEDY}),
+        run,
+    )
+    learnt = REMEDY.partition("  ")[0]
+    check(place.await_memory("is locked"), f"the failure was not learnt: {_observed(place)}")
+    fix.unlink()
+    session = asked(agent, place, "Please look at the other branch, too.", run, run)
+    check(session.sent and learnt not in session.sent[0], "the fix is in the request before the failure")
+    check(learnt in session.sent[-1], f"the fix is in no request after the failure: {_last(session)}")
+    blocks = sum(learnt in one.injected for one in place.hooks())
+    check(blocks == 1, f"the fix was shown {blocks} times")
+
+
 def two(agent: Agent, place: Place) -> None:
     """Two agents write into one store at the same time."""
     partner = AGENTS[1] if agent is AGENTS[0] else AGENTS[0]
@@ -261,6 +293,7 @@ CASES: Final[dict[str, Callable[[Agent, Place], None]]] = {
     "hooks": hooks,
     "injection": injection,
     "capture": capture,
+    "failure": failure,
     "two agents": two,
     "stopped": stopped,
     "hung": hung,

@@ -81,7 +81,7 @@ class Hook:
     def injected(self) -> str:
         """Return the text that it put before a prompt, empty where it put none."""
         said = json.loads(self.answer) if self.answer.strip() else {}
-        return str(said.get("hookSpecificOutput", {}).get("additionalContext", ""))
+        return str(said.get("context", said.get("hookSpecificOutput", {}).get("additionalContext", "")))
 
 
 class Place:

@@ -168,7 +168,7 @@ class Judged:
 
 def _injection(one: SessionSet, played: Played, same: Same) -> Part:
     """Score what was put before the later prompts; precision is that of prompts that want something."""
-    judged = [_judged(ask, one, played, same) for ask in one.asks]
+    judged = [judged_of(ask, one, played, same) for ask in one.asks]
     wanting = [each for each in judged if each.ask.wants]
     silent = [each for each in judged if not each.ask.wants]
     shown = sum(len(each.memories) for each in wanting)
@@ -187,7 +187,7 @@ def _injection(one: SessionSet, played: Played, same: Same) -> Part:
     return dict(figures), {"judged": judged}
 
 
-def _judged(ask: Ask, one: SessionSet, played: Played, same: Same) -> Judged:
+def judged_of(ask: Ask, one: SessionSet, played: Played, same: Same) -> Judged:
     events, sources = one.by_place, played.sources()
     memories = tuple(played.memories[each] for each in played.asked[ask.id].memory_ids if each in played.memories)
     strict = tuple(memory.id for memory in memories if {*sources.get(memory.id, ())} & {*ask.wants})

@@ -85,7 +85,7 @@ def test_a_page_stands_before_no_prompt(app: App) -> None:
     told, page = add(app, TOLD), add(app, CLAIM, PAGE)
     other = add(app, "The billing service has a cache of nine gigabytes, says the vendor.", PAGE)
     assert [one.id for one in relevant(app, "From which branch do we deploy the billing service?", ADA)] == [told]
-    assert relevant(app, "How large is the cache of the billing service?", ADA) == []
+    assert other not in [one.id for one in relevant(app, "How large is the cache of the billing service?", ADA)]
     hits = do(app, "recall", query="branch that we deploy the billing service from").hits
     order = [hit.memory.id for hit in hits]
     assert order.index(told) < order.index(page)

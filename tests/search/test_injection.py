@@ -30,6 +30,11 @@ def candidate(one: int, signals: Signals = NEAR, match: float = 0.5, content: st
     return Candidate(row(one, content, days), signals, match)
 
 
+def best(*found: Candidate, query: QuerySignals = QUERY, newer: dict[int, int] | None = None) -> list[int]:
+    """Return what of these has a place."""
+    return chosen(found, query, newer or {})
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -74,45 +79,29 @@ def test_a_long_prompt_is_read_at_both_ends() -> None:
 def test_only_what_is_near_has_a_place() -> None:
     """What is far has none; neither has what is much worse than the best."""
     middling = Signals(cosine=0.33, late=0.33, rare=0.33, bm25=3.0, coverage=0.1, rarest=0.6)
-    found = [candidate(1), candidate(2, FAR), candidate(3, middling)]
-    assert chosen("add a bulk endpoint", found, QUERY, {}) == [1]
-    assert chosen("add a bulk endpoint", [candidate(2, FAR)], QUERY, {}) == []
-
-
-def test_a_question_for_a_fact_needs_more_than_a_task() -> None:
-    """Who asks which provider was picked wants that, and nothing near it; a task gains by what is near."""
-    near = [candidate(1, Signals(cosine=0.36, late=0.33, rare=0.33, bm25=4.0, coverage=0.1, rarest=0.7))]
-    asked = replace(QUERY, unknown=0.8)
-    assert chosen("which provider did we pick for the portal?", near, asked, {}) == []
-    assert chosen("move the portal to another provider", near, asked, {}) == [1]
-
-
-def test_who_asks_what_is_remembered_gets_what_a_search_finds() -> None:
-    """There a good match counts as in a search; a weak one is as little worth as ever."""
-    found = [candidate(1, FAR, match=0.7), candidate(2, FAR, match=0.2)]
-    assert chosen("what did we learn about Parcelwing?", found, QUERY, {}) == [1]
-    assert chosen("rework the client of Parcelwing", found, QUERY, {}) == []
+    assert best(candidate(1), candidate(2, FAR), candidate(3, middling)) == [1]
+    assert best(candidate(3, middling)) == [3]
+    assert best(candidate(2, FAR)) == []
 
 
 def test_without_the_model_words_must_be_sure() -> None:
-    """Where the model reads no such language, a good match by words is enough, a weak one is not."""
+    """Where the model reads no such language, a likely answer by words is enough, a weak one is not."""
     by_words = replace(QUERY, semantic=False)
     signals = replace(NEAR, cosine=0.0, late=None, rare=None)
-    found = [candidate(1, signals, 0.8), candidate(2, signals, 0.3)]
-    assert chosen("wo liegt der Schlüssel?", found, by_words, {}) == [1]
+    assert best(candidate(1, signals, 0.5), candidate(2, signals, 0.2), query=by_words) == [1]
+    assert best(candidate(2, signals, 0.15), query=by_words) == []
 
 
 def test_what_is_replaced_gives_its_place_to_the_newer() -> None:
     """The newer one stands for both, even where it is not near enough itself."""
-    found = [candidate(1, days=9), candidate(2, FAR)]
-    assert chosen("tests cannot reach port 5433", found, QUERY, {1: 2}) == [2]
-    assert chosen("tests cannot reach port 5433", found, QUERY, {}) == [1]
+    found = candidate(1, days=9), candidate(2, FAR)
+    assert best(*found, newer={1: 2}) == [2]
+    assert best(*found) == [1]
 
 
 def test_the_best_match_has_the_first_place() -> None:
     """Worth says what has a place, the match which comes first."""
-    found = [candidate(1, match=0.5), candidate(2, match=0.8)]
-    assert chosen("how does API v1 authenticate?", found, QUERY, {}) == [2, 1]
+    assert best(candidate(1, match=0.5), candidate(2, match=0.8)) == [2, 1]
 
 
 def test_summaries_do_not_crowd_out_facts() -> None:
@@ -122,5 +111,5 @@ def test_summaries_do_not_crowd_out_facts() -> None:
         replace(one, row=replace(one.row, type=ObservationType.SESSION_SUMMARY))
         for one in (candidate(2), candidate(3, nearer))
     ]
-    assert chosen("why does it fail", [candidate(1), *summaries], QUERY, {(1, 3): 0.9}) == [1]
-    assert chosen("why does it fail", summaries, QUERY, {(2, 3): 0.1}) == [3]
+    assert best(candidate(1), *summaries) == [1]
+    assert best(*summaries) == [3]

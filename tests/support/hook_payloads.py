@@ -107,7 +107,7 @@ CASES: list[Case] = [
             "is_interrupt": False,
         },
         "tool:post",
-        _tool("Bash", {"command": "make"}, "Exit code 2\nno rule", failed=True),
+        _tool("Bash", {"command": "make"}, "no rule", failed=True),
     ),
     (
         "claude-code",

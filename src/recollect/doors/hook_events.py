@@ -345,7 +345,8 @@ def unwrapped(text: str) -> tuple[str, bool]:
     if head and after < len(lines):
         said = "\n".join(lines[:after])[head.end() :]
         return "" if said == "(empty)" else said, any(map(_FAILED.match, lines[after:]))
-    return text, _FAILED.match(text) is not None
+    told = _FAILED.match(text)  # Claude Code's first line
+    return (text[told.end() :], True) if told else (text, False)
 
 
 def says_failure(found: Any) -> bool:

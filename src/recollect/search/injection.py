@@ -1,7 +1,7 @@
 """Injection: which recalled memories are worth a place before a prompt that did not ask for any.
 
-A search that was asked for may show what is doubtful; here every line costs the reader, so most prompts get none. The
-coefficients were fitted to labelled sessions of coding agents.
+A search that was asked for may show what is doubtful; here every line costs the reader, so most prompts get none. A
+small model judges it, which `scripts/fit-injection` fits on labelled sessions of coding agents.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, FactType, ObservationType, Order
 from recollect.domain.requests import Caller, Filters, Query
 from recollect.domain.results import Memory
-from recollect.domain.search import QuerySignals, RankingRow, Signals
+from recollect.domain.search import QuerySignals, RankingRow, Signals, View
 from recollect.prompt.fence import permitted
-from recollect.search import rank
-from recollect.search.candidates import reading
-from recollect.search.features import gather
+from recollect.search import rank, versions
+from recollect.search.candidates import FIRST, reading
+from recollect.search.features import Candidates, gather
 from recollect.search.ranking import contradicted, disputed_by, newer_versions
 from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
@@ -29,22 +29,44 @@ from recollect.text.writing_systems import fold
 CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
-_WORTH: Final = 0.20  # from which a memory has a place
-_WORDED: Final = 0.5  # the same of a match by words alone, where the model does not read the prompt's language
-_BESIDE: Final = 0.65  # of the best one's worth
 _SAME_FAILURE: Final = 0.5
 _TRUSTED: Final = 0.5  # of a rule that stands before a session without being asked for
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
+_STATED: Final = 1_000  # characters of a memory that say what it states
+_NEAR: Final = 0.4  # cosine from which two memories may be about the same
 
-_BIAS: Final = -4.53
-_COSINE: Final = 6.23
-_LATE: Final = 0.63
-_WORDS: Final = 4.17
-_RAREST: Final = 1.25
-_UNKNOWN: Final = 0.09
-_FACT: Final = -0.29
-_FACT_UNKNOWN: Final = -2.33
-_BEHIND: Final = -2.86
+
+class Traits(NamedTuple):
+    """What is known of a memory beside the others that a prompt may want.
+
+    `meaning` is the cosine, `words` the saturated bm25 (0–1), `behind` how far the nearest one's cosine is ahead, and
+    `length` the logarithm of the number of the prompt's words that carry meaning.
+    """
+
+    meaning: float
+    words: float
+    behind: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A logistic regression that tells how likely (0–1) a memory helps with a prompt."""
+
+    weights: Traits
+    bias: float
+
+    def __call__(self, found: Traits) -> float:
+        """Return how likely a memory helps."""
+        odds = self.bias + sum(weight * value for weight, value in zip(self.weights, found, strict=True))
+        return 1.0 / (1.0 + math.exp(-odds))
+
+
+JUDGE: Final = Judge(Traits(meaning=6.998, words=9.211, behind=-3.171, length=0.436), -5.796)
+LEAST: Final = 0.18
+"""From which a memory has a place, unless it is less than the share `BESIDE` of the best one's."""
+BESIDE: Final = 0.6
+"""All of these are what `scripts/fit-injection` printed."""
 
 _GENERIC: Final = frozenset(
     map(
@@ -82,16 +104,6 @@ _HOW: Final = re.compile(
     re.IGNORECASE,
 )
 _POINTING: Final = re.compile(r"\b(?:this|that|these|those|it|above|here)\b", re.IGNORECASE)
-_ASKS_FACT: Final = re.compile(
-    r"^\W*(?:(?:so|and|ok|okay|hey|hi|sorry|wait|btw|also)\W+)*(?:what|which|who|whom|whose|where|when|why|how)\b|"
-    r"\b(?:did we|was it|do we|have we|remind me)\b",
-    re.IGNORECASE,
-)
-_RECALLS: Final = re.compile(
-    r"\b(?:remember|recall|last time|told you|(?:did|have) (?:we|you|i) (?:learn\w*|decided?|find|"
-    r"found|agreed?|tried|try|seen?|noted?)|do (?:we|you) (?:already )?know)\b",
-    re.IGNORECASE,
-)  # asks for what is remembered: a good match counts as it does in a search
 _SECRET: Final = re.compile(
     r"^\W*what\b(?:\W+\w+){0,8}?\W+(?:passwords?|passphrase|token|secret|credentials?|(?:api|private|access) key)"
     r"(?:\W+(?:of|for|to|on|in)\b.{0,60})?\W*$",
@@ -111,6 +123,21 @@ class Candidate:
     def id(self) -> int:
         """Return the id of the memory."""
         return self.row.id
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """Candidates for a place before a prompt, the likeliest first; `newer` names by id what stands in whose place.
+
+    `told` are those of these that stand there because a person told them; `gathered` and `matches` are of the search.
+    """
+
+    candidates: tuple[Candidate, ...]
+    query: QuerySignals
+    newer: Mapping[int, int]
+    told: Mapping[int, int]
+    gathered: Candidates
+    matches: Mapping[int, float]
 
 
 def relevant(app: App, prompt: str, caller: Caller, known: Collection[int] = (), *, near: float = 0.0) -> list[Memory]:
@@ -135,25 +162,59 @@ def relevant_and_denied(
     query = Query(query=question)
     with reading(app, query, caller) as seen:
         view = seen.model_copy(update={"condensed": False})
-        found = gather(app, query, view)
-        matches = app.fusion.matches(found.signals, found.query)
-        likely = {one: max(match, found.signals[one].cosine) for one, match in matches.items()}
-        rows = {one.id: one for one in found.ranking_rows}
-        may = [one for one in sorted(likely, key=lambda one: -likely[one]) if one in rows and rows[one].speaks_unasked]
-        signals = found.signals
-        best = [one for one in may[:CONSIDERED] if max(signals[one].coverage, signals[one].cosine) >= near]
-        newer = newer_versions(question, found, matches, best)
-        told = {low: high[0] for low, high in contradicted(app, found, best).items()}
-        candidates = [Candidate(rows[one], found.signals[one], matches[one]) for one in best]
-        best_ones = chosen(prompt, candidates, found.query, newer | told)
-        wanted = [one for one in best_ones if one not in known]
-        denied = disputed_by(question, found, matches, best_ones)
-        outranked = chosen(prompt, [one for one in candidates if one.id in told], found.query, {})
-        denied |= {told[one]: one for one in reversed(outranked)}
+        found = considered(app, query, view, near=near)
+        first = chosen(found.candidates, found.query, found.newer)[:FIRST]
+        latest = outdated(app, first, found, view)
+        best = list(dict.fromkeys(latest.get(one, one) for one in first))
+        wanted = [one for one in best if one not in known]
+        denied = disputed_by(question, found.gathered, found.matches, best)
+        outranked = chosen([one for one in found.candidates if one.id in found.told], found.query, {})
+        denied |= {found.told[one]: one for one in reversed(outranked)}
         memories = app.records.load({*wanted, *denied.values()}, view)
     may_stand = {one: memory for one, memory in memories.items() if permitted(memory)}
     others = {one: may_stand[other] for one, other in denied.items() if other in may_stand}
     return [may_stand[one] for one in wanted if one in may_stand], others
+
+
+def considered(app: App, query: Query, view: View, *, near: float = 0.0) -> Considered:
+    """Return the likeliest memories of a view that may stand before a prompt, and what gives its place to what."""
+    found = gather(app, query, view)
+    signals, matches = found.signals, app.fusion.matches(found.signals, found.query)
+    likely = {one: max(match, signals[one].cosine) for one, match in matches.items()}
+    rows = {one.id: one for one in found.ranking_rows}
+    may = [one for one in sorted(likely, key=lambda one: -likely[one]) if one in rows and rows[one].speaks_unasked]
+    best = [one for one in may[:CONSIDERED] if max(signals[one].coverage, signals[one].cosine) >= near]
+    newer = newer_versions(query.query, found, matches, best[:FIRST])
+    told = {low: high[0] for low, high in contradicted(app, found, best).items()}
+    candidates = tuple(Candidate(rows[one], signals[one], matches[one]) for one in best)
+    return Considered(candidates, found.query, newer | told, told, found, matches)
+
+
+def outdated(app: App, ids: Sequence[int], found: Considered, view: View) -> dict[int, int]:
+    """Return for each of `ids` the newest candidate that says that something changed about what it states.
+
+    That one is of another session, has no less authority, is near by its vector, and answers what the older one states
+    more likely than not. What is asked there is the older one's own text: a prompt may be about anything it touches.
+    """
+    rows = {one.id: one.row for one in found.candidates}
+    near: dict[int, list[RankingRow]] = {}
+    for pair, cosine in (app.vectors.similarities(list(rows)) if ids else {}).items():
+        old, new = sorted(pair, key=lambda one: (rank.dated(rows[one]), one))
+        able = rows[new].authority >= rows[old].authority and versions.comparable(rows[new], rows[old], 1.0, 1.0)
+        if cosine >= _NEAR and old in ids and able:
+            near.setdefault(old, []).append(rows[new])
+    latest: dict[int, int] = {}
+    for old, later in near.items():
+        changed = [one for one in later if versions.changes(rows[old].content, one.content)]
+        matches = _matches(app, rows[old].content, view) if changed else {}
+        if sure := [one for one in changed if matches.get(one.id, 0.0) >= rank.STRONG]:
+            latest[old] = max(sure, key=lambda one: (rank.dated(one), one.id)).id
+    return latest
+
+
+def _matches(app: App, text: str, view: View) -> dict[int, float]:
+    found = gather(app, Query(query=text[:_STATED]), view)
+    return app.fusion.matches(found.signals, found.query)
 
 
 def learnt_of(app: App, failure: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
@@ -189,20 +250,23 @@ def question_of(prompt: str) -> str:
     return "" if _only_directs(bare) or _SECRET.match(bare) else bare
 
 
-def chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
+def chosen(candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
     """Return the ids of memories that are worth a place before the prompt, the best first.
 
-    What has a newer version among them, by `newer`, or something told that outranks it, gives its place to that. Of
-    what sums up a session one is chosen at most, and only where nothing else is: it quotes what speaks for itself.
+    What has a newer version, by `newer`, or something told that outranks it, gives its place to that. Of what sums up a
+    session one is chosen at most, and only where nothing else is: it quotes what speaks for itself.
     """
     facts = [one for one in candidates if one.row.type not in OF_SESSION]
     summaries = [one for one in candidates if one.row.type in OF_SESSION]
-    return _chosen(prompt, facts, query, newer) or _chosen(prompt, summaries, query, newer)[:1]
+    return _chosen(facts, query, newer) or _chosen(summaries, query, newer)[:1]
 
 
-def _chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
-    worths = worth(prompt, candidates, query)
-    least = max(_WORTH if query.semantic else _WORDED, _BESIDE * max(worths.values(), default=0.0))
+def _chosen(candidates: Sequence[Candidate], query: QuerySignals, newer: Mapping[int, int]) -> list[int]:
+    if query.semantic:
+        worths = {one.id: JUDGE(found) for one, found in zip(candidates, traits(candidates, query), strict=True)}
+    else:  # the model does not read the prompt's language: words alone must make a memory a likely answer
+        worths = {one.id: one.match for one in candidates}
+    least = max(LEAST if query.semantic else rank.LIKELY, BESIDE * max(worths.values(), default=0.0))
     matches = {one.id: one.match for one in candidates}
     found: dict[int, float] = {}
     for one, value in worths.items():
@@ -212,16 +276,18 @@ def _chosen(prompt: str, candidates: Sequence[Candidate], query: QuerySignals, n
     return sorted(found, key=lambda one: (-found[one], -one))
 
 
-def worth(prompt: str, candidates: Sequence[Candidate], query: QuerySignals) -> dict[int, float]:
-    """Return for each candidate about how likely (0–1) it helps with the prompt."""
-    if not query.semantic:
-        return {one.id: one.match for one in candidates}
-    asks_fact = bool(_ASKS_FACT.search(prompt))
+def traits(candidates: Sequence[Candidate], query: QuerySignals) -> list[Traits]:
+    """Return what a judge looks at, for each candidate beside all of them."""
     nearest = max((one.signals.cosine for one in candidates), default=0.0)
-    found = {one.id: _worth(one.signals, query, nearest, asks_fact=asks_fact) for one in candidates}
-    if _RECALLS.search(prompt):
-        found = {one.id: max(found[one.id], one.match) for one in candidates}
-    return found
+    return [
+        Traits(
+            meaning=one.signals.cosine,
+            words=rank.saturated(one.signals.bm25),
+            behind=nearest - one.signals.cosine,
+            length=math.log1p(query.words),
+        )
+        for one in candidates
+    ]
 
 
 def _newest(one: int, newer: Mapping[int, int]) -> int:
@@ -230,20 +296,6 @@ def _newest(one: int, newer: Mapping[int, int]) -> int:
         one = later
         seen.add(one)
     return one
-
-
-def _worth(one: Signals, query: QuerySignals, nearest: float, *, asks_fact: bool) -> float:
-    odds = (
-        _BIAS
-        + _COSINE * one.cosine
-        + _LATE * (one.late or 0.0)
-        + _WORDS * rank.saturated(one.bm25)
-        + _RAREST * one.rarest
-        + _UNKNOWN * query.unknown
-        + asks_fact * (_FACT + _FACT_UNKNOWN * query.unknown)
-        + _BEHIND * (nearest - one.cosine)
-    )
-    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def _only_directs(text: str) -> bool:

@@ -221,7 +221,7 @@ def test_deep_and_wide_values_end() -> None:
         ("cursor", "postToolUse", {"tool_output": '{"exitCode": 2, "stderr": "no rule"}'}, "no rule"),
         ("codex", "PostToolUse", {"tool_response": {"exit_code": 1, "output": "1 failed"}}, "1 failed"),
         ("codex", "PostToolUse", {"tool_response": "Exit code: 2\nWall time: 1 s\nOutput:\nno rule"}, "no rule"),
-        ("codex", "PostToolUse", {"tool_response": "Exit code: 2\nno rule"}, "Exit code: 2\nno rule"),
+        ("codex", "PostToolUse", {"tool_response": "Exit code: 2\nno rule"}, "no rule"),
         (
             "gemini-cli",
             "AfterTool",
