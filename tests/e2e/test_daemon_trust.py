@@ -96,6 +96,7 @@ def test_something_is_in_the_sockets_place(place: Place) -> None:
     assert (place.home / "daemon.sock" / "within").is_dir()
 
 
+@pytest.mark.full_cases("older1")
 @pytest.mark.parametrize("older", [{"version": "0.0.1"}, {"protocol": daemon.PROTOCOL - 1}])
 def test_an_older_daemon_makes_way(place: Place, older: dict[str, Any]) -> None:
     """One of an older version, or that speaks as an older one did, finishes, and one of this version takes over."""
