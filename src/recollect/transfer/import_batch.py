@@ -151,10 +151,8 @@ class NamespaceImport:
             return
         if outranks(old, _said(record)):
             self.report.outcomes[one.place] = "unchanged"
-            why = (
-                f"Memory {old.id} was said by {old.origin}, which an import does not replace. "
-                "Your own export does, with `--own`."
-            )
+            why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
+            why += " Your own export does, with `--own`." if record.id is not None else ""
             self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
             return
         if one.content_hash != old.content_hash:

@@ -161,9 +161,8 @@ PASSAGE_END: Final = "<!-- recollect:end -->"
 PASSAGE: Final = re.compile(rf"{PASSAGE_BEGIN.pattern}.*?{re.escape(PASSAGE_END)}(?:\r?\n)?", re.DOTALL)
 """What `recollect install` writes into an instruction file: it is no memory."""
 
-EXPORTED: Final = re.compile(r"^(?P<hashes>#+)\s+(?P<title>.*?)\s*<!-- recollect:memory (?P<fields>\{[^<>]*\}) -->\s*$")
-"""A heading in an export of ours: the memory's title, and the fields that the text below it does not say."""
-_ABOUT: Final = re.compile(r"\n*^\*[^\n]*\*\s*\Z", re.MULTILINE)
+MARK: Final = "<!-- recollect:memory "
+"""What begins the comment in a heading of our own export: the fields that the text below it does not say."""
 
 LINKS_TO: Final = "links_to"
 _CODE: Final = re.compile(r"(?<!`)(`{1,8})(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
@@ -237,8 +236,8 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
     for section in sections(rest, first):
         if not section.text.strip():
             continue
-        if found := EXPORTED.fullmatch(section.heading):
-            yield _exported(found, section.text, f"{name}:{section.line}")
+        if MARK in section.heading:
+            yield _exported(section.heading, section.text.rstrip(), f"{name}:{section.line}")
             continue
         for heading in set(section.path) - plain.keys():
             # without its markup no detector would know a secret again, so that goes first
@@ -260,20 +259,23 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
 
 
-def _exported(heading: re.Match[str], text: str, where: str) -> ImportItem | Problem:
+def _exported(heading: str, text: str, where: str) -> ImportItem | Problem:
     """Return the memory that an export of ours shows; what was written into its text or its title since counts."""
+    shown, _, comment = heading.rpartition(MARK)
+    title = shown.lstrip("#").strip()
     try:
-        fields = object_of(heading["fields"].encode())
-        former, shown = str(fields.pop("hash")), fields.pop("shown")
+        fields = object_of(comment.removesuffix("-->").encode())
+        former, before = str(fields.pop("hash")), fields.pop("shown")
     except (Unreadable, KeyError) as error:
         return Problem(where, str(error) if isinstance(error, Unreadable) else "Its heading does not say what it was.")
-    body = _ABOUT.sub("", text).strip("\n")
+    above, _, about = text.rpartition("\n")
+    body = (above if about.startswith("*") and about.endswith("*") else text).strip("\n")
     lines = body.split("\n")
     if all(line.startswith(">") for line in lines):
         body = "\n".join(line[1:].removeprefix(" ") for line in lines)
-    fields["content"] = body or heading["title"]
-    if heading["title"] != shown:
-        fields["title"] = heading["title"]
+    fields["content"] = body or title
+    if title != before:
+        fields["title"] = title
     return ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields, former_hash=former)
 
 

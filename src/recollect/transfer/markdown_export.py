@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from recollect.domain.enums import Scope
 from recollect.prompt.neutral import neutral
-from recollect.transfer.markdown import PASSAGE_END, blocks, headings
+from recollect.transfer.markdown import MARK, PASSAGE_END, blocks, headings
 
 _BEGIN: Final = "<!-- recollect:begin -->"
 _END: Final = PASSAGE_END
@@ -62,7 +62,7 @@ def _mark(memory: dict[str, Any], shown: str) -> str:
     fields = {name: value for name, value in memory.items() if name not in _LAYERS}
     fields |= {"hash": hashlib.sha256(str(memory["content"]).encode()).hexdigest(), "shown": shown}
     told = json.dumps(fields, separators=(",", ":"))
-    return f"<!-- recollect:memory {_STRING.sub(_unreadable, told)} -->"
+    return f"{MARK}{_STRING.sub(_unreadable, told)} -->"
 
 
 def _unreadable(string: re.Match[str]) -> str:
