@@ -37,6 +37,7 @@ from recollect.search.visibility import allowed_levels, parse_id
 from recollect.text.layers import one_line
 
 if TYPE_CHECKING:
+    from recollect.store.sql.reviews import State
     from recollect.store.sql.writing import Writing
 
 _MADE: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
@@ -71,7 +72,7 @@ class _Work:
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
     undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined")}
+        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined", "deleted")}
     )
 
     def run(self) -> None:
@@ -82,7 +83,10 @@ class _Work:
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
-        for one in _from_there(self.writing, self.request, quarantined=True):
+        for one in _from_there(self.writing, self.request, "deleted"):
+            self.writing.put_away(one)
+            self.undo["deleted"].append([one.id, one.deleted_at and one.deleted_at.isoformat()])
+        for one in _from_there(self.writing, self.request, "quarantined"):
             self.writing.put_away(one)
             self.undo["quarantined"].append(one.id)
             self.hidden.append(one.id)
@@ -321,9 +325,9 @@ def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
     return {one.id: one for one in _from_there(writing, request)}
 
 
-def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
+def _from_there(writing: Writing, request: Withdraw, state: State = "in use") -> list[Memory]:
     times, source = (request.since, request.until), request.source
-    found = writing.from_origin(source, request.session_id, request.author, times, quarantined=quarantined)
+    found = writing.from_origin(source, request.session_id, request.author, times, state)
     return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
@@ -370,7 +374,10 @@ def _undone(
         rebuilt.append(whole_id)
     for memory_id, whole_id in undo["parts"]:
         if (one_part := writing.by_id(memory_id)) is not None:
-            writing.set_part_of(one_part, whole_id)
+            writing.put_back(one_part, merged_into=whole_id)
+    for memory_id, at in undo.get("deleted", ()):
+        if (gone := writing.by_id(memory_id)) is not None:
+            writing.put_back(gone, deleted_at=datetime.fromisoformat(at))
     for memory_id in undo["hidden"]:
         if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)

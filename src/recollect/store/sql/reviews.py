@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, union_all, update
 
@@ -35,6 +35,10 @@ _MEMBER: Final = "member"
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
 _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
 """The types of what is made of other memories."""
+
+
+State = Literal["in use", "deleted", "quarantined"]
+"""How a memory is stored: in use, softly deleted, or in quarantine."""
 
 
 class NotedText(NamedTuple):
@@ -117,7 +121,8 @@ class SqlReviews:
 def taken_by(undo: Mapping[str, list[Any]]) -> list[int]:
     """Return the ids of what a withdrawal put away: what it hid, parts, and what is kept of texts written over."""
     parts, copies = ([one for one, _ in undo["parts"]], [copy for _, copy in undo["copies"]])
-    return [*undo["hidden"], *undo.get("quarantined", ()), *parts, *copies]
+    deleted = [one for one, _ in undo.get("deleted", ())]
+    return [*undo["hidden"], *undo.get("quarantined", ()), *deleted, *parts, *copies]
 
 
 class ReviewWriting(Transaction):
@@ -145,17 +150,20 @@ class ReviewWriting(Transaction):
         session_id: str | None,
         author: str | None,
         times: Sequence[datetime | None],
-        *,
-        quarantined: bool = False,
+        state: State = "in use",
     ) -> list[Memory]:
-        """Return what came from there, but for what was softly deleted or is made of other memories.
+        """Return what came from there and is in this state, but for what is made of other memories.
 
-        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. With `quarantined`
-        it is what is in quarantine instead.
+        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. What is in use may
+        be a part of another memory.
         """
-        away = QUARANTINED if quarantined else ""
-        there = memory.c.merged_into.is_(None) if quarantined else memory.c.deleted_at.is_(None)
-        asked = [there, or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        away = QUARANTINED if state == "quarantined" else ""
+        there = {
+            "in use": memory.c.deleted_at.is_(None),
+            "deleted": memory.c.deleted_at.is_not(None) & memory.c.merged_into.is_(None),
+            "quarantined": memory.c.merged_into.is_(None),
+        }
+        asked = [there[state], or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
         if source is not None:
             asked.append(memory.c.came_from.contains(source, autoescape=True))
         if session_id is not None:
@@ -189,11 +197,12 @@ class ReviewWriting(Transaction):
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(superseded_by=by))
         self._journal("withdraw", (old.id, old.sensitivity, {"superseded_by": by}))
 
-    def set_part_of(self, old: Memory, whole: int | None) -> None:
-        """Let a memory be a part of another one again, out of sight."""
-        values = {"deleted_at": None, "merged_into": whole, "sensitivity": self._stored(old.sensitivity)}
+    def put_back(self, old: Memory, *, merged_into: int | None = None, deleted_at: datetime | None = None) -> None:
+        """Let a memory that was put away be out of sight as before: a part of another one, or deleted."""
+        values = {"deleted_at": deleted_at, "merged_into": merged_into, "sensitivity": self._stored(old.sensitivity)}
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
-        self._journal("restore", (old.id, old.sensitivity, {"merged_into": whole}))
+        how = {"soft": True} if deleted_at else {"merged_into": merged_into}
+        self._journal("restore", (old.id, old.sensitivity, how))
 
     def note_member(self, memory_id: int, note: dict[str, Any]) -> None:
         """Keep with a summary what it says of a member that is to be removed by rule, and where that came from."""
