@@ -197,6 +197,7 @@ class ChromaIndex(ChromaCollections):
         super().__init__(generation)
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
+        self._blanked: frozenset[Path] = frozenset()
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors; where that made the files of a graph, what lay in memory is taken out of them."""
@@ -204,7 +205,7 @@ class ChromaIndex(ChromaCollections):
         super().put(namespace, ids, vectors)
         if first:
             with self._alone():
-                guarded(lambda: _blank(self._folder))
+                self._blanked = guarded(lambda: _blank(self._folder, self._blanked))
 
     def _connect(self) -> ClientAPI:
         """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
@@ -386,16 +387,20 @@ def _compact(folder: Path) -> None:
     _blank(folder)
 
 
-def _blank(folder: Path) -> None:
+def _blank(folder: Path, blanked: frozenset[Path] = frozenset()) -> frozenset[Path]:
     """Write zeros over the files of graphs that were never saved: they hold what lay in memory when they were made.
 
-    Chroma reads them only after a save, which writes them whole.
+    Chroma reads them only after a save, which writes them whole. What is `blanked` already is not looked at again;
+    returned are all that are.
     """
-    for path in folder.iterdir():
+    graphs = frozenset(folder.iterdir())
+    for path in graphs - blanked:
         if path.is_dir() and not (path / "index_metadata.pickle").exists():
             for file in filter(Path.is_file, (path / "data_level0.bin", path / "length.bin")):
-                if any(file.read_bytes()):
-                    file.write_bytes(bytes(file.stat().st_size))
+                held = file.read_bytes()
+                if held.count(0) < len(held):
+                    file.write_bytes(bytes(len(held)))
+    return graphs
 
 
 def guarded(call: Callable[[], T]) -> T:
