@@ -166,6 +166,7 @@ def test_a_client_that_leaves_early_waits_for_nothing(place: Place) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.full
 def test_no_descriptor_is_leaked(shared: Place) -> None:
     """A client that looks, connects and disconnects often holds no more open files than before."""
     shared.pid()

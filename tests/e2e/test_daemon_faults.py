@@ -28,6 +28,7 @@ def full(value: object) -> Any:
     return pytest.param(value, marks=pytest.mark.full)
 
 
+@pytest.mark.full
 def test_killed_in_mid_write(place: Place) -> None:
     """Clients that write while the daemon is killed start it again; nothing acknowledged is lost, nothing doubled."""
     place.pid()
@@ -169,6 +170,7 @@ def test_one_that_hangs_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) 
     assert len(place.daemons()) == 1
 
 
+@pytest.mark.full
 def test_one_that_hangs_for_a_moment_is_waited_for(place: Place) -> None:
     """A call that meets a daemon which hangs for a moment succeeds once it goes on, without another daemon."""
     pid = place.pid()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agents_home import RULE, folder_name, furnish, transcript, written
 from daemon_place import Place, until
 from recollect.transfer.remembered import Plan
@@ -16,6 +18,7 @@ RULES = (
 )
 
 
+@pytest.mark.full
 def test_a_killed_daemon_goes_on(place: Place, tmp_path: Path) -> None:
     """`init` returns at once; whatever a killed daemon left waiting, the next one takes in, and nothing twice."""
     user, checkout = tmp_path / "user", tmp_path / "engine"

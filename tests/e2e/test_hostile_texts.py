@@ -67,6 +67,7 @@ def most_at_rest(work: Callable[[], object]) -> tuple[float, float]:
     return taken, max(gaps)
 
 
+@pytest.mark.full_cases("underscores", "tokens")
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_verb_ends_in_time(app: App, name: str) -> None:
     """The longest text is stored or refused within ten seconds, and others are answered meanwhile; so is a query."""

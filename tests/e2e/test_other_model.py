@@ -149,6 +149,7 @@ def test_a_daemon_refuses_what_it_cannot_load(place: Place) -> None:
     assert place.pid() == pid
 
 
+@pytest.mark.full
 def test_reindex_with_the_same_model_keeps_the_daemon(place: Place) -> None:
     """Everything can be embedded anew in the daemon that serves it, which stays."""
     for number in range(20):

@@ -302,6 +302,7 @@ def test_changes_are_noticed(browse: Any, harbour: Place) -> None:
     assert seen.errors == []
 
 
+@pytest.mark.full_cases("javascript")
 @pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
 def test_a_team_is_administered(chromium: Browser, app: App, settings: Settings, scripts: bool) -> None:
     """Its admin signs in by a token, invites somebody, and sees that in the audit; a reader sees no such forms."""

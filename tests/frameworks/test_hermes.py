@@ -90,6 +90,7 @@ def test_hermes_drives_the_provider(place: dict[str, str]) -> None:
     assert after["sessions"] == {"s1": ["hermes", False], "s2": ["hermes", True]}
 
 
+@pytest.mark.full
 def test_a_subagent_only_reads(place: dict[str, str]) -> None:
     """Where Hermes runs no primary agent, no turn is kept and no session begins; a call of the model still counts."""
     ran(DRIVER, place, "subagent", f"token: {token()}")

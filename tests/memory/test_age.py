@@ -65,6 +65,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator
         yield Store(app, clock, ids, clock.now)
 
 
+@pytest.mark.full_cases("habit", "relevance")
 @pytest.mark.parametrize("profile", Profile)
 def test_the_same_memories_are_relevant_at_any_age(store: Store, profile: Profile) -> None:
     """Fresh, after two months, two years and ten years, every question brings back the same memories."""

@@ -287,4 +287,4 @@ def test_after_thirty_days_it_is_gone_for_good(app: App, clock: Clock) -> None:
 
 def test_a_kill_withdraws_all_or_nothing(settings: Settings, environment: dict[str, str]) -> None:
     """Whenever the process dies, the store is as before the withdrawal or as after it, and well."""
-    assert kill_withdrawals(settings, environment, range(3), memories=9).kills == 3
+    assert kill_withdrawals(settings, environment, range(2), memories=6).kills == 2

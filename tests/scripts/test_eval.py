@@ -184,6 +184,7 @@ def test_aged_asks_at_three_ages(script: Run, tiny: Path) -> None:
     assert all(0 <= float(share) <= 100 for row in first for share in row[2:])
 
 
+@pytest.mark.full
 def test_growth_asks_among_more_and_more(
     module: Callable[[str], ModuleType], settings: Settings, tiny: Path, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_the_sample_follows_the_seed(mutants: ModuleType, checkout: Path) -> Non
     assert mutants.sample(checkout, 5, 1, "store") == []
 
 
+@pytest.mark.full
 def test_survivors_are_named(mutants: ModuleType, checkout: Path) -> None:
     """A change that a test notices is killed by that test; one that none notices survives."""
     found = {one.after: one for one in mutants.mutants_of(*_bounds(checkout))}

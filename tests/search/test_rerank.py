@@ -211,6 +211,7 @@ def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
 # With the real thing
 
 
+@pytest.mark.full
 def test_a_real_cross_encoder_orders_memories(open_store: Callable[..., App], folder: Path) -> None:
     """A store opened with a cross-encoder has it ready, and its scores move the memories."""
     app = open_store(rerank=str(folder), background=True)

@@ -64,6 +64,7 @@ def history() -> list[str]:
     return [" ".join(one.split()) for one in text.split("\n- ")[1:90]]
 
 
+@pytest.mark.full
 def test_this_repositorys_history_twice(environment: dict[str, str], server: ChatServer, tmp_path: Path) -> None:
     """The second time asks nothing and adds nothing; of a longer one only what is new at its end is read."""
     ours = environment | {"RECOLLECT_CHAT_MODEL": "tiny", "RECOLLECT_CHAT_URL": server.url}

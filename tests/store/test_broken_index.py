@@ -198,6 +198,7 @@ def test_damage_under_an_open_index_is_survived(parts: Any, damage: str) -> None
     assert parts.vectors.state == "ready"
 
 
+@pytest.mark.full
 def test_no_namespace_is_lost_when_the_folder_is_begun_anew(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """When one broken collection forces a new folder, the collections of all other namespaces are rebuilt as well."""
     first = fill(parts)

@@ -79,6 +79,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return taken
 
 
+@pytest.mark.full_cases(
+    "embedded-text longer",
+    "embedded-stretch lost",
+    "embedded-stretches swapped",
+    *(f"server-{name}" for name in HARM if name != "vector changed"),
+)
 @pytest.mark.parametrize(("statements", "named"), HARM.values(), ids=HARM)
 def test_a_deep_look_finds_it(store: Settings, statements: Sequence[str], named: str) -> None:
     """A vector that was changed, exchanged or lost, and a text that was changed, are named, by any number of looks."""

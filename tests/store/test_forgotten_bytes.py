@@ -99,6 +99,7 @@ def test_a_forgotten_fact_leaves_no_byte(app: App, settings: Any) -> None:
     assert text_in(settings.folder, ("zyqsubxvct", "zyqobxvctq")) == []
 
 
+@pytest.mark.full_cases("in the queue")
 @pytest.mark.parametrize("many", [30, 1_200], ids=["in the queue", "in the graph"])
 def test_a_forgotten_vector_leaves_no_byte(parts: Any, many: int) -> None:
     """Whether Chroma had it in its queue only or in a graph on disk: the vector is gone, the others are found."""

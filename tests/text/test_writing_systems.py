@@ -110,6 +110,7 @@ def test_folding_is_final(text: str) -> None:
     assert fold(unicodedata.normalize("NFD", text)) == fold(unicodedata.normalize("NFC", text))
 
 
+@pytest.mark.full
 def test_the_index_reads_every_plain_character_as_we_do(index: sqlite3.Connection) -> None:
     """For each character of Unicode of which we say so, FTS5 itself makes the very letter, or the very gap."""
     every = (chr(one) for one in range(0x80, sys.maxunicode + 1) if not 0xD800 <= one <= 0xDFFF)
