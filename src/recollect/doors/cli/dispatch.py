@@ -30,13 +30,13 @@ ALIASES: Final = {
     **{"config": ("settings",)},
 }
 """What newcomers type for a command, and the words that it stands for."""
-NEED_MODEL: Final = frozenset("remember recall update tag undo similar prompt summarize move promote".split())
-"""The commands for which the daemon is started, which keeps the model loaded."""
-IN_DAEMON: Final = NEED_MODEL | frozenset(
-    "by-concept by-file bury fact facts forget list pin purge rescan session show stats tags timeline unbury "
-    "unpin".split()
+IN_DAEMON: Final = frozenset(
+    "bury by-concept by-file fact facts forget inbox list move pin promote prompt purge recall remember rescan session "
+    "show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
 )
-"""The commands that only run operations: a daemon that is running runs them."""
+"""The commands that only run operations: the daemon runs them, and is started where none is running."""
+WHERE_ONE_RUNS: Final = frozenset("audit page project settings start status team token user".split())
+"""The commands that a daemon that is running answers too; they start none."""
 
 
 class _Typed(NamedTuple):
@@ -74,11 +74,12 @@ def run(words: list[str]) -> int | None:
 
             pipe.serve(typed.given, home, sets)
             return 0
-        if typed.command in IN_DAEMON and not _HELP_WANTED & set(typed.rest):
+        if typed.command in IN_DAEMON | WHERE_ONE_RUNS and not _HELP_WANTED & set(typed.rest):
             from recollect.doors.cli import thin
 
+            operation = typed.command in IN_DAEMON
             makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
-            code = thin.run(words, typed.given, home, start=makes and typed.command in NEED_MODEL)
+            code = thin.run(words, typed.given, home, start=operation and makes, keyed=operation)
     if code is not None:
         return code
     from recollect.doors.cli.main import main

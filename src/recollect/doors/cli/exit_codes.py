@@ -102,6 +102,9 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
 @contextmanager
 def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
     """Yield what runs a verb of administration on the server by a token, or here as the operator."""
+    if (serving := _served.get()) is not None:
+        yield serving(settings)
+        return
     if settings.url:
         from recollect.client.connection import ServerConnection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -20,7 +21,7 @@ from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer, print_memory
-from recollect.doors.cli.dispatch import ALIASES
+from recollect.doors.cli.dispatch import ALIASES, HELP
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
@@ -160,6 +161,14 @@ class _Commands(TyperGroup):
     def list_commands(self, _ctx: Any) -> list[str]:
         """Return the names of all commands, and import none."""
         return [*dict.fromkeys((*self.commands, *_PART_OF))]
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Offer the commands that begin so, and import none: what each does stands in the texts of the help."""
+        known = json.loads(HELP.read_text(encoding="utf-8"))
+        for name in " ".join(GROUPS.values()).split():
+            about = " ".join(known[name].split("\n\n")[1].split())
+            self.commands.setdefault(name, TyperCommand(name, help=about))
+        return super().shell_complete(ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the same help into a terminal and into a pipe."""
