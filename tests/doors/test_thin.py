@@ -173,6 +173,7 @@ def test_other_commands_ask_a_daemon_that_runs(run: Run, app: App, settings: Set
     here = {"RECOLLECT_HOME": str(settings.home), "RECOLLECT_TEAM": "crew", "RECOLLECT_PROJECT": "engine"}
     assert run("project", "set", "harbour", variables=here) == {"wanted": "itself"}
     assert not (tmp_path / ".recollect.toml").exists()
+    assert run("project", "move", "pier") == run("project", "set", "pier", "--move", variables=here) == {"wanted": "itself"}
     told = run("project", "set", "harbour", "--no-move", variables=here)
     assert str(tmp_path / ".recollect.toml") in told["out"]
     assert "1 memory is filed under engine" in told["out"]

@@ -51,7 +51,7 @@ def set_(
     former, named = settings.project, Caller(user=settings.user, team=settings.team, project=name).project
     count = 0 if named == former else _memories_of(settings, former)
     asks = bool(count) and take is None and not as_json
-    if asks:
+    if asks or (count and take):
         render.leave_to_client()
     file = set_project(environment.working_folder(), named, settings.home)
     if asks and render.interactive():
@@ -115,6 +115,7 @@ def move(
 
 def _move(settings: Settings, old: str) -> int:
     """Move all memories and facts of another project into that of the settings, and return how many memories."""
+    render.leave_to_client()  # which sends a few at a time
     from recollect.doors.cli.moving import move_all  # with the readers of every format
 
     return move_all(settings, old)
