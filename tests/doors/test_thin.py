@@ -85,6 +85,7 @@ def test_help_is_printed_at_once(words: list[str], name: str, monkeypatch: pytes
     monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
     assert dispatch.run(words) == 0
     assert printed.getvalue() == json.loads(dispatch.HELP.read_text(encoding="utf-8"))[name]
+    assert dispatch.run([]) == 2  # help as well
     monkeypatch.setenv("COLUMNS", "60")
     assert dispatch.run(words) == 77
 
@@ -173,7 +174,11 @@ def test_other_commands_ask_a_daemon_that_runs(run: Run, app: App, settings: Set
     here = {"RECOLLECT_HOME": str(settings.home), "RECOLLECT_TEAM": "crew", "RECOLLECT_PROJECT": "engine"}
     assert run("project", "set", "harbour", variables=here) == {"wanted": "itself"}
     assert not (tmp_path / ".recollect.toml").exists()
-    assert run("project", "move", "pier") == run("project", "set", "pier", "--move", variables=here) == {"wanted": "itself"}
+    assert (
+        run("project", "move", "pier")
+        == run("project", "set", "pier", "--move", variables=here)
+        == {"wanted": "itself"}
+    )
     told = run("project", "set", "harbour", "--no-move", variables=here)
     assert str(tmp_path / ".recollect.toml") in told["out"]
     assert "1 memory is filed under engine" in told["out"]
@@ -201,7 +206,6 @@ def test_whatever_goes_wrong_is_one_sentence(
         (["--in-process", "recall", "x"], False),
         (["doctor"], False),
         (["--nonsense"], False),
-        ([], False),
         (["--help", "--json"], False),
     ],
 )
