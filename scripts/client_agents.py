@@ -192,12 +192,14 @@ class OpenCode(Agent):
         options = {"baseURL": f"{place.url}/v1", "apiKey": _KEY}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": model}
         settings = {"model": "local/scripted", "small_model": "local/scripted", "autoupdate": False}
+        settings["permission"] = {"external_directory": "allow"}  # `run` refuses what a person would be asked
         file = place.home / ".config/opencode/opencode.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(settings | {"provider": {"local": provider}}, indent=2), encoding="utf-8")
         for name in ("package.json", "package-lock.json"):
             shutil.copy(place.work / "opencode" / name, file.parent)
-        (file.parent / "node_modules").symlink_to(place.work / "opencode/node_modules")
+        if not (link := file.parent / "node_modules").exists():
+            link.symlink_to(place.work / "opencode/node_modules")
 
     def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
         return ["opencode", "run", "--print-logs", prompt], ""
