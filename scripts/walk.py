@@ -150,7 +150,7 @@ class Walk:
                 token.parent.mkdir(parents=True)
                 shutil.copy(self.folder / f"{who}.token", token)
             script = "set -eu\n" + "\n".join(self._replaced(line, who) for line in text.splitlines())
-            folder = home / "docs/deploy" if block.page == UPKEEP else home
+            folder = home / "docs/deploy" if block.page == UPKEEP and who != "bare" else home
             done = subprocess.run(
                 ["bash", "-c", script],
                 cwd=folder,
