@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from client_place import Ended, Place
 from client_protocols import Step
 
 _KEY: Final = "no-key"
+_NPM: Final = ("npm", "install", "--no-audit", "--no-fund")
 _COMPACTED: Final = "produced a summary of its thinking process"  # what Codex puts before the summary
 _FRAMEWORKS: Final = ("langchain-mcp-adapters", "langchain-openai", "langchain", "pydantic-ai-slim", "openai-agents")
 
@@ -162,7 +164,11 @@ class GeminiCli(Agent):
 
 
 class OpenCode(Agent):
-    """opencode, with `run`."""
+    """opencode, with `run`.
+
+    In each HOME it installs a package for plugins at its first start, which takes half a minute on a busy machine: here
+    that package is installed once, and each HOME has a link to it.
+    """
 
     name, title, packages, installs = "opencode", "opencode", ("opencode-ai",), True
     events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
@@ -171,15 +177,29 @@ class OpenCode(Agent):
         "compaction": "`run` has no command to compress",
     }
 
+    _PLUGINS: Final = "@opencode-ai/plugin"
+
+    def install_plugins(self, work: Path, update: bool) -> None:
+        """Install the package for plugins, of the same version, as opencode itself would."""
+        folder, wanted = work / "opencode", f"{self._PLUGINS}@{self.version(work)}"
+        if update or not (folder / "node_modules").is_dir():
+            folder.mkdir(exist_ok=True)
+            _do([*_NPM, "--save-exact", "--prefix", str(folder), wanted], {"PATH": _path(work)})
+
     def prepare(self, place: Place) -> None:
         place.variables |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
         model = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 200_000, "output": 4_000}}}
         options = {"baseURL": f"{place.url}/v1", "apiKey": _KEY}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": model}
         settings = {"model": "local/scripted", "small_model": "local/scripted", "autoupdate": False}
+        settings["permission"] = {"external_directory": "allow"}  # `run` refuses what a person would be asked
         file = place.home / ".config/opencode/opencode.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(settings | {"provider": {"local": provider}}, indent=2), encoding="utf-8")
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(place.work / "opencode" / name, file.parent)
+        if not (link := file.parent / "node_modules").exists():
+            link.symlink_to(place.work / "opencode/node_modules")
 
     def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
         return ["opencode", "run", "--print-logs", prompt], ""
@@ -274,18 +294,26 @@ AGENTS: Final[tuple[Agent, ...]] = (
 def install_agents(work: Path, chosen: Sequence[Agent], update: bool) -> None:
     """Install the packages of agents into the work folder, where they are not there yet or shall be `update`d."""
     npm, python = work / "npm", work / "python"
-    node = {"PATH": f"{npm / 'node_modules/node/bin'}:{os.environ['PATH']}"}
+    node = {"PATH": _path(work)}
     packages = [name for agent in chosen for name in agent.packages]
     lacking = [name for name in packages if update or not (npm / "node_modules" / name).is_dir()]
-    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(npm)]
+    command = [*_NPM, "--prefix", str(npm)]
     if lacking:  # the newest Node first, as npm takes versions that fit the one it runs on
         npm.mkdir(parents=True, exist_ok=True)
         _do([*command, "node@latest"], node)
         _do([*command, *(f"{name}@latest" for name in lacking)], node)
+    for agent in chosen:
+        if isinstance(agent, OpenCode):
+            agent.install_plugins(work, update)
     if any(isinstance(agent, Framework) for agent in chosen) and (update or not (python / "bin/pip").exists()):
         _do(["python3", "-m", "venv", str(python)], {})
         extras = [name.replace("slim", "slim[mcp,openai]") for name in _FRAMEWORKS]
         _do([str(python / "bin/pip"), "install", "-qq", "--upgrade", *extras], {})
+
+
+def _path(work: Path) -> str:
+    """Return the search path with the Node of the work folder."""
+    return f"{work / 'npm/node_modules/node/bin'}:{os.environ['PATH']}"
 
 
 def _do(command: Sequence[str], variables: dict[str, str]) -> None:

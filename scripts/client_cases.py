@@ -278,6 +278,7 @@ def uninstall(agent: Agent, place: Place) -> None:
     check(not wrong, f"not as before: {', '.join(wrong)}")
     ready(agent, place)
     changed = [name for name, content in place.files().items() if before.get(name) != content]
+    changed = [name for name in changed if not name.endswith("recollect-backup")]  # the file as the agent rewrote it
     asked(agent, place, OTHER)
     check(place.recollect("uninstall", agent.name, "--yes").code == 0, "`recollect uninstall` failed")
     left = place.files()

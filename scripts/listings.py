@@ -1,12 +1,13 @@
 """Write what registries and agents read about Recollect: `server.json`, the marketplace, plugins and extension.
 
-Version, name, licence and description come from the package; events, commands and advice are those that `install`
-writes. Before anything is published, `NAMESPACE` must be one that the publisher owns.
+Version, name, licence, description and repository come from the package; events, commands and advice are those that
+`install` writes. The owner of the repository on GitHub is the one who may publish in MCP's registry.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,10 @@ from recollect.settings import Settings, variable
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NAMESPACE: Final = f"io.github.{NAME}"
-REGISTERED: Final = f"{NAMESPACE}/{PROJECT['name']}"
+REPOSITORY: Final[str] = PROJECT.get("urls", {}).get("Repository", "")
+"""The address of the repository, empty until there is one."""
+_ON_GITHUB: Final = re.match(r"https://github\.com/([^/]+)/[^/]+$", REPOSITORY)
+REGISTERED: Final = f"io.github.{_ON_GITHUB[1] if _ON_GITHUB else NAME}/{PROJECT['name']}"
 """The name in MCP's registry. README repeats it, as the registry looks there for the owner's consent."""
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 
@@ -45,8 +48,10 @@ _ASKED_FOR: Final = ("home", "user", "team", "project", "url", "token")
 def server() -> dict[str, Any]:
     """Return what MCP's registry lists: the package, how it is started, and the variables a person may set."""
     fields = Settings.model_fields
-    variables = [{"name": variable(name), "description": fields[name].description} for name in _ASKED_FOR]
-    secret = variable("token")
+    kinds: dict[str, dict[str, Any]] = {"home": {"format": "filepath"}, "token": {"isSecret": True}}
+    variables = [
+        {"name": variable(name), "description": fields[name].description} | kinds.get(name, {}) for name in _ASKED_FOR
+    ]
     package = {
         "registryType": "pypi",
         "identifier": PROJECT["name"],
@@ -54,7 +59,7 @@ def server() -> dict[str, Any]:
         "runtimeHint": "uvx",
         "transport": {"type": "stdio"},
         "packageArguments": [{"type": "positional", "value": "mcp"}],
-        "environmentVariables": [one | ({"isSecret": True} if one["name"] == secret else {}) for one in variables],
+        "environmentVariables": variables,
     }
     return {
         "$schema": SCHEMA,
@@ -62,8 +67,15 @@ def server() -> dict[str, Any]:
         "title": NAME.capitalize(),
         "description": PROJECT["description"],
         "version": recollect.__version__,
+        **({"repository": {"url": REPOSITORY, "source": "github"}} if _ON_GITHUB else {}),
         "packages": [package],
     }
+
+
+def readme() -> str:
+    """Return README with the line in which the registry looks for the server's name, by which the owner agrees."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.sub(r"<!-- mcp-name: \S+ -->", f"<!-- mcp-name: {REGISTERED} -->", text)
 
 
 def marketplace() -> dict[str, Any]:
@@ -125,6 +137,7 @@ def _json(made: dict[str, Any]) -> str:
 
 FILES: Final[dict[str, Callable[[], str]]] = {
     "server.json": lambda: _json(server()),
+    "README.md": readme,
     ".claude-plugin/marketplace.json": lambda: _json(marketplace()),
     f"{_PLUGIN}/.claude-plugin/plugin.json": lambda: _json(manifest()),
     f"{_PLUGIN}/.codex-plugin/plugin.json": lambda: _json(codex_manifest()),

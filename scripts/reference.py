@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.main import GROUPS, whole
+from recollect.doors.cli.options import FILTERS
 from recollect.settings import Settings, variable
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
@@ -90,6 +91,7 @@ def commands() -> str:
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         parts += [part for name in names.split() for part in _command(known.commands[name], name)]
+    parts.append(f"## Filters\n\nAll that are given hold together.\n\n{_table_of(known.commands['filters'])}")
     return "\n".join(parts)
 
 
@@ -106,6 +108,8 @@ def _command(command: Any, name: str) -> Iterator[str]:
 
 def _table_of(command: Any) -> str:
     rows = [f"| `{_cell(record[0])}` | {_cell(record[1])} |" for record in _records(command)]
+    if command.name != "filters" and any(_filters(one) for one in command.params):
+        rows.append("| any [filter](#filters) | Only memories that pass it. |")
     return "| argument or option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n" if rows else ""
 
 
@@ -114,8 +118,14 @@ def _context(command: Any) -> Any:
 
 
 def _records(command: Any) -> list[tuple[str, str]]:
-    shown = [one.get_help_record(_context(command)) for one in command.params if "--help" not in one.opts]
-    return [record for record in shown if record]
+    shown = [
+        one for one in command.params if "--help" not in one.opts and (command.name == "filters" or not _filters(one))
+    ]
+    return [record for one in shown if (record := one.get_help_record(_context(command)))]
+
+
+def _filters(option: Any) -> bool:
+    return getattr(option, "rich_help_panel", None) == FILTERS
 
 
 def helps() -> dict[str, str]:

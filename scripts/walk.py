@@ -1,8 +1,9 @@
 """Run the fenced blocks of the pages on deployment, in order, as somebody would who types them.
 
 PostgreSQL and Chroma are real servers on this machine, the replicas real processes, and Caddy stands in front where it
-is installed. Containers there are none: `docker compose` starts and stops these processes, and `kubectl` only looks
-whether the files are there that it is given. What an address or a token is called on the page is replaced.
+is installed. Containers there are none: `docker compose`, and `kubectl` with `exec` and `scale`, work on these
+processes; else `kubectl` only looks whether the files are there that it is given. What an address, a database or a
+token is called on the page is replaced.
 """
 
 from __future__ import annotations
@@ -60,10 +61,14 @@ BLOCKS: Final = (
     Block(DEPLOY, "mkdir -m 700 docs/deploy/secrets", ("cluster",)),
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
     Block(UPKEEP, "docker compose stop recollect-1 recollect-2", ("machine",)),
+    Block(UPKEEP, "kubectl --namespace recollect exec statefulset/postgres -- pg_dump", ("cluster",)),
+    Block(UPKEEP, "kubectl --namespace recollect scale", ("cluster",)),
+    Block(UPKEEP, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
+    Block(UPKEEP, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
 )
 AFTER: Final = Block("(after all of it)", "recollect recall when do we ship", ("bob",))
-KNOWN: Final = frozenset("cd mkdir printf export recollect docker kubectl pip chroma".split())
+KNOWN: Final = frozenset("cd mkdir printf export recollect docker kubectl pip chroma psql pg_dump pg_restore".split())
 """The programs that the pages call. An assignment before one, or alone, is known too."""
 
 
@@ -145,7 +150,7 @@ class Walk:
                 token.parent.mkdir(parents=True)
                 shutil.copy(self.folder / f"{who}.token", token)
             script = "set -eu\n" + "\n".join(self._replaced(line, who) for line in text.splitlines())
-            folder = home / "docs/deploy" if block.page == UPKEEP else home
+            folder = home / "docs/deploy" if block.page == UPKEEP and who != "bare" else home
             done = subprocess.run(
                 ["bash", "-c", script],
                 cwd=folder,
@@ -167,6 +172,7 @@ class Walk:
         line = line.replace("https://memory.example.com", self.url).replace("https://memory.example", self.url)
         line = line.replace("=…", f'="$(cat {self.folder}/{who}.token)"')
         line = line.replace("127.0.0.1:5432/recollect", f"127.0.0.1:{self.postgres}/bare")
+        line = line.replace("DATABASE recollect", "DATABASE bare")
         line = line.replace("/srv/chroma", str(self.folder / "bare-index"))
         line = line.replace("127.0.0.1:8000", f"127.0.0.1:{self.ports[4]}").replace(
             "--port 8000", f"--port {self.ports[4]}"
@@ -193,6 +199,8 @@ def stand_in(program: str, words: list[str]) -> int:
     """Do what a program of the page would do, where it is not the program itself that does."""
     if program == "docker":
         return _compose(words[1:])
+    if program == "kubectl" and {"exec", "scale"} & set(words) and "--init" not in words:
+        return _cluster(words)
     if program == "kubectl":
         files = [re.sub(r"^--from-file=\w+=", "", one) for one in words if one.startswith(("--from-file=", "docs/"))]
         absent = [one for one in files if not Path(one).exists()]
@@ -218,13 +226,27 @@ def _compose(words: list[str]) -> int:
             if verb != "stop":
                 _start_replica(name)
     elif rest[0] == "postgres":
-        binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-        program = shutil.which(rest[1]) or str(binaries[-1] / rest[1])
-        return subprocess.run([program, *words[words.index(rest[1]) + 1 :]]).returncode
+        return _postgres(words[words.index(rest[1]) :])
     else:
         given = words[words.index(rest[0]) + 1 :]
         return _recollect(given[1:] if verb == "exec" else given, _replica(rest[0]))
     return 0
+
+
+def _cluster(words: list[str]) -> int:
+    """Do to the processes here what a cluster would do to pods."""
+    if "scale" in words:
+        return _compose(["stop" if words[-1].endswith("=0") else "start"])
+    inside = words[words.index("--") + 1 :]
+    if "statefulset/postgres" in words:
+        return _postgres(inside)
+    return _recollect(inside[1:], _replica(REPLICAS[0]))
+
+
+def _postgres(words: list[str]) -> int:
+    """Run a program of PostgreSQL."""
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    return subprocess.run([shutil.which(words[0]) or str(binaries[-1] / words[0]), *words[1:]]).returncode
 
 
 def _recollect(words: list[str], more: dict[str, str]) -> int:

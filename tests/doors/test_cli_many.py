@@ -174,6 +174,7 @@ def test_every_alias_stands_for_a_command() -> None:
     """No alias hides a command, and what it stands for exists."""
     known = whole().commands
     assert not ALIASES.keys() & known.keys()
+    assert {word.partition(" ")[0] for word in ALIASES} & known.keys() <= {"tag"}
     assert {words[0] for words in ALIASES.values()} <= known.keys()
 
 

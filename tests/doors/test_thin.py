@@ -15,7 +15,7 @@ from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, handlers
-from recollect.doors.cli import dispatch, exit_codes, main, thin
+from recollect.doors.cli import dispatch, main, thin
 from recollect.doors.cli.serve import run as run_command
 from recollect.doors.http import local
 from recollect.errors import StoreUnusable
@@ -50,12 +50,11 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
-    """The commands that are handed to the daemon are those that only run operations; some of them start it."""
-    operations_of = set("forget list recall remember rescan session show tag tags update".split()) | set(main.COMMANDS)
-    assert operations_of == dispatch.IN_DAEMON
-    assert set(main.whole().commands) >= dispatch.IN_DAEMON
-    started = {name for name, (operation, _) in main.COMMANDS.items() if operation in exit_codes.NEED_MODEL}
-    assert started | {"recall", "remember", "tag", "update"} == dispatch.NEED_MODEL
+    """The commands for which the daemon is started are those that only run operations; others ask one that runs."""
+    own = "forget inbox list recall remember rescan session show tag tags update withdraw"
+    assert set(own.split()) | set(main.COMMANDS) == dispatch.IN_DAEMON
+    assert set(main.whole().commands) >= dispatch.IN_DAEMON | dispatch.WHERE_ONE_RUNS
+    assert not dispatch.IN_DAEMON & dispatch.WHERE_ONE_RUNS
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:
@@ -86,6 +85,7 @@ def test_help_is_printed_at_once(words: list[str], name: str, monkeypatch: pytes
     monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
     assert dispatch.run(words) == 0
     assert printed.getvalue() == json.loads(dispatch.HELP.read_text(encoding="utf-8"))[name]
+    assert dispatch.run([]) == 2  # help as well
     monkeypatch.setenv("COLUMNS", "60")
     assert dispatch.run(words) == 77
 
@@ -161,6 +161,29 @@ def test_a_client_of_another_clock_runs_its_command_itself(run: Run) -> None:
     assert run("list", "--since", "yesterday", terminal={"variables": {"TZ": "Asia/Tokyo"}}) == {"wanted": "itself"}
 
 
+def test_other_commands_ask_a_daemon_that_runs(run: Run, app: App, settings: Settings, tmp_path: Path) -> None:
+    """It administers and names projects for its clients; whoever has to be asked something is asked by the client."""
+    serve = local_access(app, settings).serving("one request")
+    assert run("user", "add", "bob", serve=serve)["out"].startswith("rec_")
+    assert "bob" in run("user", "list", serve=serve)["out"]
+    assert "RECOLLECT_TEAM\tcrew\tenvironment" in run("settings")["out"]
+    assert run("project", "--json", "list")["code"] == 0
+    assert run("remember", "The kiosk opens at nine")["code"] == 0
+    assert run("inbox", terminal={"tty": [True, True]})["out"].count("Nothing waits")
+    assert run("page") == {"wanted": "itself"}
+    here = {"RECOLLECT_HOME": str(settings.home), "RECOLLECT_TEAM": "crew", "RECOLLECT_PROJECT": "engine"}
+    assert run("project", "set", "harbour", variables=here) == {"wanted": "itself"}
+    assert not (tmp_path / ".recollect.toml").exists()
+    assert (
+        run("project", "move", "pier")
+        == run("project", "set", "pier", "--move", variables=here)
+        == {"wanted": "itself"}
+    )
+    told = run("project", "set", "harbour", "--no-move", variables=here)
+    assert str(tmp_path / ".recollect.toml") in told["out"]
+    assert "1 memory is filed under engine" in told["out"]
+
+
 def test_whatever_goes_wrong_is_one_sentence(
     run: Run, app: App, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,7 +206,6 @@ def test_whatever_goes_wrong_is_one_sentence(
         (["--in-process", "recall", "x"], False),
         (["doctor"], False),
         (["--nonsense"], False),
-        ([], False),
         (["--help", "--json"], False),
     ],
 )

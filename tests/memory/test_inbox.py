@@ -41,11 +41,13 @@ def test_what_waits_too_long_is_said(open_store: Callable[..., App], clock: Cloc
     add(app, CLAIM, UNDECIDED["page"])
     clock.pass_days(2)
     add(app, "The vendor's cache has nine gigabytes.", UNDECIDED["page"])
+    chat = {"content": "The old quay closed.", "origin": "chat:1", "created_at": "2020-03-01T10:00:00Z"}
+    do(app, "import_batch", items=[{"kind": "memory", "where": "chat, 1", "fields": chat}], last=True)
     before = do(app, "inbox")
-    assert (before.overdue, before.check.well) == (0, True)
+    assert (before.total, before.overdue, before.check.well) == (3, 0, True)  # it came in today
     clock.pass_days(1.5)
     late = do(app, "inbox", limit=1)
-    assert (late.total, late.overdue, late.check.well) == (2, 1, False)
+    assert (late.total, late.overdue, late.check.well) == (3, 1, False)
     assert "1 of them for more than 3 days" in late.message
     assert late.check.advice
     assert late.message in do(app, "answer_start", session_id="s1", source="startup").text

@@ -26,6 +26,11 @@ SERVER = {  # static.modelcontextprotocol.io/schemas/2025-12-11, as far as a pac
         "title": TEXT | {"maxLength": 100},
         "description": TEXT | {"maxLength": 100},
         "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+", "maxLength": 255},
+        "repository": {
+            "type": "object",
+            "required": ["url", "source"],
+            "properties": {"url": TEXT, "source": {"const": "github"}},
+        },
         "packages": {
             "type": "array",
             "minItems": 1,
@@ -53,7 +58,12 @@ SERVER = {  # static.modelcontextprotocol.io/schemas/2025-12-11, as far as a pac
                             "type": "object",
                             "additionalProperties": False,
                             "required": ["name", "description"],
-                            "properties": {"name": TEXT, "description": TEXT, "isSecret": {"type": "boolean"}},
+                            "properties": {
+                                "name": TEXT,
+                                "description": TEXT,
+                                "format": {"enum": ["string", "number", "boolean", "filepath"]},
+                                "isSecret": {"type": "boolean"},
+                            },
                         },
                     },
                 },

@@ -18,8 +18,8 @@ from recollect import App
 from recollect.domain.page import MOST_NODES
 from recollect.domain.requests import Caller
 from recollect.domain.review import Decision
+from recollect.doors.web import PAGE
 from recollect.doors.web.actions import ACTS
-from recollect.doors.web.entry import PAGE
 from recollect.doors.web.site import SCREENS
 from recollect.doors.web.verbs import perform
 from team_server import TeamServer

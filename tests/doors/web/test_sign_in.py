@@ -15,8 +15,8 @@ from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import TeamAccess
-from recollect.doors.web import entry
-from recollect.doors.web.entry import COOKIE, PAGE
+from recollect.doors.web import PAGE, entry
+from recollect.doors.web.entry import COOKIE
 from recollect.doors.web.site import SCREENS
 from team_server import TeamServer
 

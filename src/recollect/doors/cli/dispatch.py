@@ -19,24 +19,26 @@ _HELP_WANTED: Final = {"-h", "--help"}
 HELP: Final = Path(__file__).with_name("help.json")
 """What `recollect COMMAND --help` prints in 80 columns, by the command; `scripts/reference.py` makes it."""
 _COLUMNS: Final = 80
+_NO_COMMAND: Final = 2  # exit code
 ALIASES: Final = {
     **dict.fromkeys(("add", "save", "store", "put", "new", "note"), ("remember",)),
-    **dict.fromkeys(("search", "find", "query", "ask"), ("recall",)),
-    **dict.fromkeys(("get", "view", "cat", "history"), ("show",)),
+    **dict.fromkeys(("search", "find", "query", "ask", "grep"), ("recall",)),
+    **dict.fromkeys(("get", "view", "cat", "history", "describe"), ("show",)),
     **dict.fromkeys(("delete", "remove", "rm", "del"), ("forget",)),
     **dict.fromkeys(("log", "recent"), ("timeline",)),
     **{"hide": ("forget", "--soft"), "ls": ("list",), "all": ("list", "--all"), "count": ("stats",)},
     **{"info": ("status",), "check": ("doctor",), "setup": ("init",), "projects": ("project", "list")},
-    **{"config": ("settings",)},
+    **dict.fromkeys(("config", "config list", "config get", "whoami"), ("settings",)),
+    **{"revert": ("undo",), "tag list": ("tags",), "tag ls": ("tags",)},
 }
-"""What newcomers type for a command, and the words that it stands for."""
-NEED_MODEL: Final = frozenset("remember recall update tag undo similar prompt summarize move promote".split())
-"""The commands for which the daemon is started, which keeps the model loaded."""
-IN_DAEMON: Final = NEED_MODEL | frozenset(
-    "by-concept by-file bury fact facts forget list pin purge rescan session show stats tags timeline unbury "
-    "unpin".split()
+"""What newcomers type for a command, in one word or two, and the words that it stands for."""
+IN_DAEMON: Final = frozenset(
+    "bury by-concept by-file fact facts forget inbox list move pin promote prompt purge recall remember rescan session "
+    "show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
 )
-"""The commands that only run operations: a daemon that is running runs them."""
+"""The commands that only run operations: the daemon runs them, and is started where none is running."""
+WHERE_ONE_RUNS: Final = frozenset("audit page project settings start status team token user".split())
+"""The commands that a daemon that is running answers too; they start none."""
 
 
 class _Typed(NamedTuple):
@@ -52,9 +54,9 @@ def run(words: list[str]) -> int | None:
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
-    if (text := _help(words)) is not None:
+    if (text := _help(words or ["--help"])) is not None:
         stdout.write(text)
-        return 0
+        return 0 if words else _NO_COMMAND
     typed = _split(words)
     code: int | None = None
     if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
@@ -74,11 +76,12 @@ def run(words: list[str]) -> int | None:
 
             pipe.serve(typed.given, home, sets)
             return 0
-        if typed.command in IN_DAEMON and not _HELP_WANTED & set(typed.rest):
+        if typed.command in IN_DAEMON | WHERE_ONE_RUNS and not _HELP_WANTED & set(typed.rest):
             from recollect.doors.cli import thin
 
+            operation = typed.command in IN_DAEMON
             makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
-            code = thin.run(words, typed.given, home, start=makes and typed.command in NEED_MODEL)
+            code = thin.run(words, typed.given, home, start=operation and makes, keyed=operation)
     if code is not None:
         return code
     from recollect.doors.cli.main import main
@@ -92,7 +95,7 @@ def _help(words: Sequence[str]) -> str | None:
     if not asks & set(words) or not _fits():
         return None
     typed = [one for one in words if one not in asks]
-    typed = [*ALIASES.get(typed[0], typed[:1]), *typed[1:]] if typed else []
+    typed = meant(typed)
     if "--" in typed:
         return None
     from json import loads
@@ -124,7 +127,13 @@ def _split(words: Sequence[str]) -> _Typed | None:
         if name not in _WITH_VALUE or not (equals or rest):
             return None
         given[name] = value if equals else rest.pop(0)
-    return _Typed(given, ALIASES.get(rest[0], rest)[0], rest[1:]) if rest else None
+    return _Typed(given, meant(rest)[0], rest[1:]) if rest else None
+
+
+def meant(words: Sequence[str]) -> list[str]:
+    """Return what was typed with the name of the command in place of an alias."""
+    count = next((one for one in (2, 1) if " ".join(words[:one]) in ALIASES), 0)
+    return [*(ALIASES[" ".join(words[:count])] if count else ()), *words[count:]]
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

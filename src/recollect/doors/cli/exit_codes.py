@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import TextIOWrapper
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,6 +102,9 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
 @contextmanager
 def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
     """Yield what runs a verb of administration on the server by a token, or here as the operator."""
+    if (serving := _served.get()) is not None:
+        yield serving(settings)
+        return
     if settings.url:
         from recollect.client.connection import ServerConnection
 
@@ -130,6 +133,8 @@ def _open_in_place_of_daemon(settings: Settings) -> App:
 
 
 _JSON: Final = "--json"
+_LIKE_JSON: Final = frozenset((option, "json") for option in ("-o", "--output", "--format"))
+_OWN_FORMAT: Final = frozenset(("export", "import", "extract"))
 _NUMBER: Final = re.compile(r"Input should be a valid (integer|number)")
 _QUOTED: Final = re.compile(r"'([\w-]+)'")
 _JARGON: Final = re.compile(r"Value error, |, unable to parse string as an? \w+")
@@ -245,11 +250,20 @@ def _run(command: Callable[[], Any]) -> int:
 
 
 def _json_last(typed: Sequence[str]) -> list[str]:
-    """Put `--json` behind everything else, wherever it was typed: each command knows it there."""
+    """Put `--json` behind everything else, wherever it was typed: each command knows it there.
+
+    `-o json` and `--format json` mean the same, but for a command whose option that is.
+    """
     options = list(takewhile(lambda word: word != "--", typed))
+    rest, plain = typed[len(options) :], _OWN_FORMAT & set(options)
+    while (
+        not plain
+        and (place := next((n for n, two in enumerate(pairwise(options)) if two in _LIKE_JSON), None)) is not None
+    ):
+        options[place : place + 2] = [_JSON]
     if _JSON not in options:
         return list(typed)
-    return [*(word for word in options if word != _JSON), _JSON, *typed[len(options) :]]
+    return [*(word for word in options if word != _JSON), _JSON, *rest]
 
 
 def _text_of(error: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -9,20 +10,22 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer.completion import shell_complete
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from recollect import __version__
 from recollect.domain.enums import OnFound, OnSecret
-from recollect.domain.requests import Draft, Get, Listing, Query, Rescan
+from recollect.domain.fields import Request
+from recollect.domain.requests import Draft, Filters, Get, Listing, Query, Rescan
 from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer, print_memory
-from recollect.doors.cli.dispatch import ALIASES
+from recollect.doors.cli.dispatch import HELP, meant
 from recollect.doors.cli.exit_codes import opened
-from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of, projects
+from recollect.doors.cli.options import FILTERS, Given, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.errors import InvalidInput, SecretFound
@@ -58,9 +61,17 @@ _PART_OF: Final = {name: part for part, names in PARTS.items() for name in names
 _MEANT: Final = {
     **dict.fromkeys(("web", "ui", "open", "browse", "dashboard"), "page"),
     **dict.fromkeys(("clear", "reset", "wipe", "erase"), "forget --where"),
-    **{"dump": "export", "quit": "stop", "exit": "stop"},
+    **dict.fromkeys(("sync", "watch"), "import --watch"),
+    **dict.fromkeys(("login", "auth"), "token accept"),
+    **{"dump": "export", "quit": "stop", "exit": "stop", "restart": "stop", "logs": "timeline"},
 }
 """What newcomers type that no command does as they may expect."""
+
+
+_FILTERS: Final = "filters"
+"""The command that explains all filters."""
+_DAILY: Final = frozenset("scope fact_type category tags file since until".split())
+"""The filters that the help of each command explains."""
 
 
 class _Argument(TyperArgument):
@@ -72,27 +83,44 @@ class _Argument(TyperArgument):
 
 
 class _Command(TyperCommand):
-    """A command whose help has a section for each panel of its options."""
+    """A command whose help has a section for each panel of its options, and of the filters only those in daily use."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, options, and the panels of further options."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        others: list[str] = []
         for one in self.get_params(ctx):
             title = (
                 "Arguments" if isinstance(one, TyperArgument) else getattr(one, "rich_help_panel", None) or "Options"
             )
-            if (record := one.get_help_record(ctx)) is not None:
+            if title == FILTERS and self.name != _FILTERS and one.name not in _DAILY:
+                others.append(one.opts[0])
+            elif (record := one.get_help_record(ctx)) is not None:
                 sections.setdefault(title, []).append(record)
+        if others:
+            sections[FILTERS].append(("more", f"{', '.join(others)}: see `recollect {_FILTERS}`."))
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
 
 
+class _Group(TyperGroup):
+    """A group of commands that takes `ls` for `list`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command by its name or that alias."""
+        return super().resolve_command(
+            ctx, ["list", *args[1:]] if args[0] == "ls" and "list" in self.commands else args
+        )
+
+
 def _without_types(command: Any) -> None:
     """Let no argument of a command, or of those below it, show its type."""
     if type(command) is TyperCommand:
         command.__class__ = _Command
+    elif type(command) is TyperGroup:
+        command.__class__ = _Group
     for one in command.params:
         if isinstance(one, TyperArgument):
             one.__class__ = _Argument
@@ -161,6 +189,14 @@ class _Commands(TyperGroup):
         """Return the names of all commands, and import none."""
         return [*dict.fromkeys((*self.commands, *_PART_OF))]
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Offer the commands that begin so, and import none: what each does stands in the texts of the help."""
+        known = json.loads(HELP.read_text(encoding="utf-8"))
+        for name in " ".join(GROUPS.values()).split():
+            about = " ".join(known[name].split("\n\n")[1].split())
+            self.commands.setdefault(name, TyperCommand(name, help=about))
+        return super().shell_complete(ctx, incomplete)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the same help into a terminal and into a pipe."""
         self.format_usage(ctx, formatter)
@@ -179,16 +215,18 @@ class _Commands(TyperGroup):
         """Take `help`, `version` and `completion` for options, and `--help COMMAND` for `COMMAND --help`."""
         if args[:1] in (["help"], ["--help"], ["-h"]):
             args = [*args[1:], "--help"]
+        if len(args) == 2 and args[0] in ("completion", "--show-completion"):
+            raise typer.Exit(shell_complete(self, {}, "recollect", "_RECOLLECT_COMPLETE", f"source_{args[1]}"))
         known = {"version": "--version", "completion": "--show-completion"}
         return super().parse_args(ctx, [known[args[0]]] if len(args) == 1 and args[0] in known else args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command by its name or an alias, or name the one that may be meant."""
-        known = [*ALIASES.get(args[0], args[:1]), *args[1:]]
+        known = meant(args)
         names = self.list_commands(ctx)
         if known[0] not in names and not known[0].startswith("-"):
-            meant = [_MEANT[args[0]]] if args[0] in _MEANT else get_close_matches(args[0], names)
-            close = f" Did you mean {', '.join(f'`{one}`' for one in meant)}?" if meant else ""
+            near = [_MEANT[args[0]]] if args[0] in _MEANT else get_close_matches(args[0], names)
+            close = f" Did you mean {', '.join(f'`{one}`' for one in near)}?" if near else ""
             ctx.fail(f"No such command `{args[0]}`.{close}")
         return super().resolve_command(ctx, known)
 
@@ -207,6 +245,11 @@ _NEED_STORE: Final = frozenset(
     "similar tags prompt facts stats session doctor reindex rescan purge summarize export".split()
 )
 """The commands that make no store where a folder is named that holds none."""
+
+
+class _AllFilters(Filters, Request):
+    """All filters, to be explained."""
+
 
 COMMANDS: Final = {
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
@@ -295,6 +338,7 @@ def remember(
     given: Given,
     as_json: bool = False,
     redact: Annotated[bool, typer.Option("--redact", help="Mask secrets instead of refusing.")] = False,
+    _message: Annotated[bool, typer.Option("-m", "--message", hidden=True, help="Before the text, as in git.")] = False,
 ) -> None:
     """Store a memory, or update it by its key or `--id`."""
     if redact:
@@ -395,6 +439,14 @@ def rescan(
     found: Rescanned = exit_codes.answered(ctx.obj, "rescan", given | {"on_found": rule}, as_json)
     if found.exposed and rule is OnFound.REPORT:
         raise typer.Exit(SecretFound.exit_code)
+
+
+@cli.command(_FILTERS, hidden=True)
+@from_fields(_AllFilters)
+def _filters(ctx: typer.Context, given: Given) -> None:
+    """Explain the filters, by which `recall`, `list` and others choose among memories."""
+    del given
+    out.print(ctx.get_help(), highlight=False, markup=False, soft_wrap=True)
 
 
 def whole() -> Any:

@@ -158,6 +158,8 @@ _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
 
+FILTERS: Final = "Filters"
+"""The panel of the options that narrow what is found."""
 _STORES: Final = (Draft, StoreFact, ImportBatch)
 """The requests whose `--private` and `--secret` say at which level they store."""
 
@@ -174,7 +176,7 @@ def from_fields(
     arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option(name, one, "Filters" if name in filters else None, stores=issubclass(request, _STORES))
+        name: _option(name, one, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
         for name, one in fields.items()
         if name not in arguments
     }

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from recollect.client import launch
+from recollect.doors.cli import render
 from recollect.doors.cli.exit_codes import show
 from recollect.doors.cli.options import Json, of_store
-from recollect.doors.web.entry import CODE_LIFE, PAGE
+from recollect.doors.web import CODE_LIFE, PAGE
 from recollect.errors import InvalidInput
 
 cli = typer.Typer()
@@ -24,6 +25,9 @@ def page(
 ) -> None:
     """Open the page: look at memories, and put them right. It starts the daemon where none is running."""
     settings = ctx.obj
+    opens = not (no_browser or as_json)
+    if opens:
+        render.leave_to_client()
     if settings.url:
         url = f"{settings.url.rstrip('/')}{PAGE}/"
         advice = "Sign in with a token of yours."
@@ -35,6 +39,6 @@ def page(
         body = {"user": caller.user, "team": caller.team, "project": caller.project}
         url = launch.ensure(settings).post("/page-address", body)["url"]
         advice = f"This address works once, within {CODE_LIFE / 60:.0f} minutes."
-    if not (no_browser or as_json):
+    if opens:
         webbrowser.open(url)
     show({"url": url}, as_json, url, advice)

@@ -116,6 +116,11 @@ def piped() -> str | None:
     return piped_input() if client is None else _of_client(client, "piped")
 
 
+def interactive() -> bool:
+    """Say whether there is somebody to ask; of a client nobody knows, see `leave_to_client`."""
+    return _client.get() is None and sys.stdin is not None and sys.stdin.isatty()
+
+
 def leave_to_client() -> None:
     """Let a client run the command itself, since it has to ask somebody at its terminal."""
     if _client.get() is not None:

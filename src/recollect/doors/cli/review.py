@@ -55,6 +55,7 @@ def inbox(
     if as_json or not render.out.is_terminal or not page.total:
         exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: print_waiting(page))
         return
+    render.leave_to_client()
     _decide_each(ctx, given)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +17,8 @@ from recollect.doors.agents.json_text import backup_of
 from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
-from recollect.doors.cli.filling import offer
 from recollect.doors.cli.options import Json, of_store
-from recollect.doors.cli.render import err, out, visible
+from recollect.doors.cli.render import err, interactive, out, visible
 from recollect.errors import InvalidInput, ModelUnusable, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings
@@ -154,11 +152,6 @@ def may_call(agent: Agent, said: bool | None, *, yes: bool, ask: bool = True) ->
     return typer.confirm(f"Let {agent.title} use the tool `memory` without asking you each time?", err=True)
 
 
-def interactive() -> bool:
-    """Say whether there is somebody to ask."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
 def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str]:
     """Return the sentences on an agent that is registered now."""
     entry, passages = changes[0], [one for one in changes if one.what == "passage"]
@@ -266,6 +259,8 @@ def init(
 
     What they know are their memory and instruction files and the transcripts of their last sessions. Repeat it safely.
     """
+    from recollect.doors.cli.filling import offer  # with all that runs operations
+
     settings = of_store(ctx)
     named = [agent_named(one) for one in agent or ()]
     if named and not yes and (as_json or not interactive()):

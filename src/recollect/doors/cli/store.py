@@ -30,7 +30,7 @@ from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
 from recollect.doors.serializers import public_json
-from recollect.environment import variables
+from recollect.environment import PREFIX, variables
 from recollect.errors import (
     DaemonUnreachable,
     Forbidden,
@@ -240,16 +240,23 @@ def start(ctx: typer.Context, as_json: Json = False) -> None:
 
 
 @cli.command("settings")
-def settings_(ctx: typer.Context, as_json: Json = False) -> None:
+def settings_(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Only this one, such as `team`.")] = "",
+    as_json: Json = False,
+) -> None:
     """Show every setting, its value, and whether it was set; of tokens and keys only that."""
+    wanted = name.lower().removeprefix(PREFIX.lower()).replace("-", "_")
+    if wanted and wanted not in Settings.model_fields:
+        raise InvalidInput("name", f"No such setting `{name}`: `recollect settings` shows all.")
     settings: Settings = ctx.obj
     secret, told = hidden(), variables()
     rows = []
-    for name in Settings.model_fields:
-        value = getattr(settings, name)
+    for one in (wanted,) if wanted else Settings.model_fields:
+        value = getattr(settings, one)
         text = "" if value is None else str(value)
-        source = "environment" if variable(name) in told else "option" if name in settings.model_fields_set else ""
-        rows.append([variable(name), "(hidden)" if name in secret and text else text, source])
+        source = "environment" if variable(one) in told else "option" if one in settings.model_fields_set else ""
+        rows.append([variable(one), "(hidden)" if one in secret and text else text, source])
     body = {"settings": [dict(zip(("name", "value", "set_by"), row, strict=True)) for row in rows]}
     exit_codes.show(body, as_json, print_answer=lambda: render.print_rows(rows, "setting", "value", "set by"))
 

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
+from recollect import environment
 from recollect.domain.accounts import CountProjects
 from recollect.domain.enums import Scope
 from recollect.domain.requests import Caller
-from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
 from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.cli import exit_codes
+from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.exit_codes import administering, opened
 from recollect.doors.cli.options import Given, Json, from_fields
 from recollect.doors.cli.options import projects as completed_projects
 from recollect.doors.serializers import public_json
-from recollect.errors import InvalidInput, NotFound, RecollectError
+from recollect.errors import RecollectError
 from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
-from recollect.transfer.formats import WRITERS
-from recollect.transfer.import_client import Import
-from recollect.transfer.import_paths import find_files
-from recollect.transfer.recollect_jsonl import pages, save
 
 _EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
 
@@ -57,9 +49,12 @@ def set_(
     """Name the project of the working folder. It says what stays under the former name, and offers to move it."""
     settings: Settings = ctx.obj
     former, named = settings.project, Caller(user=settings.user, team=settings.team, project=name).project
-    file = set_project(Path.cwd(), named, settings.home)
     count = 0 if named == former else _memories_of(settings, former)
-    if count and take is None and not as_json and sys.stdin is not None and sys.stdin.isatty():
+    asks = bool(count) and take is None and not as_json
+    if asks or (count and take):
+        render.leave_to_client()
+    file = set_project(environment.working_folder(), named, settings.home)
+    if asks and render.interactive():
         take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
     said = _filed_under(former, count)
     if count and take:
@@ -120,38 +115,14 @@ def move(
 
 def _move(settings: Settings, old: str) -> int:
     """Move all memories and facts of another project into that of the settings, and return how many memories."""
-    if old == settings.project:
-        raise InvalidInput("old", f"{old} is the project of the working folder already.")
-    with opened(settings.model_copy(update={"project": old}), model=False) as there:
-        whole = ExportPage(scope=Scope.PROJECT, **_EVERY_LEVEL)
-        lines = list(pages(whole, lambda page: there("export_page", **dict(page))))
-    found = {kind: [str(line[kind]["id"]) for line in lines if kind in line] for kind in ("memory", "fact")}
-    if not any(found.values()):
-        raise NotFound(f"No memory is filed under {old}.")
-    with opened(settings, model=True) as here:
-        total = _imported(lines, lambda batch: here("import_batch", **dict(batch)))
-    if lost := total.counts["failed"] + total.counts["refused"]:
-        raise InvalidInput("old", f"{lost} could not be stored here, so that all stay in {old} too. {total.message}")
-    with opened(settings.model_copy(update={"project": old}), model=False) as there:
-        for fact in found["fact"]:
-            there("forget_fact", id=fact, scope=Scope.PROJECT, **_EVERY_LEVEL)
-        for memory in found["memory"]:
-            there("forget", id=memory, scope=Scope.PROJECT, **_EVERY_LEVEL)
-    return len(found["memory"])
+    render.leave_to_client()  # which sends a few at a time
+    from recollect.doors.cli.moving import move_all  # with the readers of every format
 
-
-def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imported]) -> Imported:
-    """Store the lines of an export, by way of a file that nobody else can read."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "moved.jsonl"
-        save(file, WRITERS[ExportFormat.JSONL](iter(lines)))
-        importing = Import(send, {"own": True})
-        importing.run(find_files([file], None, transcripts=False, instructions=False).files, lambda *_: None)
-    return importing.total()
+    return move_all(settings, old)
 
 
 def _show_project(settings: Settings, as_json: bool) -> None:
-    found = find_project(Path.cwd(), settings.home)
+    found = find_project(environment.working_folder(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
     sentences = [f"{settings.project} (from {source})"]
     if found.claimed:

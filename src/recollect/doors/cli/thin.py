@@ -1,7 +1,4 @@
-"""Commands as a thin client: the daemon parses the words and runs the command, this process prints what it answers.
-
-Where no daemon is running this process imports the command line while the daemon starts: two processes do it sooner.
-"""
+"""Commands as a thin client: the daemon parses the words and runs the command, this process prints what it answers."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import os
 import select
 import stat
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -22,10 +18,11 @@ from recollect.client.server import Lost, persistently
 from recollect.errors import RecollectError
 
 
-def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool) -> int | None:
+def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
     """Run a command in the daemon, print its answer and return its exit code; None where this process has to run it.
 
-    `start` says whether the daemon is started where none is running; `given` are the settings among the words.
+    `start` says whether the daemon is started where none is running, `keyed` whether the command takes effect once
+    however often it is asked for; `given` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if os.name != "posix" or not all(isinstance(one, TextIOWrapper) for one in streams):
@@ -33,14 +30,14 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
     try:
         client = running_at(home)
         if client is None and start:
-            threading.Thread(target=_start, args=[given], daemon=True).start()
+            client = _started(given)
         if client is None or client.runtime.version != __version__:
             return None
         body = _request(words)
-        answer = _answer(client, given, body)
+        answer = _answer(client, given, body, keyed=keyed)
         if answer.get("wanted") in ("read", "piped"):
             typed = read_input() if answer["wanted"] == "read" else piped_input()
-            answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True})
+            answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
         return None if "wanted" in answer else _print(answer)
     except RecollectError as error:
         from recollect.doors.cli.exit_codes import fail
@@ -48,7 +45,7 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
         return fail(error)
 
 
-def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, keyed: bool) -> dict[str, Any]:
     """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
 
     def ask() -> dict[str, Any]:
@@ -59,13 +56,14 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any]) -> d
             client = _ensured(given) or client
             raise
 
-    return persistently(ask)
+    return persistently(ask, keyed=keyed)
 
 
-def _start(given: Mapping[str, str]) -> None:
-    """Start the daemon; whatever goes wrong is met again by the command itself."""
+def _started(given: Mapping[str, str]) -> Client | None:
+    """Start the daemon and return a client of it; whatever goes wrong is met again by the command itself."""
     with suppress(RecollectError, OSError):
-        _ensured(given)
+        return _ensured(given)
+    return None
 
 
 def _ensured(given: Mapping[str, str]) -> Client | None:

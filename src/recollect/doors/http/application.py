@@ -30,7 +30,8 @@ from recollect.doors.http.events import OPERATIONS, parts_of
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
 from recollect.doors.mcp import CallTool, McpOverHttp
 from recollect.doors.serializers import wire_bytes
-from recollect.doors.web.entry import PAGE, PageRoute
+from recollect.doors.web import PAGE
+from recollect.doors.web.entry import PageRoute
 from recollect.errors import InvalidInput, RecollectError
 
 _MCP: Final = ("/mcp", "/mcp/")

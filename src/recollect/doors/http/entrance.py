@@ -29,7 +29,8 @@ from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.doors.http.events import Event, Events
 from recollect.doors.http.messages import failed, to_recollect_error
-from recollect.doors.web.entry import PAGE, Browser, Browsers, check_origin, cookie_of, is_page
+from recollect.doors.web import PAGE
+from recollect.doors.web.entry import Browser, Browsers, check_origin, cookie_of, is_page
 from recollect.errors import InvalidInput, RecollectError, TooLarge, Unauthorized
 
 Asking = Callable[[str], AbstractContextManager[tuple[App, Caller]]]

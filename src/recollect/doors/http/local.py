@@ -27,10 +27,12 @@ from typing_extensions import override
 
 from recollect import environment
 from recollect.app import App
+from recollect.auth.administration import administer, operator
 from recollect.client.daemon import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.requests import Caller
+from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import hook_spool
 from recollect.doors.agents.filling import FillingJob
 from recollect.doors.handlers import perform
@@ -38,7 +40,8 @@ from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, Me
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
-from recollect.doors.web.entry import PAGE, Browser
+from recollect.doors.web import PAGE
+from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
 from recollect.sessions.boundaries import settings_in
@@ -262,6 +265,8 @@ class LocalAccess(Access, Asker):
             def run(name: str, **fields: Any) -> Any:
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
                 try:
+                    if name in ADMIN_BY_NAME:
+                        return administer(app, name, fields, operator(settings.user))
                     return perform(app, name, fields, settings.caller, own)
                 except Exception as error:  # noqa: BLE001 - the client must get a message for any error
                     raise to_recollect_error(error) from None

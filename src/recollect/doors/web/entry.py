@@ -21,15 +21,14 @@ from urllib.parse import unquote, urlsplit
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.doors.web import CODE_LIFE, PAGE
 from recollect.errors import Forbidden
 
 if TYPE_CHECKING:
     from recollect.doors.http.entrance import Access, Asker
 
-PAGE: Final = "/page"
 COOKIE: Final = "recollect_page"
 LIFE: Final = 12 * 3600.0  # seconds that a browser stays signed in
-CODE_LIFE: Final = 300.0  # seconds in which a one-time address can be opened
 _MOST: Final = 1_000  # browsers, and as many addresses that nobody has opened yet
 _OWN: Final = (b"same-origin", b"none")
 _LEADS_AWAY: Final = re.compile(r"//|/\.|\\")

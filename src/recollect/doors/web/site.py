@@ -24,8 +24,8 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.entrance import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
-from recollect.doors.web import actions, drawings, inbox, memories, reports, sessions, words
-from recollect.doors.web.entry import COOKIE, LIFE, PAGE, Browser, own_address
+from recollect.doors.web import PAGE, actions, drawings, inbox, memories, reports, sessions, words
+from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
 
