@@ -44,7 +44,7 @@ _MOST_SOURCES: Final = 20
 _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
-_LISTED: Final = ("hidden", "parts", "links", "copies", "ends")
+_UNDONE: Final = tuple("hidden parts links copies ends members facts texts quarantined forgotten".split())
 T = TypeVar("T")
 
 
@@ -71,7 +71,7 @@ class _Work:
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
     undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined")}
+        default_factory=lambda: {name: [] for name in _UNDONE}
     )
 
     def run(self) -> None:
@@ -201,8 +201,9 @@ class _Work:
             self.undo["members"].append([whole.id, member.note])
 
     def _hide(self, one: Memory) -> None:
-        if self.writing.withdraw(one.id):
-            self.undo["hidden"].append(one.id)
+        forgotten = one.deleted_at is not None
+        if self.writing.withdraw(one.id, forgotten=forgotten):
+            self.undo["forgotten" if forgotten else "hidden"].append(one.id)
             self.hidden.append(one.id)
 
     def _bring_back(self) -> None:
@@ -323,7 +324,8 @@ def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
 
 def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
     times, source = (request.since, request.until), request.source
-    found = writing.from_origin(source, request.session_id, request.author, times, quarantined=quarantined)
+    named = (source, request.session_id, request.author, times)
+    found = writing.from_origin(*named, quarantined=quarantined, forgotten=True)
     return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
@@ -379,6 +381,9 @@ def _undone(
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
+    for memory_id in undo.get("forgotten", ()):
+        if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
+            writing.leave_forgotten(old)
     for memory_id in undo.get("quarantined", ()):
         writing.quarantine(memory_id, back=True)
     for memory_id, by in undo["links"]:
