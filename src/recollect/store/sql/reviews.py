@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, union_all, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, true, union_all, update
 
-from recollect.domain.enums import OF_SESSION, ObservationType, strictest
-from recollect.domain.origin import APPROVED
+from recollect.domain.enums import OF_SESSION, ObservationType, Sensitivity, strictest
+from recollect.domain.origin import APPROVED, Origin, SaidBy, places_of
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
@@ -54,6 +54,16 @@ def waits() -> ColumnElement[bool]:
     return or_(memory.c.review < APPROVED, memory.c.review > APPROVED)
 
 
+class StoredRule(NamedTuple):
+    """What was decided of everything from a source in a namespace."""
+
+    namespace: str
+    source: str
+    approved: bool
+    author: str
+    at: datetime
+
+
 class Queue(NamedTuple):
     """A page of what waits and since when, the longest first; how much there is, since when, and how much is late."""
 
@@ -79,6 +89,20 @@ class SqlReviews:
         query = _RULE.where(namespace.c.name == name, source_rule.c.source == source)
         with self._database.reading() as connection:
             return connection.execute(query).scalar()
+
+    def source_rules(self, view: View, user: str) -> list[StoredRule]:
+        """Return what was decided of sources in the namespaces of a view, the newest first.
+
+        What somebody else decided is shown to whom the view shows a memory of that source, deleted or not: a source
+        that only private memories of others came from does not exist for anybody else.
+        """
+        rules = select(source_rule, namespace.c.name).join(namespace, namespace.c.id == source_rule.c.namespace_id)
+        rules = rules.where(namespace.c.name.in_(view.namespaces))
+        rules = rules.order_by(source_rule.c.at.desc(), source_rule.c.source)
+        with self._database.reading() as connection:
+            found = connection.execute(rules).all()
+            seen = [one for one in found if one.author == user or _named(connection, one, view.sensitivities)]
+        return [StoredRule(one.name, one.source, one.approved, one.author, one.at) for one in seen]
 
     def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
         """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
@@ -114,10 +138,20 @@ class SqlReviews:
             return self._counted.get(connection, "waiting", view, lambda: counted(connection))
 
 
+def _named(connection: Connection, rule: Any, levels: Iterable[str]) -> bool:
+    """Say whether a memory of these levels came from the source of a row of `source_rule`."""
+    said_by, _, place = rule.source.partition(":")
+    mine = (memory.c.namespace_id == rule.namespace_id) & of_levels(memory.c.sensitivity, levels)
+    there = func.lower(memory.c.came_from).contains(places_of(place)[0].lower(), autoescape=True)
+    named = select(memory.c.came_from).where(mine, memory.c.said_by == said_by, there if place else true()).distinct()
+    origins = (Origin(said_by=SaidBy(said_by), came_from=one or "") for one in connection.execute(named).scalars())
+    return any(rule.source in (one.source, *one.sources) for one in origins)
+
+
 def taken_by(undo: Mapping[str, list[Any]]) -> list[int]:
     """Return the ids of what a withdrawal put away: what it hid, parts, and what is kept of texts written over."""
     parts, copies = ([one for one, _ in undo["parts"]], [copy for _, copy in undo["copies"]])
-    return [*undo["hidden"], *undo.get("quarantined", ()), *parts, *copies]
+    return [*undo["hidden"], *undo.get("forgotten", ()), *undo.get("quarantined", ()), *parts, *copies]
 
 
 class ReviewWriting(Transaction):
@@ -128,12 +162,22 @@ class ReviewWriting(Transaction):
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(review=review))
         self._journal("review", (old.id, old.sensitivity, {"review": review or ""}))
 
-    def decide_source(self, source: str, *, approved: bool) -> None:
-        """Write what was decided of everything from a source, from now on."""
+    def decide_source(self, source: str, level: str, *, approved: bool) -> None:
+        """Write what was decided of everything from a source, from now on; `level` is that of what it came with."""
         mine = (source_rule.c.namespace_id == self._namespace_id) & (source_rule.c.source == source)
         self._connection.execute(delete(source_rule).where(mine))
         row = {"namespace_id": self._namespace_id, "source": source, "approved": approved}
         self._connection.execute(insert(source_rule).values(row | {"author": self._actor, "at": self._now}))
+        self._journal("review", (None, level, {"source": source, "approved": approved}))
+
+    def drop_source_rule(self, source: str) -> None:
+        """Take back what was decided of everything from a source, if anything was."""
+        mine = (source_rule.c.namespace_id == self._known_id) & (source_rule.c.source == source)
+        row = self._connection.execute(select(source_rule).where(mine)).first()
+        if row is not None:
+            level = Sensitivity.PUBLIC if _named(self._connection, row, [Sensitivity.PUBLIC]) else Sensitivity.PRIVATE
+            self._connection.execute(delete(source_rule).where(mine))
+            self._journal("review", (None, level, {"source": source, "approved": None}))
 
     def all_waiting(self) -> list[Memory]:
         """Return all that waits for a decision here and is in sight."""
@@ -147,15 +191,19 @@ class ReviewWriting(Transaction):
         times: Sequence[datetime | None],
         *,
         quarantined: bool = False,
+        forgotten: bool = False,
     ) -> list[Memory]:
-        """Return what came from there, but for what was softly deleted or is made of other memories.
+        """Return what came from there, but for what is made of other memories.
 
-        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. With `quarantined`
-        it is what is in quarantine instead.
+        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. What was softly
+        deleted is among it with `forgotten`. With `quarantined` it is what is in quarantine instead.
         """
         away = QUARANTINED if quarantined else ""
-        there = memory.c.merged_into.is_(None) if quarantined else memory.c.deleted_at.is_(None)
-        asked = [there, or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        asked = [or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        if quarantined:
+            asked.append(memory.c.merged_into.is_(None))
+        elif not forgotten:
+            asked.append(memory.c.deleted_at.is_(None))
         if source is not None:
             asked.append(memory.c.came_from.contains(source, autoescape=True))
         if session_id is not None:
@@ -194,6 +242,12 @@ class ReviewWriting(Transaction):
         values = {"deleted_at": None, "merged_into": whole, "sensitivity": self._stored(old.sensitivity)}
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
         self._journal("restore", (old.id, old.sensitivity, {"merged_into": whole}))
+
+    def leave_forgotten(self, old: Memory) -> None:
+        """Let a memory that was withdrawn after it was softly deleted be only that again."""
+        level = self._stored(old.sensitivity)
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(sensitivity=level))
+        self._journal("restore", (old.id, old.sensitivity, {"soft": True}))
 
     def note_member(self, memory_id: int, note: dict[str, Any]) -> None:
         """Keep with a summary what it says of a member that is to be removed by rule, and where that came from."""
