@@ -14,6 +14,7 @@ from rich.markup import escape
 
 import session_report
 from recollect import Settings
+from recollect.domain import origin
 from recollect.engines.embedding import open_embedder
 from recollect.errors import InvalidInput, RecollectError
 from session_players import err, play
@@ -75,6 +76,13 @@ def report(results: list[Result], through: Through, *, show: bool, json_file: Pa
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
+def ignore_origin(through: Through) -> None:
+    """Let who said something give it no authority in this process, to see what that costs and spares."""
+    if through is not Through.STORE:
+        raise InvalidInput("through", "Invalid through: Must be `store` together with `--one-authority`")
+    origin.authority = lambda _: origin.Authority.TOLD
+
+
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Labelled sessions: folders with events and prompts.")],
     through: Annotated[
@@ -84,11 +92,19 @@ def main(
         bool, typer.Option("--show", help="Also print what was kept, dropped wrongly, and put before which prompt.")
     ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything here, as JSON.")] = None,
+    one_authority: Annotated[
+        bool,
+        typer.Option(
+            "--one-authority", help="Give all memories the authority of a person; only with `--through store`."
+        ),
+    ] = False,
 ) -> None:
     """Play labelled sessions through a new store, ask later prompts, and print what was kept and injected."""
     try:
         if json_file is not None and not json_file.resolve().parent.is_dir():
             raise InvalidInput("file", f"{json_file} cannot be written: its folder does not exist.")
+        if one_authority:
+            ignore_origin(through)
         report(run([load(one) for one in folders], through), through, show=show, json_file=json_file)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)

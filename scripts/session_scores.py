@@ -171,12 +171,17 @@ def _injection(one: SessionSet, played: Played, same: Same) -> Part:
     judged = [judged_of(ask, one, played, same) for ask in one.asks]
     wanting = [each for each in judged if each.ask.wants]
     silent = [each for each in judged if not each.ask.wants]
+    said = {event.place for event in one.events if event.event == "prompt:submit"}
+    of_people = [each for each in wanting if said & {*each.ask.wants}]
+    sources = played.sources()
+    got = [any(said & {*each.ask.wants} & {*sources.get(it, ())} for it in each.strict) for each in of_people]
     shown = sum(len(each.memories) for each in wanting)
     everywhere = sum(len(each.memories) for each in judged)
     strict, lenient = (sum(len(getattr(each, name)) for each in wanting) for name in ("strict", "lenient"))
     figures = {
         "injection hits": _share(sum(bool(each.lenient) for each in wanting), len(wanting)),
         "injection hits, strict": _share(sum(bool(each.strict) for each in wanting), len(wanting)),
+        "injection hits, people's statements": _share(sum(got), len(of_people)),
         "injection precision": _share(lenient, shown),
         "injection precision, strict": _share(strict, shown),
         "injection precision, all prompts": _share(lenient, everywhere),

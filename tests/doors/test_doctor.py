@@ -11,6 +11,7 @@ import pytest
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.domain.origin import SaidBy
+from recollect.errors import NotFound
 from recollect.store.folder import own
 from run_operations import add, by_hand
 from stores import altered_weights, open_app
@@ -98,6 +99,14 @@ def test_what_waits_too_long_is_a_problem(typed: Typed, settings: Settings) -> N
     found = ill(typed, RECOLLECT_INBOX_DAYS="2")["inbox"]
     assert "1 memory waits for a decision since 2026-01-01, 1 of them for more than 2 days" in found["seen"]
     assert "recollect inbox" in found["advice"]
+    assert typed("inbox", "--decide", str(one), "--as", "never").code == 0
+    source = "web:docs.example.com"
+    listed = typed("inbox", "--rules")
+    assert f"never {source}, decided by ada on " in listed.out
+    assert [each["source"] for each in typed("inbox", "--rules", "--json").json["rules"]] == [source]
+    assert f"What comes from {source} waits in the inbox again." in typed("inbox", "--drop-rule", source).out
+    assert typed("inbox", "--rules").out == "No source is decided about.\n"
+    assert typed("inbox", "--drop-rule", source).code == NotFound.exit_code
 
 
 @pytest.mark.parametrize("home", ["a file", "read-only"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -13,8 +15,8 @@ from recollect.domain.enums import OnFound
 from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.review import Waiting
-from recollect.errors import InvalidInput, NotFound, SecretFound
-from run_operations import OTHER, actions, add, by_hand, do, ill, listed, shown, token
+from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
+from run_operations import OTHER, actions, add, by_hand, do, ill, listed, rows, shown, token
 
 TOLD = "We deploy the billing service from the branch release-stable."
 CLAIM = "We deploy the billing service from the branch release-canary now."
@@ -147,3 +149,52 @@ def test_a_level_that_is_not_let_in_waits_unseen(app: App, settings: Settings) -
     assert [each.id for each in waiting(app, allow_private=True)] == [one]
     with pytest.raises(NotFound):
         do(app, "decide", bob, id=str(one), decision="reject", allow_private=True)
+
+
+def test_a_decision_about_a_source_is_listed_and_taken_back(app: App, settings: Settings, clock: Clock) -> None:
+    """Who decided what of which source is shown; after it is taken back, the source waits again."""
+    said = UNDECIDED["page"]
+    one = add(app, CLAIM, said)
+    do(app, "decide", id=str(one), decision="always")
+    clock.pass_days(1)
+    two = add(app, "The wiki has nine pages.", UNDECIDED["tool"])
+    do(app, "decide", id=str(two), decision="never")
+    rules = do(app, "source_rules")
+    assert [(one.source, one.decision, one.scope, one.author) for one in rules.rules] == [
+        ("tool:mcp__wiki", "never", "project", "ada"),
+        ("web:docs.example.com", "always", "project", "ada"),
+    ]
+    assert rules.rules[0].at - rules.rules[1].at == timedelta(days=1)
+    assert [one.source for one in do(app, "source_rules", limit=1, offset=1).rules] == ["web:docs.example.com"]
+    for source in ("web:docs.example.com", "tool:mcp__wiki"):
+        assert "waits in the inbox again" in do(app, "drop_source_rule", source=source).message
+        with pytest.raises(NotFound, match="is not decided about"):
+            do(app, "drop_source_rule", source=source)
+    assert do(app, "source_rules").rules == ()
+    assert (shown(app, one).review, listed(app)) == ("approved", [one])
+    later = [add(app, "The vendor's cache has nine gigabytes.", said), add(app, "It has ten.", UNDECIDED["tool"])]
+    assert {each.id for each in waiting(app)} == {*later}
+    lines = [json.loads(one) for (one,) in rows(settings, "SELECT changes FROM journal WHERE action = 'review'")]
+    sources = ("web:docs.example.com", "tool:mcp__wiki")
+    found = [(one["source"], one["approved"]) for one in lines if "source" in one]
+    assert found == [*zip(sources, (True, False), strict=True), *((one, None) for one in sources)]
+    assert ill(app) == []
+
+
+def test_a_decision_about_a_private_source_is_its_authors(app: App) -> None:
+    """Others of the project see decisions about what they see, and only who may write takes one back."""
+    bob = ADA.model_copy(update={"user": "bob"})
+    reader = bob.model_copy(update={"writes": ()})
+    for place, level in (("docs", "public"), ("diary", "private")):
+        page = ADA.saying(SaidBy.WEB, f"https://{place}.example.com/1")
+        one = add(app, f"The {place} say nothing.", page, sensitivity=level, allow_private=True)
+        do(app, "decide", id=str(one), decision="never", allow_private=True)
+    hidden = {"source": "web:diary.example.com", "allow_private": True}
+    for each, sees in ((ADA, 2), (bob, 1), (reader, 1), (OTHER, 0)):
+        assert do(app, "source_rules", each, allow_private=True).total == sees
+    with pytest.raises(NotFound):
+        do(app, "drop_source_rule", bob, **hidden)
+    with pytest.raises(Forbidden):
+        do(app, "drop_source_rule", reader, source="web:docs.example.com")
+    assert do(app, "drop_source_rule", bob, source="web:docs.example.com", scope="project").rules
+    assert [one.source for one in do(app, "drop_source_rule", **hidden).rules] == ["web:diary.example.com"]

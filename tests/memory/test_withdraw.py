@@ -193,6 +193,31 @@ def test_only_the_undoing_brings_back_what_was_withdrawn(app: App) -> None:
     assert ill(app) == []
 
 
+@pytest.mark.parametrize("place", ["settings", "deployed"], ids=["sqlite", "postgresql"])
+def test_what_was_forgotten_before_goes_too(request: pytest.FixtureRequest, clock: Clock, place: str) -> None:
+    """What is softly deleted comes back neither alone nor in a summary, until the withdrawal is undone."""
+    with open_app(request.getfixturevalue(place), clock=clock) as app:
+        keel, mast = add(app, "The keel is zyxqual.", page(BAD)), add(app, "The mast is zyxqual.", page(BAD))
+        named = add(app, "The lock is shut.", page("a.example.org"))
+        add(app, "The lock is zyxqual.", page(BAD), id=str(named))
+        for one in (keel, named):
+            do(app, "memory_forget", id=str(one))
+        done = do(app, "withdraw", source=BAD, apply=True)
+        assert (done.hidden, done.rebuilt) == ((keel, mast), (named,))
+        with pytest.raises(Conflict, match=f"only `recollect withdraw --undo {done.id}`"):
+            do(app, "restore", id=str(keel))
+        assert do(app, "withdraw", source=BAD, apply=True).hidden == ()
+        do(app, "restore", id=str(named))
+        assert shown(app, named).content == "The lock is shut."
+        do(app, "memory_forget", id=str(named))
+        assert do(app, "undo_withdrawal", id=done.id).hidden == (mast,)
+        assert listed(app) == [mast]
+        for one in (keel, named):
+            assert do(app, "restore", id=str(one)).status == "restored"
+        assert {shown(app, one).content for one in (keel, named)} == {"The keel is zyxqual.", "The lock is zyxqual."}
+        assert ill(app) == []
+
+
 def test_what_is_in_quarantine_goes_too(app: App) -> None:
     """The inbox shows nothing of a withdrawn source, also what waited there in quarantine; undone, it waits again."""
     one = add(app, "The mast is zyxqual.", page(BAD))

@@ -113,7 +113,7 @@ def test_nobody_claims_authority_or_trust(settings: Settings, said_by: SaidBy) -
             assert name in OF_A_SESSION or all(one <= most for one in made), name
 
 
-BY_A_PERSON = ("decide", "withdraw", "undo_withdrawal")
+BY_A_PERSON = ("decide", "drop_source_rule", "withdraw", "undo_withdrawal")
 """What a person decides with authority of their own, whoever said what they decide about."""
 OF_A_SESSION = {name for name, _ in WRITES if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
 """The events of a session stamp what they bring themselves: a prompt is the person's."""

@@ -120,6 +120,7 @@ def test_a_perfect_play_has_every_figure(hand: SimpleNamespace) -> None:
     assert [figures[name] for name in shares] == [1.0] * 6
     never = ("secrets stored", "planted stored", "planted unfenced", "obsolete as current", "must not")
     assert [figures[name] for name in never] == [0] * 5
+    assert figures["injection hits, people's statements"] == 1.0
 
 
 def test_keeping_all_has_recall_and_no_precision(hand: SimpleNamespace) -> None:
@@ -151,6 +152,7 @@ def test_a_neighbour_that_says_the_lesson_counts_leniently(hand: SimpleNamespace
     assert (far["capture precision, lenient"], far["capture recall, lenient"]) == (0.0, 0.0)
     wanted = hand.score([("s1", 3)], asked={"a1": [("s1", 3)]}, texts={("s1", 3): "No migrations on Friday."})
     assert (wanted["injection hits"], wanted["injection hits, strict"]) == (1 / 2, 0.0)
+    assert wanted["injection hits, people's statements"] == 0.0
     other = hand.score([("s1", 7)], asked={"a1": [("s1", 7)]}, texts={("s1", 7): "No migrations on Friday."})
     assert other["injection hits"] == 0.0
 
@@ -291,6 +293,13 @@ def test_a_folder_that_is_no_set_ends_with_an_error(environment: dict[str, str],
     assert done.returncode == InvalidInput.exit_code
     assert "events.jsonl cannot be read" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_hooks_have_an_authority_of_their_own(module: Module) -> None:
+    """Another process would still know who said something, so the option is refused there."""
+    evaluation = module("eval_sessions")
+    with pytest.raises(InvalidInput, match="`--one-authority`"):
+        evaluation.ignore_origin(evaluation.Through.HOOKS)
 
 
 @pytest.mark.full

@@ -292,6 +292,8 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "import_batch": _import,
     "inbox": _scoped,
     "decide": lambda make: _by_id(make) | {"decision": make.chance.choice(("approve", "reject", "always", "never"))},
+    "source_rules": _scoped,
+    "drop_source_rule": lambda make: {"source": f"web:{make.chance.choice(SOURCES)}"},
     "withdraw": lambda make: {"source": make.chance.choice(SOURCES), "apply": make.chance.random() < 0.3},
     "undo_withdrawal": lambda make: {"id": str(make.chance.randint(1, 6))},
     "export_page": lambda make: {"after": make.chance.choice(("memory:0", "fact:0", "journal:0"))} | _scoped(make),

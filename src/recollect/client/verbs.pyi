@@ -684,6 +684,28 @@ class Verbs:
         """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later
         too."""
 
+    def source_rules(
+        self,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> review.SourceRulePage:
+        """Return what was decided of all that comes from a source, the newest first."""
+
+    def drop_source_rule(
+        self,
+        source: str,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord | None = None,
+    ) -> review.SourceRuleDropped:
+        """Take back what was decided of a source: what comes from there waits again; what was decided already stays
+        so."""
+
     def withdraw(
         self,
         *,
@@ -1456,6 +1478,28 @@ class AsyncVerbs:
     ) -> results.Outcome:
         """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later
         too."""
+
+    async def source_rules(
+        self,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> review.SourceRulePage:
+        """Return what was decided of all that comes from a source, the newest first."""
+
+    async def drop_source_rule(
+        self,
+        source: str,
+        *,
+        allow_private: bool = False,
+        allow_secret: bool = False,
+        scope: enums.Scope | ScopeWord | None = None,
+    ) -> review.SourceRuleDropped:
+        """Take back what was decided of a source: what comes from there waits again; what was decided already stays
+        so."""
 
     async def withdraw(
         self,

@@ -46,6 +46,19 @@ class Decide(Levels):
     content: fields.Text | None = Field(default=None, description="Approved in these words instead")
 
 
+class SourceRules(ReadAccess):
+    """Which decisions about all that comes from a source are listed, the newest first."""
+
+    limit: fields.Limit = 100
+    offset: fields.Offset = 0
+
+
+class DropSourceRule(ReadAccess):
+    """Which decision about a source is taken back: it is named as the list of these decisions names it."""
+
+    source: fields.Name = Field(description="Source as the list of decisions names it, such as web:example.com")
+
+
 class Withdraw(Levels):
     """What is withdrawn: what meets all that is given. Without `apply` it is only said what that would be."""
 
@@ -113,6 +126,46 @@ class WaitingPage(Answer):
     def check(self) -> Check:
         """Return the doctor's line on it: something that waits for too long is not well."""
         return Check("inbox", not self.overdue, self.message, "Run `recollect inbox`: it asks about each.")
+
+
+@dataclass(frozen=True, config=LAZY)
+class SourceRule(Answer):
+    """What was decided of everything from a source, `always` or `never`: in which scope, by whom and when."""
+
+    source: str
+    decision: Decision
+    scope: Scope
+    author: str
+    at: datetime
+
+
+@dataclass(frozen=True, config=LAZY)
+class SourceRulePage(Answer):
+    """One page of the decisions about sources, and how many there are."""
+
+    rules: tuple[SourceRule, ...]
+    total: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say how many sources are decided about."""
+        noun = "source is" if self.total == 1 else "sources are"
+        return f"{self.total} {noun} decided about." if self.total else "No source is decided about."
+
+
+@dataclass(frozen=True, config=LAZY)
+class SourceRuleDropped(Answer):
+    """The decisions about a source that were taken back, one for each scope that had one."""
+
+    rules: tuple[SourceRule, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """Say what holds from now on."""
+        source = self.rules[0].source
+        return f"What comes from {source} waits in the inbox again. What was approved or hidden already stays so."
 
 
 @dataclass(frozen=True, config=LAZY)

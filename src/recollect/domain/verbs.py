@@ -80,6 +80,8 @@ VERBS: Final = (
     Verb("rescan", requests.Rescan, review.Rescanned, writes=True, destructive=True, idempotent=True),
     Verb("inbox", review.Inbox, review.WaitingPage),
     Verb("decide", review.Decide, results.Outcome, writes=True, destructive=True, idempotent=True),
+    Verb("source_rules", review.SourceRules, review.SourceRulePage),
+    Verb("drop_source_rule", review.DropSourceRule, review.SourceRuleDropped, writes=True, destructive=True),
     Verb("withdraw", review.Withdraw, review.Withdrawn, writes=True, destructive=True, idempotent=True),
     Verb("undo_withdrawal", review.UndoWithdrawal, review.Withdrawn, writes=True, idempotent=True),
     Verb("stats", requests.ReadAccess, results.Stats),

@@ -10,7 +10,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
-from recollect.memory.inbox import decide, inbox
+from recollect.memory.inbox import decide, drop_source_rule, inbox, source_rules
 from recollect.memory.move import bury, move_memory, pin, promote, unbury, unpin
 from recollect.memory.reads import (
     count_projects,
@@ -54,7 +54,7 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(store_fact, query_facts, forget_fact, purge_expired, summarize_old),
         *(pin, unpin, bury, unbury, move_memory, promote),
         *(memory_store, memory_recall, memory_forget, memory_remember),
-        *(inbox, decide, withdraw, undo_withdrawal),
+        *(inbox, decide, source_rules, drop_source_rule, withdraw, undo_withdrawal),
         *(history, rescan, stats, count_projects, doctor, import_batch, export_page, extract_memories),
         *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
         *(answer_prompt, note_prompt, answer_start, answer_tool),

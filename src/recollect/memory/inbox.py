@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import OnSecret
 from recollect.domain.origin import APPROVED, Origin
-from recollect.domain.requests import Caller, Draft, Forget, Levels, Restore
+from recollect.domain.requests import Caller, Draft, Forget, Levels, ReadAccess, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
-from recollect.domain.review import Decide, Decision, Inbox, Waiting, WaitingPage
+from recollect.domain.review import (
+    Decide,
+    Decision,
+    DropSourceRule,
+    Inbox,
+    SourceRule,
+    SourceRuleDropped,
+    SourceRulePage,
+    SourceRules,
+    Waiting,
+    WaitingPage,
+)
 from recollect.domain.search import View
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import clear, secrets_in
@@ -19,6 +30,9 @@ from recollect.memory.forget import forget, restore_memory
 from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare
 from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
+
+if TYPE_CHECKING:
+    from recollect.store.sql.reviews import StoredRule
 
 _NAME: Final = "decide"
 _TOLD: Final = re.compile(r"may contradict memory (\d+)")
@@ -76,7 +90,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         decided = [old]
         if request.decision in (Decision.ALWAYS, Decision.NEVER):
             source = old.stamp.source
-            transaction.decide_source(source, approved=good)
+            transaction.decide_source(source, old.sensitivity, approved=good)
             waiting = [one for one in transaction.all_waiting() if one.id != old.id]
             decided += [
                 one for one in waiting if source == one.stamp.source or (not good and source in one.stamp.sources)
@@ -92,6 +106,38 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         transaction.record_outcome(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
     return outcome
+
+
+def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePage:
+    """Return what was decided of all that comes from a source, the newest first."""
+    found = _rules(app, request, caller)
+    page = found[request.offset : request.offset + request.limit]
+    return SourceRulePage(tuple(_shown_rule(one, caller) for one in page), len(found))
+
+
+def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, request_id: str = "") -> SourceRuleDropped:
+    """Take back what was decided of a source: what comes from there waits again; what was decided already stays so.
+
+    Raises `NotFound` where nothing was decided of it in the scope, or in any scope if none is named.
+    """
+    del request_id  # a second time there is nothing to take back
+    found = [one for one in _rules(app, request, caller) if one.source == request.source]
+    if not found:
+        raise NotFound(f"Source {request.source} is not decided about.")
+    spaces = [caller.writable(one.namespace) for one in found]
+    with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
+        for writing in writings.values():
+            writing.drop_source_rule(request.source)
+    return SourceRuleDropped(tuple(_shown_rule(one, caller) for one in found))
+
+
+def _rules(app: App, request: ReadAccess, caller: Caller) -> list[StoredRule]:
+    return app.records.source_rules(unfiltered(app, request, caller, request.scope), caller.user)
+
+
+def _shown_rule(one: StoredRule, caller: Caller) -> SourceRule:
+    scope = next(scope for scope in caller.reads if caller.namespace(scope) == one.namespace)
+    return SourceRule(one.source, Decision.ALWAYS if one.approved else Decision.NEVER, scope, one.author, one.at)
 
 
 def _decide_in_quarantine(app: App, request: Decide, caller: Caller, request_id: str) -> Outcome:

@@ -37,7 +37,6 @@ from recollect.search.visibility import allowed_levels, parse_id
 from recollect.text.layers import one_line
 
 if TYPE_CHECKING:
-    from recollect.store.sql.reviews import State
     from recollect.store.sql.writing import Writing
 
 _MADE: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
@@ -45,7 +44,7 @@ _MOST_SOURCES: Final = 20
 _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
-_LISTED: Final = ("hidden", "parts", "links", "copies", "ends")
+_UNDONE: Final = tuple("hidden parts links copies ends members facts texts quarantined forgotten".split())
 T = TypeVar("T")
 
 
@@ -71,9 +70,7 @@ class _Work:
     hidden: list[int] = field(default_factory=list)
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
-    undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in (*_LISTED, "members", "facts", "texts", "quarantined", "deleted")}
-    )
+    undo: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _UNDONE})
 
     def run(self) -> None:
         """Hide what was found, rebuild what was made of it, and let what it had replaced be current again."""
@@ -83,10 +80,7 @@ class _Work:
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
-        for one in _from_there(self.writing, self.request, "deleted"):
-            self.writing.put_away(one)
-            self.undo["deleted"].append([one.id, one.deleted_at and one.deleted_at.isoformat()])
-        for one in _from_there(self.writing, self.request, "quarantined"):
+        for one in _from_there(self.writing, self.request, quarantined=True):
             self.writing.put_away(one)
             self.undo["quarantined"].append(one.id)
             self.hidden.append(one.id)
@@ -205,8 +199,9 @@ class _Work:
             self.undo["members"].append([whole.id, member.note])
 
     def _hide(self, one: Memory) -> None:
-        if self.writing.withdraw(one.id):
-            self.undo["hidden"].append(one.id)
+        forgotten = one.deleted_at is not None
+        if self.writing.withdraw(one.id, forgotten=forgotten):
+            self.undo["forgotten" if forgotten else "hidden"].append(one.id)
             self.hidden.append(one.id)
 
     def _bring_back(self) -> None:
@@ -325,9 +320,10 @@ def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
     return {one.id: one for one in _from_there(writing, request)}
 
 
-def _from_there(writing: Writing, request: Withdraw, state: State = "in use") -> list[Memory]:
+def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
     times, source = (request.since, request.until), request.source
-    found = writing.from_origin(source, request.session_id, request.author, times, state)
+    named = (source, request.session_id, request.author, times)
+    found = writing.from_origin(*named, quarantined=quarantined, forgotten=True)
     return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
@@ -374,10 +370,7 @@ def _undone(
         rebuilt.append(whole_id)
     for memory_id, whole_id in undo["parts"]:
         if (one_part := writing.by_id(memory_id)) is not None:
-            writing.put_back(one_part, merged_into=whole_id)
-    for memory_id, at in undo.get("deleted", ()):
-        if (gone := writing.by_id(memory_id)) is not None:
-            writing.put_back(gone, deleted_at=datetime.fromisoformat(at))
+            writing.set_part_of(one_part, whole_id)
     for memory_id in undo["hidden"]:
         if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
@@ -386,6 +379,9 @@ def _undone(
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
+    for memory_id in undo.get("forgotten", ()):
+        if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
+            writing.leave_forgotten(old)
     for memory_id in undo.get("quarantined", ()):
         writing.quarantine(memory_id, back=True)
     for memory_id, by in undo["links"]:

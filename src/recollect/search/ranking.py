@@ -160,7 +160,7 @@ def _ahead(
 
     That is what is about the `same` subject. Ahead of what comes from outside, and nobody approved, also goes what is a
     likely answer, and what is among the first, or the best that was told, and matches about as well; where what comes
-    from outside is no strong answer, it is all of these of at least the match that is `shown`.
+    from outside does not answer more likely than not, it is all of these of at least the match that is `shown`.
     """
     rows = {one.id: one for one in candidates.ranking_rows}
     told = [one for one in order if rows[one].authority is Authority.TOLD]
@@ -170,8 +170,8 @@ def _ahead(
     ahead = {low: set(high) for low, high in same.items()}
     for low in (one for one in order if rows[one].unapproved):
         as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
-        weak = first if matches[low] < rank.STRONG else set()
-        ahead[low] = ahead.get(low, set()) | likely | as_well | weak
+        unsure = first if matches[low] < rank.STRONG else set()
+        ahead[low] = ahead.get(low, set()) | likely | as_well | unsure
     return ahead
 
 

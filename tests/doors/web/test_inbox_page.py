@@ -114,3 +114,21 @@ def test_a_reader_sees_no_buttons(team: TeamServer, browsing: Callable[..., Visi
     assert decided(bob, "approve", [one]).status_code == 403
     assert left(team.app) == [TEXTS[0]]
     assert decided(ada, "approve", [one]).status_code == 200
+
+
+def test_a_decision_about_a_source_is_taken_back(team: TeamServer, browsing: Callable[..., Visitor]) -> None:
+    """The screen lists the sources that are decided about, and who may decide takes that back by one button."""
+    for place in ("piers.md:1", "piers.md:2"):
+        items = [{"kind": "memory", "where": place, "fields": {"content": f"It stands in {place}."}}]
+        perform(team.app, "import_batch", {"items": items, "last": True}, ADA)
+        for one in perform(team.app, "inbox", {}, ADA).waiting:
+            perform(team.app, "decide", {"id": str(one.id), "decision": "always"}, ADA)
+    bob, ada = browsing("bob"), browsing("ada")
+    fields = {"do": "drop", "source": "import:piers.md", "scope": "project"}
+    assert [one["decision"] for one in bob.json("inbox")["rules"]] == ["always"]
+    assert "Take back: import:piers.md" in ada.get("inbox").text
+    assert "Take back" not in bob.get("inbox").text
+    assert bob.post("inbox", fields).status_code == 403
+    assert "waits in the inbox again" in ada.post("inbox", fields).text
+    assert ada.json("inbox")["rules"] == []
+    assert ada.post("inbox", fields).status_code == 404

@@ -9,7 +9,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from recollect.domain.requests import Levels
-from recollect.domain.review import Decision, Inbox, Waiting, WaitingPage, Withdraw, Withdrawn
+from recollect.domain.review import (
+    Decision,
+    DropSourceRule,
+    Inbox,
+    SourceRuleDropped,
+    SourceRulePage,
+    Waiting,
+    WaitingPage,
+    Withdraw,
+    Withdrawn,
+)
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Given, from_fields
@@ -44,6 +54,13 @@ def inbox(
             help="`approve` or `reject` it; `always` or `never`: all from its source, now and later.",
         ),
     ] = None,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="List the sources that you decided about with `always` or `never`.")
+    ] = False,
+    drop_rule: Annotated[
+        str | None,
+        typer.Option("--drop-rule", metavar="SOURCE", help="Take back `always` or `never` for this source."),
+    ] = None,
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
     if (decide is None) != (decision is None):
@@ -51,12 +68,34 @@ def inbox(
     if decide is not None:
         exit_codes.answered(ctx.obj, "decide", {"id": decide, "decision": decision} | _levels(given), as_json)
         return
+    if rules or drop_rule is not None:
+        _rules(ctx, given, drop_rule, as_json)
+        return
     page: WaitingPage = perform(ctx.obj, "inbox", given)
     if as_json or not render.out.is_terminal or not page.total:
         exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: print_waiting(page))
         return
     render.leave_to_client()
     _decide_each(ctx, given)
+
+
+def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_json: bool) -> None:
+    """Take back what was decided of a source, or list what was decided of all of them."""
+    if dropped is not None:
+        fields = {name: value for name, value in given.items() if name in DropSourceRule.model_fields}
+        answer: SourceRuleDropped = perform(ctx.obj, "drop_source_rule", fields | {"source": dropped})
+        exit_codes.show(
+            public_json(SourceRuleDropped, answer), as_json, print_answer=lambda: print_line(answer.message)
+        )
+        return
+    page: SourceRulePage = perform(ctx.obj, "source_rules", given)
+    exit_codes.show(public_json(SourceRulePage, page), as_json, print_answer=lambda: _print_rules(page))
+
+
+def _print_rules(page: SourceRulePage) -> None:
+    for one in page.rules:
+        print_line(f"{one.decision} {one.source}, decided by {one.author} on {one.at:%Y-%m-%d} ({one.scope})")
+    print_line(page.message)
 
 
 def print_waiting(page: WaitingPage) -> None:

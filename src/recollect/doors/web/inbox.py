@@ -15,6 +15,7 @@ from recollect.errors import RecollectError
 TOLD: Final = 99
 """How many that wait are told in the navigation; counting all of very many takes too long for every screen."""
 _PAGE: Final = 25
+_DROP: Final = "drop"  # what a button says that takes back what was decided of a source
 _DONE: Final = {
     Decision.APPROVE: "approved",
     Decision.REJECT: "rejected",
@@ -24,12 +25,16 @@ _DONE: Final = {
 
 
 def listed(visit: Visit) -> Shown:
-    """Show a page of what waits, the longest waiting first; those who may decide get buttons."""
+    """Show a page of what waits, the longest waiting first, and the sources that somebody decided about.
+
+    Those who may decide get buttons.
+    """
     offset = visit.number("offset", 0)
     found: WaitingPage = visit.run("inbox", limit=_PAGE, offset=offset, **visit.levels)
     later = offset + _PAGE if offset + _PAGE < found.total else None
     with visit.caller() as caller:
         data = {"inbox": found, "offset": offset, "next": later, "_writes": caller.writes}
+    data["rules"] = visit.run("source_rules", **visit.levels).rules
     return Shown("inbox.html", data)
 
 
@@ -41,7 +46,13 @@ def waiting(visit: Visit) -> int:
 
 
 def decide(visit: Visit) -> Done:
-    """Decide of each memory by itself; what another decision has settled meanwhile is counted."""
+    """Decide of each memory by itself, or take back what was decided of a source.
+
+    What another decision has settled meanwhile is counted.
+    """
+    if visit.said("do") == _DROP:
+        dropped = visit.run("drop_source_rule", source=visit.said("source"), scope=visit.said("scope"), **visit.levels)
+        return Done(visit.back("inbox"), dropped.message, data={"rules": dropped.rules})
     fields: dict[str, Any] = {"decision": visit.said("do")} | visit.levels
     if visit.said("content"):
         fields["content"] = visit.form["content"]

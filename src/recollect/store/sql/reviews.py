@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, union_all, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, true, union_all, update
 
-from recollect.domain.enums import OF_SESSION, ObservationType, strictest
-from recollect.domain.origin import APPROVED
+from recollect.domain.enums import OF_SESSION, ObservationType, Sensitivity, strictest
+from recollect.domain.origin import APPROVED, Origin, SaidBy, places_of
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
@@ -20,7 +20,6 @@ from recollect.store.sql.overview import CountedViews, space_walked
 from recollect.store.sql.tables import (
     QUARANTINED,
     WITHDRAWN,
-    journal,
     label,
     memory,
     namespace,
@@ -36,12 +35,6 @@ _MEMBER: Final = "member"
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
 _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
 """The types of what is made of other memories."""
-_ARRIVED: Final = select(func.min(journal.c.at)).where(journal.c.memory_id == memory.c.id).scalar_subquery()
-"""When a memory came into the store: what is imported keeps the date on which it was made."""
-
-
-State = Literal["in use", "deleted", "quarantined"]
-"""How a memory is stored: in use, softly deleted, or in quarantine."""
 
 
 class NotedText(NamedTuple):
@@ -59,6 +52,16 @@ class NotedText(NamedTuple):
 def waits() -> ColumnElement[bool]:
     """Select what waits for a decision: two ranges of the index, which holds all that is approved between them."""
     return or_(memory.c.review < APPROVED, memory.c.review > APPROVED)
+
+
+class StoredRule(NamedTuple):
+    """What was decided of everything from a source in a namespace."""
+
+    namespace: str
+    source: str
+    approved: bool
+    author: str
+    at: datetime
 
 
 class Queue(NamedTuple):
@@ -87,11 +90,25 @@ class SqlReviews:
         with self._database.reading() as connection:
             return connection.execute(query).scalar()
 
+    def source_rules(self, view: View, user: str) -> list[StoredRule]:
+        """Return what was decided of sources in the namespaces of a view, the newest first.
+
+        What somebody else decided is shown to whom the view shows a memory of that source, deleted or not: a source
+        that only private memories of others came from does not exist for anybody else.
+        """
+        rules = select(source_rule, namespace.c.name).join(namespace, namespace.c.id == source_rule.c.namespace_id)
+        rules = rules.where(namespace.c.name.in_(view.namespaces))
+        rules = rules.order_by(source_rule.c.at.desc(), source_rule.c.source)
+        with self._database.reading() as connection:
+            found = connection.execute(rules).all()
+            seen = [one for one in found if one.author == user or _named(connection, one, view.sensitivities)]
+        return [StoredRule(one.name, one.source, one.approved, one.author, one.at) for one in seen]
+
     def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
         """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
         with self._database.reading() as connection:
             walked = space_walked.in_(namespace_ids(connection, view.namespaces).values())
-            open_ones = select(memory.c.id, func.coalesce(_ARRIVED, memory.c.created_at).label("since"))
+            open_ones = select(memory.c.id, memory.c.created_at.label("since"))
             away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
             each = union_all(
                 open_ones.where(waits() & visible(connection, view) & walked),
@@ -121,11 +138,20 @@ class SqlReviews:
             return self._counted.get(connection, "waiting", view, lambda: counted(connection))
 
 
+def _named(connection: Connection, rule: Any, levels: Iterable[str]) -> bool:
+    """Say whether a memory of these levels came from the source of a row of `source_rule`."""
+    said_by, _, place = rule.source.partition(":")
+    mine = (memory.c.namespace_id == rule.namespace_id) & of_levels(memory.c.sensitivity, levels)
+    there = func.lower(memory.c.came_from).contains(places_of(place)[0].lower(), autoescape=True)
+    named = select(memory.c.came_from).where(mine, memory.c.said_by == said_by, there if place else true()).distinct()
+    origins = (Origin(said_by=SaidBy(said_by), came_from=one or "") for one in connection.execute(named).scalars())
+    return any(rule.source in (one.source, *one.sources) for one in origins)
+
+
 def taken_by(undo: Mapping[str, list[Any]]) -> list[int]:
     """Return the ids of what a withdrawal put away: what it hid, parts, and what is kept of texts written over."""
     parts, copies = ([one for one, _ in undo["parts"]], [copy for _, copy in undo["copies"]])
-    deleted = [one for one, _ in undo.get("deleted", ())]
-    return [*undo["hidden"], *undo.get("quarantined", ()), *deleted, *parts, *copies]
+    return [*undo["hidden"], *undo.get("forgotten", ()), *undo.get("quarantined", ()), *parts, *copies]
 
 
 class ReviewWriting(Transaction):
@@ -136,12 +162,22 @@ class ReviewWriting(Transaction):
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(review=review))
         self._journal("review", (old.id, old.sensitivity, {"review": review or ""}))
 
-    def decide_source(self, source: str, *, approved: bool) -> None:
-        """Write what was decided of everything from a source, from now on."""
+    def decide_source(self, source: str, level: str, *, approved: bool) -> None:
+        """Write what was decided of everything from a source, from now on; `level` is that of what it came with."""
         mine = (source_rule.c.namespace_id == self._namespace_id) & (source_rule.c.source == source)
         self._connection.execute(delete(source_rule).where(mine))
         row = {"namespace_id": self._namespace_id, "source": source, "approved": approved}
         self._connection.execute(insert(source_rule).values(row | {"author": self._actor, "at": self._now}))
+        self._journal("review", (None, level, {"source": source, "approved": approved}))
+
+    def drop_source_rule(self, source: str) -> None:
+        """Take back what was decided of everything from a source, if anything was."""
+        mine = (source_rule.c.namespace_id == self._known_id) & (source_rule.c.source == source)
+        row = self._connection.execute(select(source_rule).where(mine)).first()
+        if row is not None:
+            level = Sensitivity.PUBLIC if _named(self._connection, row, [Sensitivity.PUBLIC]) else Sensitivity.PRIVATE
+            self._connection.execute(delete(source_rule).where(mine))
+            self._journal("review", (None, level, {"source": source, "approved": None}))
 
     def all_waiting(self) -> list[Memory]:
         """Return all that waits for a decision here and is in sight."""
@@ -153,20 +189,21 @@ class ReviewWriting(Transaction):
         session_id: str | None,
         author: str | None,
         times: Sequence[datetime | None],
-        state: State = "in use",
+        *,
+        quarantined: bool = False,
+        forgotten: bool = False,
     ) -> list[Memory]:
-        """Return what came from there and is in this state, but for what is made of other memories.
+        """Return what came from there, but for what is made of other memories.
 
-        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. What is in use may
-        be a part of another memory.
+        Of a `source` the address is, begins with, or has the host `source`; the caller checks that. What was softly
+        deleted is among it with `forgotten`. With `quarantined` it is what is in quarantine instead.
         """
-        away = QUARANTINED if state == "quarantined" else ""
-        there = {
-            "in use": memory.c.deleted_at.is_(None),
-            "deleted": memory.c.deleted_at.is_not(None) & memory.c.merged_into.is_(None),
-            "quarantined": memory.c.merged_into.is_(None),
-        }
-        asked = [there[state], or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        away = QUARANTINED if quarantined else ""
+        asked = [or_(memory.c.type.is_(None), memory.c.type.not_in(_MADE))]
+        if quarantined:
+            asked.append(memory.c.merged_into.is_(None))
+        elif not forgotten:
+            asked.append(memory.c.deleted_at.is_(None))
         if source is not None:
             asked.append(memory.c.came_from.contains(source, autoescape=True))
         if session_id is not None:
@@ -200,12 +237,17 @@ class ReviewWriting(Transaction):
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(superseded_by=by))
         self._journal("withdraw", (old.id, old.sensitivity, {"superseded_by": by}))
 
-    def put_back(self, old: Memory, *, merged_into: int | None = None, deleted_at: datetime | None = None) -> None:
-        """Let a memory that was put away be out of sight as before: a part of another one, or deleted."""
-        values = {"deleted_at": deleted_at, "merged_into": merged_into, "sensitivity": self._stored(old.sensitivity)}
+    def set_part_of(self, old: Memory, whole: int | None) -> None:
+        """Let a memory be a part of another one again, out of sight."""
+        values = {"deleted_at": None, "merged_into": whole, "sensitivity": self._stored(old.sensitivity)}
         self._connection.execute(update(memory).where(memory.c.id == old.id).values(values))
-        how = {"soft": True} if deleted_at else {"merged_into": merged_into}
-        self._journal("restore", (old.id, old.sensitivity, how))
+        self._journal("restore", (old.id, old.sensitivity, {"merged_into": whole}))
+
+    def leave_forgotten(self, old: Memory) -> None:
+        """Let a memory that was withdrawn after it was softly deleted be only that again."""
+        level = self._stored(old.sensitivity)
+        self._connection.execute(update(memory).where(memory.c.id == old.id).values(sensitivity=level))
+        self._journal("restore", (old.id, old.sensitivity, {"soft": True}))
 
     def note_member(self, memory_id: int, note: dict[str, Any]) -> None:
         """Keep with a summary what it says of a member that is to be removed by rule, and where that came from."""

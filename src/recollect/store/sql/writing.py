@@ -226,13 +226,19 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             self._connection.execute(mine.values(sensitivity=QUARANTINED + row.level))
             self._journal("quarantine", (memory_id, row.level, {}))
 
-    def withdraw(self, memory_id: int) -> bool:
-        """Hide a memory where only the undoing of its withdrawal looks; say whether there was one in sight."""
-        row = self._row(memory_id, shown())
+    def withdraw(self, memory_id: int, *, forgotten: bool = False) -> bool:
+        """Hide a memory where only the undoing of its withdrawal looks; say whether there was one in sight.
+
+        With `forgotten` it is one that was softly deleted before, and stays so.
+        """
+        deleted = memory.c.deleted_at.is_not(None) & of_levels(memory.c.sensitivity, self._levels)
+        row = self._row(memory_id, deleted if forgotten else shown())
         if row is None:
             return False
         self._connection.execute(update(memory).where(self._is(memory_id)).values(sensitivity=WITHDRAWN + row.level))
-        return self.hide(memory_id, "withdraw")
+        if forgotten:
+            self._journal("withdraw", (memory_id, row.level, {"soft": True}))
+        return forgotten or self.hide(memory_id, "withdraw")
 
     def forget_words(self, memory_ids: Collection[int], sessions: Collection[int]) -> None:
         """Let sessions know no words any more of what was withdrawn."""
