@@ -20,6 +20,7 @@ from recollect.store.sql.overview import CountedViews, space_walked
 from recollect.store.sql.tables import (
     QUARANTINED,
     WITHDRAWN,
+    journal,
     label,
     memory,
     namespace,
@@ -35,6 +36,8 @@ _MEMBER: Final = "member"
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
 _MADE: Final = sorted(str(one) for one in (*OF_SESSION, ObservationType.COMPRESSED_SUMMARY))
 """The types of what is made of other memories."""
+_ARRIVED: Final = select(func.min(journal.c.at)).where(journal.c.memory_id == memory.c.id).scalar_subquery()
+"""When a memory came into the store: what is imported keeps the date on which it was made."""
 
 
 class NotedText(NamedTuple):
@@ -108,7 +111,7 @@ class SqlReviews:
         """Return a page of what waits for a decision, and how much there is; what is in quarantine waits too."""
         with self._database.reading() as connection:
             walked = space_walked.in_(namespace_ids(connection, view.namespaces).values())
-            open_ones = select(memory.c.id, memory.c.created_at.label("since"))
+            open_ones = select(memory.c.id, func.coalesce(_ARRIVED, memory.c.created_at).label("since"))
             away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
             each = union_all(
                 open_ones.where(waits() & visible(connection, view) & walked),
