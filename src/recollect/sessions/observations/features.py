@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
-from itertools import pairwise
 from math import sqrt
 from typing import Final
 from zlib import crc32
@@ -80,10 +79,10 @@ CROSSED: Final = (
 )
 """Features that count more or less by what an occurrence is."""
 
-FORMS: Final = 512
+FORMS: Final = 2048
 """Places that the words of a sentence fall on."""
 
-_FORMED: Final = 0.7
+_ENDING: Final = 3  # letters
 _WORDS: Final = re.compile(r"[^\W\d_]+|\d+|[?!:,;]")
 _FIGURE: Final = re.compile(r"\d[\d.,]*")
 _SHORT: Final = 4  # words
@@ -106,18 +105,20 @@ def of_sentence(sentence: str) -> dict[Feature, float]:
 
 
 def forms(sentence: str) -> tuple[tuple[int, float], ...]:
-    """Return the words of a sentence and each two that follow each other, as places (0 to `FORMS`) with their shares.
+    """Return the words of a sentence as places (0 to `FORMS`) with their shares, which are a vector of length 1.
 
-    A vector of what a sentence means hardly tells a rule from a report or a wish; the words that it is put in do. They
-    are weighed by fitted numbers, so that no language has a list. The shares are a vector of length 0.7.
+    The first and the last word count once more as such, and of a long word its ending too. A vector of what a sentence
+    means hardly tells a rule from a report or a wish; the words that it is put in do. They are weighed by fitted
+    numbers, so that no language has a list.
     """
-    words = ["", *("0" if one.isdigit() else one for one in _WORDS.findall(sentence.lower())), ""]
+    words = ["0" if one.isdigit() else one for one in _WORDS.findall(sentence.lower())]
+    ends = [f"^{one}" for one in words[:1]] * 2 + [f"{one}$" for one in words[-1:]]
     counts: Counter[int] = Counter()
-    for one in (*words[1:-1], *map(" ".join, pairwise(words))):
+    for one in (*words, *ends, *(f"~{one[-_ENDING:]}" for one in words if len(one) > _ENDING + 1)):
         code = crc32(one.encode())
         counts[code % FORMS] += 1 if code >> 20 & 1 else -1
     size = sqrt(sum(count * count for count in counts.values())) or 1.0
-    return tuple((place, _FORMED * count / size) for place, count in counts.items() if count)
+    return tuple((place, count / size) for place, count in counts.items() if count)
 
 
 def features(one: Occurrence, lines: list[Line], trail: Trail) -> dict[Feature, float]:
