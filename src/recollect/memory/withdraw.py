@@ -70,9 +70,7 @@ class _Work:
     hidden: list[int] = field(default_factory=list)
     rebuilt: list[int] = field(default_factory=list)
     current: list[int] = field(default_factory=list)
-    undo: dict[str, list[Any]] = field(
-        default_factory=lambda: {name: [] for name in _UNDONE}
-    )
+    undo: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _UNDONE})
 
     def run(self) -> None:
         """Hide what was found, rebuild what was made of it, and let what it had replaced be current again."""
