@@ -139,8 +139,8 @@ MOST: Final = 40
 IN_SHORT: Final = "In short: "
 """Begins the line of a summary that quotes nobody: it goes when one of the members is forgotten."""
 
-_MOST_TAGS: Final = 50
-_MOST_FILES: Final = 200
+_LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200}
+"""Labels and files of memories, and how many of them a summary keeps."""
 _CITED: Final = 140  # characters
 _QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 
@@ -208,13 +208,9 @@ def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
 
     It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
     """
-    most = {"tags": _MOST_TAGS, "concepts": None, "files_read": _MOST_FILES, "files_modified": _MOST_FILES}
-    lists = {
-        name: tuple(dict.fromkeys(v for one in memories for v in getattr(one, name)))[:n] for name, n in most.items()
-    }
     alike = {name: {getattr(one, name) for one in memories} for name in ("fact_type", "project")}
     return (
-        lists
+        labels(map(labels_of, memories))
         | {name: values.pop() for name, values in alike.items() if len(values) == 1}
         | {
             "importance": max(one.importance for one in memories),
@@ -222,6 +218,20 @@ def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
             "sensitivity": strictest(*(one.sensitivity for one in memories)),
         }
     )
+
+
+def labels_of(one: Memory) -> dict[str, tuple[str, ...]]:
+    """Return the labels and files of a memory."""
+    return {name: getattr(one, name) for name in _LABELS}
+
+
+def labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
+    """Return every label and file of some memories, each once, and no more than a summary keeps."""
+    every = list(members)
+    return {
+        name: tuple(dict.fromkeys(value for one in every for value in one.get(name, ())))[:most]
+        for name, most in _LABELS.items()
+    }
 
 
 def day(one: Memory) -> str:

@@ -21,7 +21,7 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear, masked
-from recollect.memory.grounding import day, quotable, quotes
+from recollect.memory.grounding import day, labels_of, quotable, quotes
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
@@ -347,7 +347,7 @@ def evict(transaction: Writing, memory_id: int) -> bool:
         facts = [one.id for one in transaction.facts_of([old.id])]
         dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
         came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
-        transaction.note_member(whole.id, came | dated | {"lines": lines, "facts": facts})
+        transaction.note_member(whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)})
     return transaction.delete(memory_id, "evict")
 
 

@@ -20,7 +20,17 @@ from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import duplicates
-from recollect.memory.grounding import IN_SHORT, beginning, day, heading, kept_fields, quotable, quotes
+from recollect.memory.grounding import (
+    IN_SHORT,
+    beginning,
+    day,
+    heading,
+    kept_fields,
+    labels,
+    labels_of,
+    quotable,
+    quotes,
+)
 from recollect.memory.prepare_write import (
     EmbeddingNeeded,
     Embeddings,
@@ -191,6 +201,7 @@ class _Work:
             return
         category = whole.category if whole.category and _of_all(members, whole.category) else None
         fields |= kept_fields(members) if members else {}
+        fields |= labels([*(one.get("labels", {}) for one in left), *map(labels_of, members)])
         fields["title"] = f"Summary of {len(days)} memories" + (f" about {category}" if category else "")
         fields["content"] = "\n".join([heading(category, days), *_quoting(rest, members)])
         self._write(whole, Draft(**fields), members, [Origin(**one) for one in left])
