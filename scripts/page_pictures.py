@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "page"
 sys.path.append(str(ROOT / "tests" / "support"))
 
 from daemon_place import Place, open_place  # noqa: E402 - the folder is known by now
+from headless_browser import launched  # noqa: E402
 from page_screens import screens  # noqa: E402
 from page_store import fill  # noqa: E402
 from stores import open_app  # noqa: E402
 from team_server import TeamServer, listening  # noqa: E402
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run")
 SIZES: dict[str, dict[str, Any]] = {
     f"{size}{tail}": {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
     for size, width, height in (("wide", 1440, 900), ("narrow", 375, 812))
@@ -87,16 +87,14 @@ def of_team(browser: Browser, place: Place, taken: Path) -> None:
 def main() -> None:
     """Take every picture anew, or those of the screens that were named."""
     wanted = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as undo, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as undo, launched() as browser:
         taken = Path(folder) / "pictures"
         taken.mkdir()
         place = open_place(Path(folder) / "home", Path(folder) / "cache", undo)
         ids = fill(lambda name, **fields: place.ask(name, fields))
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         of_daemon(browser, place, ids, taken, wanted)
         if not wanted or "team" in wanted:
             of_team(browser, place, taken)
-        browser.close()
         if not wanted:
             shutil.rmtree(OUT, ignore_errors=True)
         shutil.copytree(taken, OUT, dirs_exist_ok=True)

@@ -76,11 +76,11 @@ def test_a_rule_of_a_prompt_is_kept(app: App) -> None:
     (seen,) = observations(app)
     assert (seen.decision, seen.memory_id) == ("kept", str(kept.id))
     assert "its meaning +" in seen.reason
-    prompt(app, "Night jobs of the crane go to the partition long-cpu. We measured that, leave it exactly there.")
-    prompt(app, "Find out why the test hangs. Never push to the branch of the harbour.")
-    assert [one.content.partition(" We ")[0] for one in memories(app)[1:]] == [
-        "Night jobs of the crane go to the partition long-cpu.",
-        "Never push to the branch of the harbour.",
+    prompt(app, "The retry limit is three. It was measured on the real machine, so it stays exactly as it is.")
+    prompt(app, "Find out why the test hangs. Never push to main.")
+    assert [one.content.partition(" It ")[0] for one in memories(app)[1:]] == [
+        "The retry limit is three.",
+        "Never push to main.",
     ]
 
 

@@ -112,7 +112,7 @@ def undo(visit: Visit) -> Done:
         raise NotFound("This change cannot be taken back any more.")
     for place, verb, fields in change.steps:
         visit.run_in(place, verb, **fields)
-    return Done(visit.back("browse"), change.done)
+    return Done(change.to or visit.back("browse"), change.done)
 
 
 def edit(visit: Visit) -> Done | Shown:
@@ -155,9 +155,10 @@ def move(visit: Visit) -> Done:
     number = str(memory.id)
     outcome: Outcome = visit.run("move_memory", id=number, scope=scope, to_project=project or None, **visit.levels)
     steps = [Step(place, "forget", {"id": outcome.id} | visit.levels), visit.step("restore", id=number)]
-    message = " ".join((outcome.message, *outcome.notes))
+    message = " ".join(outcome.notes) or outcome.message
     to = visit.link(f"memory/{outcome.id}", **named)
-    return Done(to, message, Undo(steps, "It is where it was before."), {"outcome": outcome})
+    undo_ = Undo(steps, "It is where it was before.", visit.link(f"memory/{number}"))
+    return Done(to, message, undo_, {"outcome": outcome})
 
 
 def _wanted(visit: Visit) -> tuple[str, _Act]:

@@ -19,6 +19,7 @@ _HEIGHT: Final = 640
 _MARGIN: Final = 40
 _STEPS: Final = 60
 _NAMED: Final = 60  # nodes that have room for their names
+_NAMED_ON_PHONES: Final = 8
 _KINDS: Final = ("memories", "names")
 
 
@@ -27,13 +28,17 @@ def graph(visit: Visit) -> Shown:
     middle = {"id": visit.said("id")} if visit.said("id") else {}
     found: Graph = visit.run("read_graph", **filters_of(visit), **middle)
     degree = Counter(end for edge in found.edges for end in (edge.one, edge.two))
+    ranks = sorted(
+        (place for place, node in enumerate(found.nodes) if node.kind == "entity"), key=lambda place: -degree[place]
+    )
     dots = [
         {
             "label": node.label,
             "to": visit.link(f"memory/{node.name}") if node.kind == "memory" else visit.link("graph", entity=node.name),
             "kind": _KINDS[node.kind == "entity"],
             "note": f"{node.kind}, {many(degree[place], 'connection')}",
-            "text": node.label[:24] if node.kind == "entity" and place < _NAMED else "",
+            "text": node.label[:24] if place in ranks[:_NAMED] else "",
+            "minor": place in ranks[_NAMED_ON_PHONES:],
             "r": min(5 + degree[place] * 0.6, 12),
             "x": x,
             "y": y,
@@ -99,6 +104,6 @@ def layout(count: int, edges: Sequence[Edge]) -> list[tuple[float, float]]:
         at = at + force / length[:, None] * np.minimum(length, heat)[:, None]
     low, high = at.min(axis=0), at.max(axis=0)
     scaled = (at - low) / np.where(high > low, high - low, 1.0)
-    x = _MARGIN + scaled[:, 0] * (_WIDTH - 2 * _MARGIN - 120)
+    x = _MARGIN + scaled[:, 0] * (_WIDTH - 2 * _MARGIN)
     y = _MARGIN + scaled[:, 1] * (_HEIGHT - 2 * _MARGIN)
     return [(round(float(one), 1), round(float(two), 1)) for one, two in zip(x, y, strict=True)]

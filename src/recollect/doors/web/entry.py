@@ -14,11 +14,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from anyio.to_thread import run_sync
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.doors.web import CODE_LIFE, PAGE
@@ -45,10 +45,11 @@ class Step(NamedTuple):
 
 @dataclass
 class Undo:
-    """What takes a change back, and what is said then."""
+    """What takes a change back, what is said then, and where that leads, if not where it was asked for."""
 
     steps: list[Step]
     done: str
+    to: str = ""
     code: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
 
@@ -163,11 +164,7 @@ def _same_host(origin: bytes, host: bytes) -> bool:
 
 def cookie_of(headers: Mapping[bytes, bytes]) -> str:
     """Return what the cookie of a request holds."""
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+    return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE, "")
 
 
 class PageRoute:

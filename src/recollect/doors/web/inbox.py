@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+from recollect.domain.page import Browsed
 from recollect.domain.review import Decision, WaitingPage
 from recollect.doors.web.actions import each, told
 from recollect.doors.web.entry import Undo
-from recollect.doors.web.memories import is_there
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import RecollectError
 
@@ -31,9 +31,8 @@ def listed(visit: Visit) -> Shown:
     """
     offset = visit.number("offset", 0)
     found: WaitingPage = visit.run("inbox", limit=_PAGE, offset=offset, **visit.levels)
-    later = offset + _PAGE if offset + _PAGE < found.total else None
     with visit.caller() as caller:
-        data = {"inbox": found, "offset": offset, "next": later, "_writes": caller.writes}
+        data = {"inbox": found, "_writes": caller.writes} | visit.pages(_PAGE, found.total)
     data["rules"] = visit.run("source_rules", **visit.levels).rules
     return Shown("inbox.html", data)
 
@@ -61,7 +60,9 @@ def decide(visit: Visit) -> Done:
     decision = Decision(visit.said("do").lower())
     said = told(outcomes, _DONE[decision]) + (f" {missing} did not wait any more." if missing else "")
     undo = None
-    if decision is Decision.REJECT and (left := [one.id for one in outcomes if is_there(visit, one.id)]):
-        steps = [visit.step("restore", id=one) for one in left]
-        undo = Undo(steps, "It waits again." if len(outcomes) == 1 else "They wait again.")
+    if decision is Decision.REJECT:
+        ids = [one.id for one in outcomes]
+        left: Browsed = visit.run("browse", ids=ids, hidden=True, superseded=True, limit=len(ids), **visit.levels)
+        steps = [visit.step("restore", id=str(one.id)) for one in left.memories]
+        undo = Undo(steps, "It waits again." if len(ids) == 1 else "They wait again.") if steps else None
     return Done(visit.back("inbox"), said, undo, {"outcomes": outcomes})

@@ -207,11 +207,3 @@ def found(visit: Visit, number: str = "") -> Memory:
             raise
         memory = page.memories[0]
     return memory
-
-
-def is_there(visit: Visit, number: str) -> bool:
-    """Say whether a memory is there, be it hidden."""
-    try:
-        return bool(found(visit, number))
-    except NotFound:
-        return False

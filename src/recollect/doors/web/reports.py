@@ -44,12 +44,13 @@ class Checkup:
         self._ended_at: datetime | None = None
         self._checks: list[Check] = []
 
-    def begin(self) -> None:
-        """Look at every part in the background, unless that goes on already."""
+    def begin(self) -> Callable[[], None] | None:
+        """Return what looks at every part; it is to be run once. None where that goes on already."""
         with self._beginning:
-            if self._began_at is None or self._ended_at is not None:
-                self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
-                self._app.run_later(self._look)
+            if self._began_at is not None and self._ended_at is None:
+                return None
+            self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
+            return self._look
 
     def told(self) -> dict[str, Any]:
         """Return whether it goes on, since when or when it ended, and what was found so far."""
@@ -137,8 +138,9 @@ def health(visit: Visit) -> Shown:
 def check_up(visit: Visit) -> Done:
     """Let the doctor look at the whole store."""
     with visit.asker.asking(QueryParams(visit.place))("doctor"):  # raises where who asks has no right to it
-        visit.checkup.begin()
-    return Done(visit.link("health"), "The doctor looks at the whole store.", data={"checkup": visit.checkup.told()})
+        look = visit.checkup.begin()
+    data = {"checkup": visit.checkup.told()}
+    return Done(visit.link("health"), "The doctor looks at the whole store.", data=data, after=look)
 
 
 def _seconds(work: Callable[[], object]) -> float:

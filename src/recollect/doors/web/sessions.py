@@ -14,22 +14,21 @@ def listed(visit: Visit) -> Shown:
     """Show a page of the sessions, the latest first."""
     offset = visit.number("offset", 0)
     found: SessionList = visit.run("list_sessions", limit=_PAGE, offset=offset)
-    later = offset + _PAGE if offset + _PAGE < found.total else None
-    return Shown("sessions.html", {"sessions": found.sessions, "total": found.total, "offset": offset, "next": later})
+    listed = {"sessions": found.sessions, "total": found.total}
+    return Shown("sessions.html", listed | visit.pages(_PAGE, found.total))
 
 
 def one(visit: Visit) -> Shown:
     """Show a session in order: what became of each event, and which memories were put before each prompt."""
     offset = visit.number("offset", 0)
     found: ShownSession = visit.run("show_session", session_id=visit.said("id") or None, limit=100, offset=offset)
-    later = offset + 100 if offset + 100 < found.total else None
     events: list[tuple[str, datetime, object]] = [("observation", one.at, one) for one in found.observations]
     first, last = (events[0][1], events[-1][1]) if events else (None, None)
     for each in found.injections:
         if not offset or first is None or last is None or first <= each.at <= last:
             events.append(("injection", each.at, each))
     events.sort(key=lambda event: (event[1], event[0] != "injection"))
-    return Shown("session.html", {"shown": found, "offset": offset, "next": later, "_events": events})
+    return Shown("session.html", {"shown": found, "_events": events} | visit.pages(100, found.total))
 
 
 def correct(visit: Visit) -> Done:

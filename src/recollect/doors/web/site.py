@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 from anyio.to_thread import run_sync
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
+from starlette.background import BackgroundTask
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -149,10 +150,13 @@ class Site:
             self._access.measures.refused(known)
             return self._failed(request, known, visit)
         if wants_json(request):
-            return _secured(answered(to_json({"message": found.message} | dict(found.data))))
-        if visit.browser is not None:
-            visit.browser.changed(found.message, found.undo)
-        return _secured(RedirectResponse(found.to, 303))
+            response = answered(to_json({"message": found.message} | dict(found.data)))
+        else:
+            response = RedirectResponse(found.to, 303)
+            if visit.browser is not None:
+                visit.browser.changed(found.message, found.undo)
+        response.background = BackgroundTask(found.after) if found.after is not None else None
+        return _secured(response)
 
     def _rendered(self, found: Shown, visit: Visit, request: Request) -> Response:
         if wants_json(request):

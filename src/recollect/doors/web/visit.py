@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -38,12 +38,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class Done:
-    """What a form did: where to go on, what is said there, and how to take it back."""
+    """What a form did: where to go on, what is said there, how to take it back, and what runs behind the answer."""
 
     to: str
     message: str
     undo: Undo | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    after: Callable[[], None] | None = None
 
 
 @dataclass
@@ -128,6 +129,11 @@ class Visit:
         if not (text.isascii() and text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
             raise InvalidInput(name, f"Invalid {name}: Must be a whole number from {least} to {most}")
         return int(text)
+
+    def pages(self, size: int, total: int) -> dict[str, int | None]:
+        """Return where this page of a list begins, and the next one, None on the last."""
+        offset = self.number("offset", 0)
+        return {"offset": offset, "next": offset + size if offset + size < total else None}
 
     def fields(self, levels: bool = True) -> dict[str, str]:
         """Return what a form sends so that it stays in the same place, and with the same levels."""

@@ -103,11 +103,5 @@ def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "raw": lambda value: Raw(value),
-    "coded": coded,
-    "moment": moment,
-    "ago": ago,
-    "percent": percent,
-    "thousands": thousands,
-    "many": many,
-    "plain": plain,
+    **{each.__name__: each for each in (coded, moment, ago, percent, thousands, many, plain)},
 }
