@@ -78,10 +78,9 @@ def test_a_rule_of_a_prompt_is_kept(app: App) -> None:
     assert "its meaning +" in seen.reason
     prompt(app, "The retry limit is three. It was measured on the real machine, so it stays exactly as it is.")
     prompt(app, "Find out why the test hangs. Never push to main.")
-    assert [one.content.partition(" It ")[0] for one in memories(app)[1:]] == [
-        "The retry limit is three.",
-        "Never push to main.",
-    ]
+    said = [one.content for one in memories(app)[1:]]
+    assert said[0].startswith("The retry limit is three.")
+    assert said[-1] == "Never push to main."
 
 
 def test_what_a_tool_tells_is_kept_with_what_it_was_for(app: App) -> None:
