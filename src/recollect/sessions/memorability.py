@@ -50,7 +50,7 @@ class Dimension(StrEnum):
 class Meaning(NamedTuple):
     """What a text means, and what a tool was used for where it is known: float32[d] each.
 
-    `forms` are places of words and pairs of words of a person's sentence, each with its share.
+    `forms` are places of the words and endings of a person's sentence, each with its share.
     """
 
     text: Vector
