@@ -50,6 +50,7 @@ WAYS: dict[str, Do] = {
     "restore": verb("restore", id="page"),
     **{name: verb(name, id="page") for name in ("pin", "unpin", "bury", "unbury")},
     "decide": verb("decide", id="page", decision="approve"),
+    "drop_source_rule": lambda app, _: drop_rule(app),
     "memory_forget": verb("memory_forget", id="told"),
     "forget": verb("forget", id="told"),
     "delete_memory": verb("delete_memory", id="told"),
@@ -93,6 +94,12 @@ def keep_dropped(app: App) -> object:
     do(app, "tool_post", **SESSION, tool="WebFetch", input={"url": URL}, output=f"{OF_PAGE} ok")
     shown = do(app, "show_session", session_id="s1")
     return do(app, "correct_observation", session_id="s1", number=shown.observations[-1].number, keep=True)
+
+
+def drop_rule(app: App) -> object:
+    """Approve a source for good, and take that back."""
+    do(app, "decide", id=str(add_page(app, "buoy")), decision="always")
+    return do(app, "drop_source_rule", source=do(app, "source_rules").rules[0].source)
 
 
 def add_page(app: App, what: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, Final
 
 from recollect.domain.origin import Authority, SaidBy, read_also
@@ -44,7 +45,7 @@ def stamp_of(one: Occurrence, folder: str, outside: str) -> Stamp:
         case Origin.PROMPT | Origin.PLAN:
             return Stamp()
         case Origin.WEB:
-            return Stamp(said_by=SaidBy.WEB, came_from=_given(one, "url", "query", "prompt"))
+            return Stamp(said_by=SaidBy.WEB, came_from=_given(one, "url") or _asked_for(one))
         case Origin.COMMAND:
             return _of_command(one)
         case Origin.FILE | Origin.EDIT | Origin.SEARCH:
@@ -74,6 +75,12 @@ def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str)
     if one.origin is Origin.REPORT:
         return read_also(outside, one.tool)
     return outside_after(outside, one, stamp_of(one, folder, ""))
+
+
+def _asked_for(one: Occurrence) -> str:
+    """Return the pages that a request in words names, or all of it where it names none."""
+    asked = _given(one, "query", "prompt")
+    return reduce(read_also, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
 
 
 def _of_command(one: Occurrence) -> Stamp:
