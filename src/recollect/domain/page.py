@@ -1,4 +1,4 @@
-"""What only the page asks: pages of memories with counts, what hangs together, places in a map, and a standing."""
+"""What only the page asks: pages of memories with counts, what is connected, places in a map, and a standing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReadJournal(ReadAccess):
 
 
 class ReadGraph(Filters):
-    """What hangs together: around a memory or an entity, else the entities and facts of the newest memories."""
+    """What is connected: around a memory or an entity, else the entities and facts of the newest memories."""
 
     id: fields.Label = Field(default=None, description="Memory in the middle")
     limit: Annotated[fields.Whole, Field(ge=1, le=MOST_NODES)] = Field(default=120, description="How many nodes")

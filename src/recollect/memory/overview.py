@@ -1,4 +1,4 @@
-"""What many memories are together: pages of them with counts, their journal, how they hang together, a map of them."""
+"""What many memories are together: pages of them with counts, their journal, how they are connected, a map of them."""
 
 from __future__ import annotations
 

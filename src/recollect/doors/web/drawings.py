@@ -1,4 +1,4 @@
-"""Two drawings, made here as SVG: what hangs together, and memories near each other where they say alike."""
+"""Two drawings, made here as SVG: what is connected, and memories close to those that are similar."""
 
 from __future__ import annotations
 

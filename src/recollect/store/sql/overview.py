@@ -1,4 +1,4 @@
-"""What the page shows of many memories: pages without an offset, counts, the journal, and what hangs together."""
+"""What the page shows of many memories: pages without an offset, counts, the journal, and what is connected."""
 
 from __future__ import annotations
 
