@@ -20,6 +20,7 @@ HELP: Final = Path(__file__).with_name("help.json")
 """What `recollect COMMAND --help` prints in 80 columns, by the command; `scripts/reference.py` makes it."""
 _COLUMNS: Final = 80
 _NO_COMMAND: Final = 2  # exit code
+_COMPLETE: Final = "_RECOLLECT_COMPLETE"  # set by a shell that asks what completes a command line
 ALIASES: Final = {
     **dict.fromkeys(("add", "save", "store", "put", "new", "note"), ("remember",)),
     **dict.fromkeys(("search", "find", "query", "ask", "grep"), ("recall",)),
@@ -54,7 +55,8 @@ def run(words: list[str]) -> int | None:
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
-    if (text := _help(words or ["--help"])) is not None:
+    bare = not words and not environment.named(_COMPLETE)
+    if (text := _help(["--help"] if bare else words)) is not None:
         stdout.write(text)
         return 0 if words else _NO_COMMAND
     typed = _split(words)
