@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from clock import Clock
 from recollect import Settings
 from recollect.client import daemon as running
 from recollect.client import launch
 from recollect.domain.origin import SaidBy
 from recollect.doors.http import daemon as main
 from recollect.errors import NotFound, StoreOwned
-from run_operations import add, by_hand
+from run_operations import add
 from stores import open_app
 
 Typed = Callable[..., Any]
@@ -77,9 +78,8 @@ def test_the_address_is_told_and_the_token_on_request(typed: Typed, daemon: Daem
 def test_the_status_says_what_waits(typed: Typed, settings: Settings) -> None:
     """What waits for a decision, and for too long, is said where there is any."""
     assert "inbox" not in typed("status", "--json").json
-    with open_app(settings) as app:
-        one = add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
-    by_hand(settings, "UPDATE memory SET created_at = '2026-01-01 00:00:00' WHERE id = ?", one)
+    with open_app(settings, clock=Clock()) as app:
+        add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
     assert "1 of them for more than 7 days" in typed("status").out
 
 

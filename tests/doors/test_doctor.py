@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from callers import ADA
+from clock import Clock
 from recollect import Draft, Settings, remember
 from recollect.domain.origin import SaidBy
 from recollect.errors import NotFound
 from recollect.store.folder import own
-from run_operations import add, by_hand
+from run_operations import add
 from stores import altered_weights, open_app
 
 Typed = Callable[..., Any]
@@ -92,12 +93,11 @@ def test_a_language_model_that_nobody_serves_is_noticed(typed: Typed) -> None:
 
 def test_what_waits_too_long_is_a_problem(typed: Typed, settings: Settings) -> None:
     """A memory that waits for a decision for more than the days set is a finding, with what to do."""
-    with open_app(settings) as app:
+    with open_app(settings, clock=Clock()) as app:
         one = add(app, "The page lists the ports.", ADA.saying(SaidBy.WEB, "https://docs.example.com/a"))
-    assert typed("doctor").code == 0
-    by_hand(settings, "UPDATE memory SET created_at = '2026-01-01 00:00:00' WHERE id = ?", one)
+    assert typed("doctor", RECOLLECT_INBOX_DAYS="36500").code == 0
     found = ill(typed, RECOLLECT_INBOX_DAYS="2")["inbox"]
-    assert "1 memory waits for a decision since 2026-01-01, 1 of them for more than 2 days" in found["seen"]
+    assert "1 memory waits for a decision since 2026-03-01, 1 of them for more than 2 days" in found["seen"]
     assert "recollect inbox" in found["advice"]
     assert typed("inbox", "--decide", str(one), "--as", "never").code == 0
     source = "web:docs.example.com"

@@ -144,6 +144,7 @@ APART = {
     "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
     "count_projects": "it names projects and counts, and no memory; random calls judge its counts",
     "inbox": "it loads what waits as lists do; random calls judge it with all others",
+    "source_rules": "it names sources, and those of private memories to their owner alone; tested with the inbox",
     "doctor": "it counts, and reads no memory out",
     "list_sessions": "it shows the caller's own sessions and no memory",
     "show_session": "it loads memories as `get_memory` does; that nobody else has the session is tested with it",
