@@ -57,8 +57,9 @@ import sys
 from pathlib import Path
 from recollect.store.vectors.chroma import ChromaIndex
 index = ChromaIndex(Path(sys.argv[1]), "test")
-index.put("user:bob", ["1.0"], [[1.0, 0.0]])
-index.put("user:ada", ["1.0"], [[1.0, 0.0]])
+assert index.query("user:eve", [1.0, 0.0], 3) == {}
+for name in ("user:bob", "user:ada", "user:eve"):
+    index.put(name, ["1.0"], [[1.0, 0.0]])
 many = {f"{number}.0": [1.0, number / 2_000] for number in range(2_000)}
 index.put("user:ada", list(many), list(many.values()))
 index.close()
@@ -66,6 +67,8 @@ index.open()
 held = index.vectors("user:ada", list(many))
 assert all(abs(held[name][1] - vector[1]) < 1e-6 for name, vector in many.items()) and len(held) == len(many)
 assert set(index.query("user:ada", [1.0, 0.0], 3)) == {0, 1, 2}
+assert index.count("user:bob") == 1
+assert set(index.query("user:eve", [1.0, 0.0], 3)) == {1}
 index.close()
 """
 
@@ -100,7 +103,10 @@ def test_the_index_holds_nothing_that_lay_in_memory(tmp_path: Path) -> None:
 
 
 def test_small_blocks_of_memory_do_not_become_files_of_the_index(tmp_path: Path) -> None:
-    """Where each block is marked as it is handed out, no file of a graph holds the mark, and a later save keeps all."""
+    """Where each block is marked as it is handed out, no file of a graph holds the mark, and a later save keeps all.
+
+    Asked before its first write or after the index was opened again, it is as clean.
+    """
     subprocess.run([sys.executable, "-c", GROWING, str(tmp_path)], check=True, env=os.environ | MARKED)
     files = [path for path in tmp_path.rglob("*.bin") if path.is_file()]
     assert {path.name for path in files} >= {"length.bin", "data_level0.bin"}

@@ -11,17 +11,22 @@ import logging
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+
+from typing_extensions import override
 
 from recollect.store.folder import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
 
@@ -197,15 +202,28 @@ class ChromaIndex(ChromaCollections):
         super().__init__(generation)
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
-        self._blanked: frozenset[Path] = frozenset()
+        self._looked_at: dict[Path, int] = {}
+        self._written: set[UUID] = set()
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
-        """Insert or replace vectors; where that made the files of a graph, what lay in memory is taken out of them."""
-        first = namespace not in self._collections
+        """Insert or replace vectors."""
+        asked = self._collections.get(namespace)
         super().put(namespace, ids, vectors)
-        if first:
-            with self._alone():
-                self._blanked = guarded(lambda: _blank(self._folder, self._blanked))
+        if asked is not None and asked.id not in self._written:  # the first write makes the files of a graph
+            self._written.add(asked.id)
+            self._blank()
+
+    @override
+    def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
+        first = namespace not in self._collections
+        found = super()._guarded(namespace, call)
+        if first:  # Chroma has loaded its graph, and written the files of one that was never saved
+            self._blank()
+        return found
+
+    def _blank(self) -> None:
+        with self._alone():
+            self._looked_at = guarded(lambda: _blank(self._folder, self._looked_at))
 
     def _connect(self) -> ClientAPI:
         """Open the folder; a folder that cannot be opened any more, or killed its last owner, is begun anew.
@@ -387,20 +405,22 @@ def _compact(folder: Path) -> None:
     _blank(folder)
 
 
-def _blank(folder: Path, blanked: frozenset[Path] = frozenset()) -> frozenset[Path]:
+def _blank(folder: Path, looked_at: Mapping[Path, int] = MappingProxyType({})) -> dict[Path, int]:
     """Write zeros over the files of graphs that were never saved: they hold what lay in memory when they were made.
 
-    Chroma reads them only after a save, which writes them whole. What is `blanked` already is not looked at again;
-    returned are all that are.
+    Chroma reads them only after a save, which writes them whole. Returned is when the files of each graph were written
+    last; what was `looked_at` then is not read again.
     """
-    graphs = frozenset(folder.iterdir())
-    for path in graphs - blanked:
-        if path.is_dir() and not (path / "index_metadata.pickle").exists():
-            for file in filter(Path.is_file, (path / "data_level0.bin", path / "length.bin")):
+    written: dict[Path, int] = {}
+    for vectors in folder.glob("*/data_level0.bin"):
+        graph = vectors.parent
+        if vectors.stat().st_mtime_ns != looked_at.get(graph) and not (graph / "index_metadata.pickle").exists():
+            for file in filter(Path.is_file, (vectors, graph / "length.bin")):
                 held = file.read_bytes()
                 if held.count(0) < len(held):
                     file.write_bytes(bytes(len(held)))
-    return graphs
+        written[graph] = vectors.stat().st_mtime_ns
+    return written
 
 
 def guarded(call: Callable[[], T]) -> T:
