@@ -693,7 +693,7 @@ class Verbs:
         limit: int = 100,
         offset: int = 0,
     ) -> review.SourceRulePage:
-        """Return what was decided of all that comes from a source, the newest first."""
+        """Return the rules for sources, the newest first."""
 
     def drop_source_rule(
         self,
@@ -703,8 +703,8 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> review.SourceRuleDropped:
-        """Take back what was decided of a source: what comes from there waits again; what was decided already stays
-        so."""
+        """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided
+        stays."""
 
     def withdraw(
         self,
@@ -1488,7 +1488,7 @@ class AsyncVerbs:
         limit: int = 100,
         offset: int = 0,
     ) -> review.SourceRulePage:
-        """Return what was decided of all that comes from a source, the newest first."""
+        """Return the rules for sources, the newest first."""
 
     async def drop_source_rule(
         self,
@@ -1498,8 +1498,8 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> review.SourceRuleDropped:
-        """Take back what was decided of a source: what comes from there waits again; what was decided already stays
-        so."""
+        """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided
+        stays."""
 
     async def withdraw(
         self,

@@ -47,16 +47,16 @@ class Decide(Levels):
 
 
 class SourceRules(ReadAccess):
-    """Which decisions about all that comes from a source are listed, the newest first."""
+    """Which rules for sources are listed, the newest first."""
 
     limit: fields.Limit = 100
     offset: fields.Offset = 0
 
 
 class DropSourceRule(ReadAccess):
-    """Which decision about a source is taken back: it is named as the list of these decisions names it."""
+    """The source whose rule is removed, named as the list of rules names it."""
 
-    source: fields.Name = Field(description="Source as the list of decisions names it, such as web:example.com")
+    source: fields.Name = Field(description="Source as the list of rules names it, such as web:example.com")
 
 
 class Withdraw(Levels):
@@ -130,7 +130,7 @@ class WaitingPage(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class SourceRule(Answer):
-    """What was decided of everything from a source, `always` or `never`: in which scope, by whom and when."""
+    """A rule for everything from a source, `always` or `never`: in which scope it holds, who made it and when."""
 
     source: str
     decision: Decision
@@ -141,7 +141,7 @@ class SourceRule(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class SourceRulePage(Answer):
-    """One page of the decisions about sources, and how many there are."""
+    """One page of the rules for sources, and how many there are."""
 
     rules: tuple[SourceRule, ...]
     total: int
@@ -149,23 +149,24 @@ class SourceRulePage(Answer):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def message(self) -> str:
-        """Say how many sources are decided about."""
-        noun = "source is" if self.total == 1 else "sources are"
-        return f"{self.total} {noun} decided about." if self.total else "No source is decided about."
+        """Say how many sources have a rule."""
+        return f"{self.total or 'No'} {'sources have' if self.total > 1 else 'source has'} a rule."
 
 
 @dataclass(frozen=True, config=LAZY)
 class SourceRuleDropped(Answer):
-    """The decisions about a source that were taken back, one for each scope that had one."""
+    """The rules for a source that were removed, one for each scope that had one."""
 
+    source: str
     rules: tuple[SourceRule, ...]
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def message(self) -> str:
         """Say what holds from now on."""
-        source = self.rules[0].source
-        return f"What comes from {source} waits in the inbox again. What was approved or hidden already stays so."
+        if not self.rules:
+            return f"{self.source} has no rule: `recollect inbox --rules` lists those that have."
+        return f"{self.source} has no rule any more: what comes from there waits in the inbox. What was decided stays."
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -109,26 +109,21 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
 
 
 def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePage:
-    """Return what was decided of all that comes from a source, the newest first."""
+    """Return the rules for sources, the newest first."""
     found = _rules(app, request, caller)
     page = found[request.offset : request.offset + request.limit]
     return SourceRulePage(tuple(_shown_rule(one, caller) for one in page), len(found))
 
 
 def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, request_id: str = "") -> SourceRuleDropped:
-    """Take back what was decided of a source: what comes from there waits again; what was decided already stays so.
-
-    Raises `NotFound` where nothing was decided of it in the scope, or in any scope if none is named.
-    """
-    del request_id  # a second time there is nothing to take back
+    """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided stays."""
+    del request_id  # a second time there is nothing to remove
     found = [one for one in _rules(app, request, caller) if one.source == request.source]
-    if not found:
-        raise NotFound(f"Source {request.source} is not decided about.")
     spaces = [caller.writable(one.namespace) for one in found]
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
         for writing in writings.values():
             writing.drop_source_rule(request.source)
-    return SourceRuleDropped(tuple(_shown_rule(one, caller) for one in found))
+    return SourceRuleDropped(request.source, tuple(_shown_rule(one, caller) for one in found))
 
 
 def _rules(app: App, request: ReadAccess, caller: Caller) -> list[StoredRule]:

@@ -129,6 +129,6 @@ def test_a_decision_about_a_source_is_taken_back(team: TeamServer, browsing: Cal
     assert "Take back: import:piers.md" in ada.get("inbox").text
     assert "Take back" not in bob.get("inbox").text
     assert bob.post("inbox", fields).status_code == 403
-    assert "waits in the inbox again" in ada.post("inbox", fields).text
+    assert "waits in the inbox" in ada.post("inbox", fields).text
     assert ada.json("inbox")["rules"] == []
     assert ada.post("inbox", fields).status_code == 404

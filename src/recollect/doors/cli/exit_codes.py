@@ -255,12 +255,11 @@ def _json_last(typed: Sequence[str]) -> list[str]:
     `-o json` and `--format json` mean the same, but for a command whose option that is.
     """
     options = list(takewhile(lambda word: word != "--", typed))
-    rest, plain = typed[len(options) :], _OWN_FORMAT & set(options)
-    while (
-        not plain
-        and (place := next((n for n, two in enumerate(pairwise(options)) if two in _LIKE_JSON), None)) is not None
-    ):
-        options[place : place + 2] = [_JSON]
+    rest = typed[len(options) :]
+    if not _OWN_FORMAT & set(options):
+        for place, two in reversed([*enumerate(pairwise(options))]):
+            if two in _LIKE_JSON:
+                options[place : place + 2] = [_JSON]
     if _JSON not in options:
         return list(typed)
     return [*(word for word in options if word != _JSON), _JSON, *rest]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any
 
 from recollect.domain.enums import Scope
 from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
 from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.options import EVERY_LEVEL
 from recollect.errors import InvalidInput, NotFound
 from recollect.settings import Settings
 from recollect.transfer.formats import WRITERS
@@ -17,15 +18,13 @@ from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
 from recollect.transfer.recollect_jsonl import pages, save
 
-_EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
-
 
 def move_all(settings: Settings, old: str) -> int:
     """Move all memories and facts of another project into that of the settings, and return how many memories."""
     if old == settings.project:
         raise InvalidInput("old", f"{old} is the project of the working folder already.")
     with opened(settings.model_copy(update={"project": old}), model=False) as there:
-        whole = ExportPage(scope=Scope.PROJECT, **_EVERY_LEVEL)
+        whole = ExportPage(scope=Scope.PROJECT, **EVERY_LEVEL)
         lines = list(pages(whole, lambda page: there("export_page", **dict(page))))
     found = {kind: [str(line[kind]["id"]) for line in lines if kind in line] for kind in ("memory", "fact")}
     if not any(found.values()):
@@ -36,9 +35,9 @@ def move_all(settings: Settings, old: str) -> int:
         raise InvalidInput("old", f"{lost} could not be stored here, so that all stay in {old} too. {total.message}")
     with opened(settings.model_copy(update={"project": old}), model=False) as there:
         for fact in found["fact"]:
-            there("forget_fact", id=fact, scope=Scope.PROJECT, **_EVERY_LEVEL)
+            there("forget_fact", id=fact, scope=Scope.PROJECT, **EVERY_LEVEL)
         for memory in found["memory"]:
-            there("forget", id=memory, scope=Scope.PROJECT, **_EVERY_LEVEL)
+            there("forget", id=memory, scope=Scope.PROJECT, **EVERY_LEVEL)
     return len(found["memory"])
 
 

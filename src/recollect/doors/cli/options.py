@@ -158,6 +158,8 @@ _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
 
+EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
+"""What lets an operation look at memories of every level."""
 FILTERS: Final = "Filters"
 """The panel of the options that narrow what is found."""
 _STORES: Final = (Draft, StoreFact, ImportBatch)

@@ -54,12 +54,10 @@ def inbox(
             help="`approve` or `reject` it; `always` or `never`: all from its source, now and later.",
         ),
     ] = None,
-    rules: Annotated[
-        bool, typer.Option("--rules", help="List the sources that you decided about with `always` or `never`.")
-    ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules for sources: `always` and `never`.")] = False,
     drop_rule: Annotated[
         str | None,
-        typer.Option("--drop-rule", metavar="SOURCE", help="Take back `always` or `never` for this source."),
+        typer.Option("--drop-rule", metavar="SOURCE", help="Remove the rule for this source."),
     ] = None,
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
@@ -80,7 +78,7 @@ def inbox(
 
 
 def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_json: bool) -> None:
-    """Take back what was decided of a source, or list what was decided of all of them."""
+    """Remove the rule for a source, or list all rules."""
     if dropped is not None:
         fields = {name: value for name, value in given.items() if name in DropSourceRule.model_fields}
         answer: SourceRuleDropped = perform(ctx.obj, "drop_source_rule", fields | {"source": dropped})
@@ -94,7 +92,7 @@ def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_js
 
 def _print_rules(page: SourceRulePage) -> None:
     for one in page.rules:
-        print_line(f"{one.decision} {one.source}, decided by {one.author} on {one.at:%Y-%m-%d} ({one.scope})")
+        print_line(f"{one.decision} {one.source}, made by {one.author} on {one.at:%Y-%m-%d} ({one.scope})")
     print_line(page.message)
 
 

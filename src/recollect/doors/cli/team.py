@@ -15,14 +15,12 @@ from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.exit_codes import administering, opened
-from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
 from recollect.doors.cli.options import projects as completed_projects
 from recollect.doors.serializers import public_json
 from recollect.errors import RecollectError
 from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
-
-_EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
 
 projects = typer.Typer(
     invoke_without_command=True, help="Show or name the project of the working folder; manage those of a deployment."
@@ -162,7 +160,7 @@ def _memories_of(settings: Settings, project: str) -> int:
         return 0
     try:
         with opened(settings.model_copy(update={"project": project}), model=False) as run:
-            return int(run("stats", scope=Scope.PROJECT, **_EVERY_LEVEL).memories)
+            return int(run("stats", scope=Scope.PROJECT, **EVERY_LEVEL).memories)
     except RecollectError:
         return 0
 

@@ -15,7 +15,7 @@ from recollect.errors import RecollectError
 TOLD: Final = 99
 """How many that wait are told in the navigation; counting all of very many takes too long for every screen."""
 _PAGE: Final = 25
-_DROP: Final = "drop"  # what a button says that takes back what was decided of a source
+_DROP: Final = "drop"  # what the button says that removes a rule
 _DONE: Final = {
     Decision.APPROVE: "approved",
     Decision.REJECT: "rejected",
@@ -25,7 +25,7 @@ _DONE: Final = {
 
 
 def listed(visit: Visit) -> Shown:
-    """Show a page of what waits, the longest waiting first, and the sources that somebody decided about.
+    """Show a page of what waits, the longest waiting first, and the rules for sources.
 
     Those who may decide get buttons.
     """
@@ -45,7 +45,7 @@ def waiting(visit: Visit) -> int:
 
 
 def decide(visit: Visit) -> Done:
-    """Decide of each memory by itself, or take back what was decided of a source.
+    """Decide of each memory by itself, or remove the rule for a source.
 
     What another decision has settled meanwhile is counted.
     """

@@ -107,9 +107,9 @@ def of_sentence(sentence: str) -> dict[Feature, float]:
 def forms(sentence: str) -> tuple[tuple[int, float], ...]:
     """Return the words of a sentence as places (0 to `FORMS`) with their shares, which are a vector of length 1.
 
-    The first and the last word count once more as such, and of a long word its ending too. A vector of what a sentence
-    means hardly tells a rule from a report or a wish; the words that it is put in do. They are weighed by fitted
-    numbers, so that no language has a list.
+    The first word counts twice more as the first, the last once more as the last, and of a long word its ending too.
+    A vector of what a sentence means hardly tells a rule from a report or a wish; the words that it is put in do. They
+    are weighed by fitted numbers, so that no language has a list.
     """
     words = ["0" if one.isdigit() else one for one in _WORDS.findall(sentence.lower())]
     ends = [f"^{one}" for one in words[:1]] * 2 + [f"{one}$" for one in words[-1:]]

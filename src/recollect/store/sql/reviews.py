@@ -58,7 +58,7 @@ def waits() -> ColumnElement[bool]:
 
 
 class StoredRule(NamedTuple):
-    """What was decided of everything from a source in a namespace."""
+    """The rule for everything from a source in a namespace."""
 
     namespace: str
     source: str
@@ -94,7 +94,7 @@ class SqlReviews:
             return connection.execute(query).scalar()
 
     def source_rules(self, view: View, user: str) -> list[StoredRule]:
-        """Return what was decided of sources in the namespaces of a view, the newest first.
+        """Return the rules for sources in the namespaces of a view, the newest first.
 
         What somebody else decided is shown to whom the view shows a memory of that source, deleted or not: a source
         that only private memories of others came from does not exist for anybody else.
@@ -174,7 +174,7 @@ class ReviewWriting(Transaction):
         self._journal("review", (None, level, {"source": source, "approved": approved}))
 
     def drop_source_rule(self, source: str) -> None:
-        """Take back what was decided of everything from a source, if anything was."""
+        """Remove the rule for a source, if there is one."""
         mine = (source_rule.c.namespace_id == self._known_id) & (source_rule.c.source == source)
         row = self._connection.execute(select(source_rule).where(mine)).first()
         if row is not None:
