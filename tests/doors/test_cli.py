@@ -12,7 +12,8 @@ import pytest
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.domain.enums import Scope
-from recollect.doors.cli.main import whole
+from recollect.doors.cli.main import DAILY, whole
+from recollect.doors.cli.options import FILTERS
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
 from recollect.store.folder import own
 from stores import open_app
@@ -298,7 +299,7 @@ def test_a_misspelt_home_makes_no_store(typed: Typed, tmp_path: Path, words: tup
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_worth_reading(typed: Typed, command: str) -> None:
-    """The help of every command says what it does and explains each of its options and arguments."""
+    """The help of every command says what it does and explains its options and arguments, or names what explains them."""
     described = whole().commands[command]
     shown = typed(command, "--help")
     assert shown.code == 0
@@ -307,7 +308,9 @@ def test_help_is_worth_reading(typed: Typed, command: str) -> None:
     assert " ".join(described.help.replace("`", "").split()) in flat.replace("`", "")
     for one in (shown_one for shown_one in described.params if not getattr(shown_one, "hidden", False)):
         assert one.help, f"{command} {one.name} is not explained"
-        assert " ".join(one.help.replace("`", "").split()) in flat.replace("`", "")
+        elsewhere = getattr(one, "rich_help_panel", None) == FILTERS and one.name not in DAILY and command != "filters"
+        assert (" ".join(one.help.replace("`", "").split()) in flat.replace("`", "")) != elsewhere
+        assert not elsewhere or "see recollect filters" in flat.replace("`", "")
         assert all(name in flat for name in one.opts if name.startswith("--"))
 
 
@@ -333,7 +336,7 @@ def test_the_main_help_lists_every_command(typed: Typed) -> None:
     shown = typed("--help").out
     assert {"remember", "recall", "forget", "show", "doctor", "reindex", "mcp"} <= set(COMMANDS)
     hidden = {name for name, one in whole().commands.items() if one.hidden}
-    assert hidden == {"restore"}  # what `backup restore` was called before
-    assert [name for name in COMMANDS if f"\n  {name} " not in shown] == [*hidden]
+    assert hidden == {"filters", "restore"}  # what the help of others names, and what `backup restore` was called before
+    assert {name for name in COMMANDS if f"\n  {name} " not in shown} == hidden
     bare = typed()
     assert (bare.out + bare.err).strip() == shown.strip()

@@ -118,6 +118,7 @@ def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePa
 def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, request_id: str = "") -> SourceRuleDropped:
     """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided stays."""
     del request_id  # a second time there is nothing to remove
+    caller.writable_namespaces(request.scope)  # who may write nowhere is refused, whatever there is
     found = [one for one in _rules(app, request, caller) if one.source == request.source]
     spaces = [caller.writable(one.namespace) for one in found]
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:

@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "promote": ("2",),
     "move": ("3", "--to", "mast"),
     "settings": (),
+    "filters": (),
     "forget": ("2",),
     "purge": (),
     "doctor": (),

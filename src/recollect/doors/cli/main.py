@@ -70,7 +70,7 @@ _MEANT: Final = {
 
 _FILTERS: Final = "filters"
 """The command that explains all filters."""
-_DAILY: Final = frozenset("scope fact_type category tags file since until".split())
+DAILY: Final = frozenset("scope fact_type category tags file since until".split())
 """The filters that the help of each command explains."""
 
 
@@ -93,7 +93,7 @@ class _Command(TyperCommand):
             title = (
                 "Arguments" if isinstance(one, TyperArgument) else getattr(one, "rich_help_panel", None) or "Options"
             )
-            if title == FILTERS and self.name != _FILTERS and one.name not in _DAILY:
+            if title == FILTERS and self.name != _FILTERS and one.name not in DAILY:
                 others.append(one.opts[0])
             elif (record := one.get_help_record(ctx)) is not None:
                 sections.setdefault(title, []).append(record)
