@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import track
 
 from recollect import App, Caller, Draft
+from recollect.domain.enums import Source
+from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.transfer.import_batch import import_batch
 
@@ -21,21 +23,24 @@ _BARE_EVERY = 4  # batches: the bare model reads one of so many, so that both ra
 
 
 def fill(app: App, drafts: Sequence[Draft], caller: Caller) -> dict[str, Any]:
-    """Import `drafts` as `caller`, bring the vector index up to date, and return rates and sizes.
+    """Import `drafts` as the caller's own, bring the vector index up to date, and return rates and sizes.
 
     The bare rate is that of the embedder over every fourth batch of the same texts, taken in between.
     """
     spent, bare_spent, bare_texts, indexing = 0.0, 0.0, 0, 0.0
     process = psutil.Process()
+    told = {"author": caller.user, "source": Source.TOOL, "said_by": SaidBy.PERSON}
     starts = range(0, len(drafts), _BATCH)
     for number, start in enumerate(track(starts, f"Importing {len(drafts)} memories", console=Console(stderr=True))):
         batch = drafts[start : start + _BATCH]
         items = [
-            ImportItem(kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
+            ImportItem(
+                kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True) | told
+            )
             for place, draft in enumerate(batch, start)
         ]
         begun = time.perf_counter()
-        import_batch(app, ImportBatch(items=tuple(items)), caller)
+        import_batch(app, ImportBatch(items=tuple(items), own=True), caller)
         spent += time.perf_counter() - begun
         if number % _BARE_EVERY == 0:
             bare_spent += _bare(app, [draft.content for draft in batch])

@@ -234,13 +234,16 @@ class Stamped:
     @property
     def stamp(self) -> Origin:
         """Return the origin that the store stamped on it, or what its way in tells."""
-        said_by = self.said_by or before_stamps(self.source, self.trust)
-        return Origin(said_by=said_by, came_from=self.came_from or "")
+        return Origin(said_by=self._speaker, came_from=self.came_from or "")
 
     @property
     def authority(self) -> Authority:
         """Return what it may do unasked."""
-        return self.stamp.authority
+        return authority(self._speaker)
+
+    @property
+    def _speaker(self) -> SaidBy:
+        return self.said_by or before_stamps(self.source, self.trust)
 
     @property
     def unapproved(self) -> bool:
