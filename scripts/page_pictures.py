@@ -4,6 +4,7 @@
 of screens behind it take those alone. The pictures are put there together when all were taken.
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -90,6 +91,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as undo, launched() as browser:
         taken = Path(folder) / "pictures"
         taken.mkdir()
+        os.environ["HOME"] = folder  # no picture shows what is connected on this machine
         place = open_place(Path(folder) / "home", Path(folder) / "cache", undo)
         ids = fill(lambda name, **fields: place.ask(name, fields))
         of_daemon(browser, place, ids, taken, wanted)
