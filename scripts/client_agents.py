@@ -19,6 +19,7 @@ from client_protocols import Step
 _KEY: Final = "no-key"
 _NPM: Final = ("npm", "install", "--no-audit", "--no-fund")
 _COMPACTED: Final = "produced a summary of its thinking process"  # what Codex puts before the summary
+DEFERRED: Final = "mcp__recollect: Recollect keeps memories"  # what Codex tells of tools that its model has to look for
 _FRAMEWORKS: Final = ("langchain-mcp-adapters", "langchain-openai", "langchain", "pydantic-ai-slim", "openai-agents")
 
 
@@ -32,7 +33,7 @@ class Session:
     sent: tuple[str, ...]
     """Each request to the model that holds the prompt, as JSON."""
     offered: bool
-    """Whether the model was offered the tool `memory`, at once or after it looked for it."""
+    """Whether the model was offered the tool `memory`, at once, after it looked for it, or named as one to look for."""
 
 
 class Agent:
@@ -68,7 +69,7 @@ class Agent:
         ended = place.end(process)
         requests = place.model.after(prompt)
         results = [text for _, text in requests[-1].results] if requests else []
-        offered = any(one.offered("memory") for one in requests)
+        offered = any(one.offered("memory") or (one.search and DEFERRED in one.body) for one in requests)
         return Session(ended, tuple(results), tuple(one.body for one in requests), offered)
 
     def ask(self, place: Place, prompt: str, steps: Sequence[Step] = (), folder: Path | None = None) -> Session:
