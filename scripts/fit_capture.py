@@ -41,9 +41,9 @@ PRODUCTS: Final = [(kind, one) for kind in KINDS for one in CROSSED]
 TARGET: Final = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
 TEXTS: Final = Path(__file__).resolve().parent / "data/sessions"
 SENTENCES, DESCRIPTIONS, PROMPTS = "sentences.tsv", "descriptions.tsv", "prompts.jsonl"
-STRUCTURE_RIDGE, MEANING_RIDGE = 0.5, {"person": 0.5, "tool": 1.0}
+STRUCTURE_RIDGE, MEANING_RIDGE = {"person": 0.5, "tool": 2.0}, {"person": 0.5, "tool": 3.0}
 TWICE: Final = 2  # so often counts what was labelled one by one of tools
-STRANGE: Final = {"person": 1, "tool": 8}
+STRANGE: Final = {"person": 1, "tool": 3}
 """So often count the recordings of `data/sessions`, whose authors saw no code and label as others would."""
 RECALL: Final = {"person": 0.92, "tool": 0.85}
 """The share that the gate lets pass of what is to be kept in recordings by authors who saw no code, each left out."""
@@ -204,7 +204,7 @@ def fit(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> Fit:
                 counts.append(float(STRANGE[who] if row.strange else 1))
         labels, shape, often = np.array(keep), np.array(structure), np.array(counts)
         told = shape.any(axis=1)  # what has a structure
-        alone = fitted(shape[told], labels[told], STRUCTURE_RIDGE, counts=often[told])
+        alone = fitted(shape[told], labels[told], STRUCTURE_RIDGE[who], counts=often[told])
         offset = np.where(told, shape @ alone[:-1] + alone[-1], 0.0)
         found = Fit(alone, fitted(np.array(meaning), labels, MEANING_RIDGE[who], offset, often))
     assert found is not None

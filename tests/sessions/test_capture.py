@@ -30,8 +30,8 @@ MEASURED = (
 )
 FAILED = (
     "alembic upgrade head",
-    "Why does it fail?",
-    "DatabaseError: new enum values must be committed before they are used",
+    "Why does it fail with the enum?",
+    "DatabaseError: new enum values must be committed before they are used; ALTER TYPE ran in the transaction of 4f2a",
 )
 
 
@@ -209,6 +209,14 @@ def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock
     assert "--profile" not in shown_first.text
 
 
+def test_what_stands_beside_a_statement_is_kept_with_it(app: App) -> None:
+    """The sentences before and after one that is kept are part of it where they state something; a task is not."""
+    rule = "Never send recordings over the site's wifi during the day, it stops the hand scanners."
+    why = "That is what the cable under desk four is for."
+    prompt(app, f"{rule} {why} Plug it in.")
+    assert [one.content for one in memories(app)] == [f"{rule} {why}"]
+
+
 def test_the_end_of_a_session_sums_it_up(app: App) -> None:
     """The summary lists what was decided, learnt and left open, with little importance; once for a session."""
     prompt(app, OTHER_RULE)
@@ -222,7 +230,7 @@ def test_the_end_of_a_session_sums_it_up(app: App) -> None:
     (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
     for part in (
         "Decided:\n- Decision: amounts are integer cents",
-        "Learnt:\n- Why does it fail?",
+        "Learnt:\n- Why does it fail with the enum?",
         "Left open:\n- Write the down step",
     ):
         assert part in summary.content

@@ -6,10 +6,11 @@ structure is sure of is kept; the rest waits with the session, and is judged whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from recollect.domain.enums import OF_SESSION, OnSecret, Source
@@ -64,7 +65,7 @@ _PROMPT: Final = SubmitPrompt.event
 RESUMED: Final = "resume"
 """The source of a session that goes on with all that was before it."""
 _TOGETHER: Final = 0.2  # cosine of two sentences that are one statement
-_LEADS: Final = 1 / 3  # of the gate: from which the sentence before one that is kept says what that is about
+_BESIDE: Final = 1 / 3  # of the gate: from which the sentences beside one that is kept say what that is about
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
@@ -205,10 +206,10 @@ def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged]
     found, taken = [], set(passing)
     for group in _together(passing, known):
         top = max(group, key=lambda place: scores[place].score)
-        lead = group[0] - 1  # "Leave it there" says nothing without what stands before it
-        if known is not None and lead >= 0 and lead not in taken and scores[lead].score >= _LEADS * gate:
-            group.insert(0, lead)
-            taken.add(lead)
+        if known is not None:
+            beside = _beside(group, taken, [one.score >= _BESIDE * gate for one in scores])
+            taken.update(beside)
+            group = sorted([*group, *beside])
         found.append(_Judged(scores[top], True, False, stated([texts[place] for place in group], texts[top])))
     return found, [text for place, text in enumerate(texts) if place not in taken]
 
@@ -224,6 +225,13 @@ def _together(places: Sequence[int], known: Sequence[Meaning] | None) -> list[li
         else:
             found.append([place])
     return found
+
+
+def _beside(group: Sequence[int], taken: Collection[int], likely: Sequence[bool]) -> list[int]:
+    """Return the likely sentences right before and right after some that are kept, which say what those are about."""
+    before = takewhile(lambda place: likely[place] and place not in taken, range(group[0] - 1, -1, -1))
+    after = takewhile(lambda place: likely[place] and place not in taken, range(group[-1] + 1, len(likely)))
+    return [*before, *after]
 
 
 def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:
