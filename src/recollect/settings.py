@@ -142,7 +142,8 @@ class Settings(LifecycleSettings):
     )
     daemon: bool = Field(
         default=True,
-        description="Share one daemon between all clients of a store; with `0` each command opens the store itself.",
+        description="Share one daemon between all clients of a store; with `0` each command opens the store itself, "
+        "and hooks do nothing.",
     )
     rerank: str = Field(
         default="",
