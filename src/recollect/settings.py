@@ -134,8 +134,8 @@ class Settings(LifecycleSettings):
         default=7.0,
         gt=0,
         le=MAX_DAYS,
-        description="Days that a memory may wait in the inbox. Then `doctor` fails, and `status` and the start of a "
-        "session say how many wait too long.",
+        description="Days that a memory may wait in the inbox. Then `doctor` reports a problem and exits with 1, and "
+        "`status` and the start of a session say how many wait too long.",
     )
     journal_mirror: AbsolutePath | None = Field(
         default=None, description="File that the journal is also written to, one JSON object a line. Default: none."
