@@ -28,8 +28,8 @@ _COMMANDS: Final = """# Commands
 Every command and its options. This page is made from the program by `scripts/reference.py`; `recollect COMMAND --help`
 says the same.
 
-A command takes its words without quotes. The options of `recollect` itself, which the second table lists, may stand
-anywhere. The exit code says how a command ended:
+Plain words need no quotes; quote what your shell interprets, such as `'`, `?` or `&`. The options of `recollect`
+itself, which the second table lists, may stand anywhere. The exit code says how a command ended:
 
 | code | meaning |
 |---|---|

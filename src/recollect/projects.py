@@ -274,23 +274,42 @@ def _least(said: str, asked: object) -> object:
         return said
 
 
+def without_effect(folder: Path) -> Iterator[str]:
+    """Yield a sentence for each file of the project around a folder that cannot be read, or has settings in vain."""
+    for file in (*_files(folder), (checkout_of(folder) or folder) / FILE):
+        try:
+            found, known = _table(file), ("project",) if file.name == FILE else NAMES
+        except (OSError, ValueError, RecursionError) as error:
+            yield f"{file} cannot be read: {error}"
+            continue
+        if vain := [name for name in found if name not in known]:
+            yield f"{file} sets {', '.join(vain)}, which has no effect there"
+
+
 def _tables(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield our table of each file between a folder and the root of its checkout, the nearest first."""
+    for file in _files(folder):
+        try:
+            yield _table(file)
+        except (OSError, ValueError, RecursionError) as error:
+            log.warning("%s cannot be read: %s", file, error)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield each path between a folder and the root of its checkout at which a file may have settings."""
     root = checkout_of(folder) or folder
     for one in (folder, *folder.parents):
-        yield _read(one / _OWN)
-        tool = _read(one / _PYPROJECT).get("tool", {})
-        table = tool.get("recollect", {}) if isinstance(tool, dict) else {}
-        yield table if isinstance(table, dict) else {}
+        yield from (one / _OWN, one / _PYPROJECT)
         if one == root:
             return
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            return {}
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        log.warning("%s cannot be read: %s", file, error)
+def _table(file: Path) -> dict[str, Any]:
+    """Return our table of a file, empty where there is none; raise `ValueError` or `OSError` for a damaged file."""
+    if not file.is_file() or file.stat().st_size > _LARGEST:
         return {}
+    found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    if file.name == _PYPROJECT:
+        tool = found.get("tool")
+        found = tool.get("recollect") if isinstance(tool, dict) else None
+    return found if isinstance(found, dict) else {}

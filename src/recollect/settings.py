@@ -134,15 +134,16 @@ class Settings(LifecycleSettings):
         default=7.0,
         gt=0,
         le=MAX_DAYS,
-        description="Days that a memory may wait in the inbox. Then `doctor` fails, and `status` and the start of a "
-        "session say how many wait too long.",
+        description="Days that a memory may wait in the inbox. Then `doctor` reports a problem and exits with 1, and "
+        "`status` and the start of a session say how many wait too long.",
     )
     journal_mirror: AbsolutePath | None = Field(
         default=None, description="File that the journal is also written to, one JSON object a line. Default: none."
     )
     daemon: bool = Field(
         default=True,
-        description="Share one daemon between all clients of a store; with `0` each command opens the store itself.",
+        description="Share one daemon between all clients of a store; with `0` each command opens the store itself, "
+        "and hooks do nothing.",
     )
     rerank: str = Field(
         default="",

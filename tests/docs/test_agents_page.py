@@ -49,6 +49,17 @@ def test_the_table_is_that_of_the_contracts() -> None:
         assert told["file of one project"][name] == f"`{agent.places[Level.PROJECT].hooks}`"
 
 
+def test_the_files_that_install_writes_are_those_of_the_table() -> None:
+    """For each agent the page names where the entry stands for all projects, and the passage where there is a file."""
+    told = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswith("| `")}
+    for name, agent in agents().items():
+        place = agent.places[Level.USER]
+        files = [one.replace("{folder}", agent.folder) for one in (place.config, place.new) if one]
+        plain = [re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", one) for one in files]
+        assert [one for one in plain if f"`{one}`" not in told[name]] == [], name
+        assert agent.asks is (told[name].rsplit("|", 2)[1].strip() != "")
+
+
 def test_its_figures_are_those_of_the_code() -> None:
     """How much of a text is sent is what the page says."""
     assert f"more than {LONGEST:,} characters" in PAGE

@@ -52,7 +52,7 @@ def test_moving_brings_in_what_the_page_says(shell: dict[str, str], tmp_path: Pa
     for block in blocks("moving.md", "sh"):
         done = subprocess.run(["sh", "-e", "-c", block], env=shell, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-    exported = (tmp_path / "everything.jsonl").read_text(encoding="utf-8")
+    exported = (tmp_path / "this-project.jsonl").read_text(encoding="utf-8")
     assert len(re.findall(r'"content": ?"[^"]*(?:Makefiles|Tuesdays)', exported)) == 2, exported
     assert "We deploy on Tuesdays." in (tmp_path / "notes.md").read_text(encoding="utf-8")
 

@@ -76,6 +76,31 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
     assert "RECOLLECT_HOEM" in ill(typed, RECOLLECT_HOEM="/tmp")["settings"]["seen"]
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "seen"),
+    [
+        (".recollect.toml", 'project = "engine"\ncapture = false\n', "sets capture, which has no effect there"),
+        ("recollect.toml", "injekt = false\n", "sets injekt, which has no effect there"),
+        ("pyproject.toml", '[tool.recollect]\nproject = "engine"\n', "sets project, which has no effect there"),
+        ("recollect.toml", "capture = no\n", "cannot be read"),
+    ],
+)
+def test_settings_of_a_project_in_vain_are_named(typed: Typed, tmp_path: Path, file: str, text: str, seen: str) -> None:
+    """A switch in the wrong file, a misspelt one and a damaged file are named, since capture stays on with them."""
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    found = ill(typed)["project settings"]
+    assert f"{tmp_path / file} {seen}" in found["seen"]
+    assert "capture, inject" in found["advice"]
+
+
+def test_settings_of_a_project_in_place_are_well(typed: Typed, tmp_path: Path) -> None:
+    """Files that say what they can say are no problem."""
+    (tmp_path / "recollect.toml").write_text("capture = false\n", encoding="utf-8")
+    (tmp_path / ".recollect.toml").write_text('project = "engine"\n', encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('tool = "none"\n', encoding="utf-8")
+    assert typed("doctor").code == 0
+
+
 def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:
     """Weights that are not those of the card are noticed, with both hashes."""
     seen = ill(typed, **altered_weights(tmp_path))["model"]["seen"]

@@ -14,11 +14,11 @@ import pytest
 
 from callers import ADA
 from places import DOCS
-from recollect import Settings
+from recollect import App, Settings
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.sessions.boundaries import Boundary
 from recollect.sessions.session_state import SessionState
-from run_operations import add
+from run_operations import add, do
 from stores import open_app
 
 pytestmark = pytest.mark.slow
@@ -68,6 +68,18 @@ def test_its_commands_answer_as_shown(environment: dict[str, str], settings: Set
         words = [command, *shlex.split(typed)[1:]]
         done = subprocess.run(words, env=ours, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert _plain(done.stdout) == _plain(shown), typed
+
+
+def test_its_examples_are_kept_and_dropped_as_shown(app: App) -> None:
+    """Each prompt of the table has the score that the page shows, and is kept from the threshold on."""
+    rows = re.findall(r"^\| \"(.+?)\" \| ([\d.]+) \| \"(.+?)\" \| ([\d.]+): ", PAGE, re.MULTILINE)
+    examples = [pair for kept, high, dropped, low in rows for pair in ((kept, high), (dropped, low))]
+    assert len(examples) == 4
+    for number, (prompt, score) in enumerate(examples):
+        do(app, "prompt_submit", session_id=str(number), prompt=prompt)
+        (one,) = do(app, "show_session", session_id=str(number)).observations
+        assert one.score == pytest.approx(float(score), abs=0.03), prompt
+        assert (one.decision == Decision.KEPT) is (number % 2 == 0), prompt
 
 
 def _plain(text: str) -> list[str]:

@@ -171,6 +171,20 @@ def test_events_of_nobody_are_refused(take: Callable[..., Any]) -> None:
         take("tool:post", TOOL, variables={"RECOLLECT_MAX_MEMORIES": "x"})
 
 
+def test_a_client_turns_off_what_the_daemon_does(app: App, settings: Settings, tmp_path: Path) -> None:
+    """Nothing is kept of the session of an agent whose environment says so, whatever the daemon was started with."""
+    said = {"session_id": "quiet", "prompt": "We always use four spaces in YAML files, as the linter rejects tabs."}
+    kept = list[int]()
+    for variables in ({"RECOLLECT_CAPTURE": "0"}, dict[str, str]()):
+        access = local_access(app, settings)
+        client = {"given": {"user": "ada"}, "variables": variables, "folder": str(tmp_path), "user": "ada"}
+        event = access.event(QueryParams(""), dict(said), client)
+        access.events.take("prompt:submit", event, app.clock().isoformat())
+        assert access.events.finish(60)
+        kept.append(event.run("stats").memories)
+    assert kept == [0, 1]
+
+
 def test_an_id_is_that_of_its_user(app: App, settings: Settings) -> None:
     """The same event of one user is taken once; another user's has the same id by chance, or on purpose."""
     events, ran = Events(1), list[str]()

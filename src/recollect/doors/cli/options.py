@@ -151,7 +151,7 @@ _OPTIONS: Final = {
 
 _METAVARS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "NUMBER", datetime: "WHEN"}
 _EXPIRES: Final = "When it expires: a day, or words such as `in 3 months`; the same as `--ttl-days` with a number."
-_QUOTES: Final = "several words need no quotes"
+_QUOTES: Final = "plain words need no quotes"
 _PIPED: Final = f"{_QUOTES}; without any, what is piped in is read; `-` waits for standard input"
 
 _MOST_CHOICES: Final = 5

@@ -56,7 +56,8 @@ def install(
 ) -> None:
     """Register Recollect with an agent: MCP entry, passage in its instruction file, and hooks where it has any.
 
-    Shows the changes first, keeps a backup beside each file, and does nothing the second time.
+    Shows the changes first and keeps a backup beside each file. Repeat it after a change of settings or an upgrade: it
+    brings up to date what it wrote, and changes nothing else.
     """
     root, shared = project_folder(), level is Level.PROJECT
     if print_only:

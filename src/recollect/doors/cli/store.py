@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import recollect
-from recollect import __version__
+from recollect import __version__, projects
 from recollect.client import launch
 from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
@@ -118,6 +118,7 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     checks = [
         _versions_check(),
         _settings_check(settings),
+        *_project_checks(registrations.project_folder()),
         *registrations.checks(registrations.project_folder()),
     ]
     if settings.url:
@@ -145,8 +146,18 @@ def _settings_check(settings: Settings) -> Check:
     caller = settings.caller
     seen = f"user {caller.user}, team {caller.team}, project {caller.project}; secrets: {settings.on_secret}"
     if unknown := unknown_variables():
-        return Check("settings", False, f"unknown: {', '.join(unknown)}", "Check the spelling: README lists them all.")
+        advice = "Check the spelling: docs/settings.md lists them all."
+        return Check("settings", False, f"unknown: {', '.join(unknown)}", advice)
     return Check("settings", True, seen)
+
+
+def _project_checks(folder: Path) -> list[Check]:
+    """Return a line where the project's files say what nothing comes of, such as a switch in the wrong file."""
+    if vain := "; ".join(projects.without_effect(folder)):
+        names = ", ".join(projects.NAMES)
+        advice = f"In recollect.toml, or [tool.recollect] of pyproject.toml, a project can set: {names}."
+        return [Check("project settings", False, vain, advice)]
+    return []
 
 
 def _daemon_check(settings: Settings) -> Check:

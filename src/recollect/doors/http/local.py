@@ -31,6 +31,7 @@ from recollect.auth.administration import administer, operator
 from recollect.client.daemon import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
+from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import hook_spool
@@ -44,7 +45,7 @@ from recollect.doors.web import PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
-from recollect.sessions.boundaries import settings_in
+from recollect.sessions.boundaries import narrowed, settings_in
 from recollect.settings import Settings
 from recollect.transfer.remembered import files_of
 from recollect.transfer.transcripts import extract_from
@@ -163,7 +164,8 @@ class LocalAccess(Access, Asker):
     def event(self, query: QueryParams, fields: dict[str, Any], client: dict[str, Any]) -> Event:
         """Return what an event is run with under the settings that the client's variables and folder make.
 
-        A transcript that is about to be cut is read where a language model can be asked for it.
+        Those for sessions may only make the daemon's own stricter. A transcript that is about to be cut is read where a
+        language model can be asked for it.
         """
         address_of(query, ())
         if not isinstance(folder := client.get("folder"), str):
@@ -174,7 +176,7 @@ class LocalAccess(Access, Asker):
             settings = Settings(**dict(client.get("given", {})))
         run = self.serving("")(settings)
         transcript = fields.pop("transcript", None)
-        reads = self.app.capabilities.chat is not None and settings_in(folder, settings.lifecycle).capture
+        reads = self.app.capabilities.chat is not None and settings_in(folder, self._lifecycle_for(settings)).capture
         if isinstance(transcript, str) and reads:
             self.app.ask_later(partial(extract_from, Path(transcript), run))
         return Event({"folder": folder} | fields, settings.caller.user, run)
@@ -261,6 +263,7 @@ class LocalAccess(Access, Asker):
 
         def serving(settings: Settings) -> Callable[..., Any]:
             app = self._app_for(settings.model, str(settings.on_secret))
+            app = replace(app, lifecycle=self._lifecycle_for(settings))
 
             def run(name: str, **fields: Any) -> Any:
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
@@ -274,6 +277,10 @@ class LocalAccess(Access, Asker):
             return run
 
         return serving
+
+    def _lifecycle_for(self, settings: Settings) -> LifecycleSettings:
+        """Return the daemon's settings for sessions with what a client's make stricter."""
+        return narrowed(self.app.lifecycle, settings.lifecycle.model_dump(), settings.project)
 
     def _app_for(self, model: str, on_secret: str) -> App:
         """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""
