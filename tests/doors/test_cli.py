@@ -299,7 +299,7 @@ def test_a_misspelt_home_makes_no_store(typed: Typed, tmp_path: Path, words: tup
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_worth_reading(typed: Typed, command: str) -> None:
-    """The help of every command says what it does and explains its options and arguments, or names what explains them."""
+    """The help of every command says what it does, and explains its options and arguments or names what does."""
     described = whole().commands[command]
     shown = typed(command, "--help")
     assert shown.code == 0
@@ -336,7 +336,7 @@ def test_the_main_help_lists_every_command(typed: Typed) -> None:
     shown = typed("--help").out
     assert {"remember", "recall", "forget", "show", "doctor", "reindex", "mcp"} <= set(COMMANDS)
     hidden = {name for name, one in whole().commands.items() if one.hidden}
-    assert hidden == {"filters", "restore"}  # what the help of others names, and what `backup restore` was called before
+    assert hidden == {"filters", "restore"}  # the help of others names it; what `backup restore` was called before
     assert {name for name in COMMANDS if f"\n  {name} " not in shown} == hidden
     bare = typed()
     assert (bare.out + bare.err).strip() == shown.strip()
