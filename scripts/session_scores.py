@@ -281,7 +281,7 @@ def _obsolete(one: SessionSet, played: Played, same: Same) -> list[tuple[str, St
                     stale = order[last] < order[event.place] and not _marked(injected.text, memory)
                     if stale and _tells(memory, events[target], sources, same):
                         found.append((name, memory))
-    return found
+    return list(dict.fromkeys(found))  # several events may make one lesson obsolete
 
 
 def _known(ids: Iterable[int], played: Played) -> list[Stored]:

@@ -62,10 +62,10 @@ class Judge:
         return 1.0 / (1.0 + math.exp(-odds))
 
 
-JUDGE: Final = Judge(Traits(meaning=6.998, words=9.211, behind=-3.171, length=0.436), -5.796)
-LEAST: Final = 0.18
+JUDGE: Final = Judge(Traits(meaning=7.844, words=7.412, behind=-3.446, length=0.797), -6.453)
+LEAST: Final = 0.2
 """From which a memory has a place, unless it is less than the share `BESIDE` of the best one's."""
-BESIDE: Final = 0.6
+BESIDE: Final = 0.7
 """All of these are what `scripts/fit-injection` printed."""
 
 _GENERIC: Final = frozenset(
