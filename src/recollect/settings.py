@@ -127,8 +127,8 @@ class Settings(LifecycleSettings):
     max_memories: int = Field(
         default=0,
         ge=0,
-        description="Most memories of one person, project or team; the oldest and least used beyond it are deleted for "
-        "good. 0: no limit.",
+        description="Maximum number of memories per person, project or team; the oldest and least used beyond it are "
+        "deleted for good. 0: no limit.",
     )
     inbox_days: float = Field(
         default=7.0,
@@ -178,7 +178,7 @@ class Settings(LifecycleSettings):
         description="Tokens that one store may use in a day (UTC), a fifth of them in an hour.",
     )
     idle_minutes: float = Field(
-        default=30.0, gt=0, description="The daemon ends after so many minutes without a request."
+        default=30.0, gt=0, description="Minutes without a request after which the daemon exits."
     )
 
     def __init__(self, **values: Any) -> None:

@@ -96,9 +96,10 @@ def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:
-    """Return a whole memory, and count the access; raise `NotFound` for an unknown id.
+    """Return a whole memory, and count the access.
 
-    One that was replaced or merged into another is shown too, and of what a memory was merged.
+    One that was replaced or merged into another is shown too, and of what a memory was merged. Raises `NotFound` for an
+    unknown id.
     """
     memory_id = parse_id(request.id)
     view = unfiltered(app, request, caller).model_copy(update={"merged": True})
@@ -148,7 +149,7 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
 
 
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
-    """Count what the caller's namespaces hold, by scope, kind and state.
+    """Count the memories that the caller may see, by scope, kind and state.
 
     A store of one's own tells what its language model used, too; of a shared one that would tell of others.
     """
@@ -219,7 +220,7 @@ _POOL: Final = 4  # so many days until the same is shown in it again
 
 
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
-    """Return the memories that answer `query`, else the most valuable, as fenced Markdown: a line for each memory.
+    """Return the memories that answer `query`, or without one the most valuable, as fenced Markdown, a line for each.
 
     What in them gives orders to a model is redacted: whoever reads this has not asked for each of them.
     Only what answers a query counts as recalled: what is shown unasked would be shown for ever.
