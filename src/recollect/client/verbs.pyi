@@ -147,8 +147,7 @@ class Verbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query` within its budget; what is long is there by its best
-        passage."""
+        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
 
     def forget(
         self,
@@ -254,7 +253,7 @@ class Verbs:
         offset: int = 0,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
-        """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+        """Return a page of the memories that pass the filters, and how many there are."""
 
     def get_memory(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Memory:
         """Return a whole memory, and count the access."""
@@ -388,7 +387,7 @@ class Verbs:
         offset: int = 0,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
-        """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+        """Return memories in the order of their creation; without an `order`, the latest page of them."""
 
     def store_fact(
         self,
@@ -549,7 +548,7 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
+        """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined."""
 
     def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
         """Pin a memory: keep it for good, and show it first at the start of a session."""
@@ -727,7 +726,8 @@ class Verbs:
         """Count the memories that the caller may see, by scope, kind and state."""
 
     def count_projects(self, *, allow_private: bool = False, allow_secret: bool = False) -> accounts.ProjectCounts:
-        """Count the memories of each project that the caller may read; this one is there though it holds none."""
+        """Count the memories of each project that the caller may read; the current one is listed even if it is
+        empty."""
 
     def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""
@@ -934,8 +934,7 @@ class AsyncVerbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query` within its budget; what is long is there by its best
-        passage."""
+        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
 
     async def forget(
         self,
@@ -1041,7 +1040,7 @@ class AsyncVerbs:
         offset: int = 0,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
-        """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+        """Return a page of the memories that pass the filters, and how many there are."""
 
     async def get_memory(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
@@ -1177,7 +1176,7 @@ class AsyncVerbs:
         offset: int = 0,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
-        """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+        """Return memories in the order of their creation; without an `order`, the latest page of them."""
 
     async def store_fact(
         self,
@@ -1338,7 +1337,7 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
+        """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined."""
 
     async def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
         """Pin a memory: keep it for good, and show it first at the start of a session."""
@@ -1520,7 +1519,8 @@ class AsyncVerbs:
     async def count_projects(
         self, *, allow_private: bool = False, allow_secret: bool = False
     ) -> accounts.ProjectCounts:
-        """Count the memories of each project that the caller may read; this one is there though it holds none."""
+        """Count the memories of each project that the caller may read; the current one is listed even if it is
+        empty."""
 
     async def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""

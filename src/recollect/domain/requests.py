@@ -146,7 +146,7 @@ class MemoryFields(BaseModel):
     project: fields.Label = Field(default=None, description="A label: the project it is about, not where it is stored")
     discovery_tokens: fields.Count | None = Field(default=None, description="How many tokens it took to find out")
     observed_at: fields.Since = Field(default=None, description="When it happened: day or ISO time")
-    ttl_days: fields.Days | None = Field(default=None, description="Expires after so many days")
+    ttl_days: fields.Days | None = Field(default=None, description="Days until it expires")
     speaker: fields.Label = Field(default=None, description="Who said or did it: a name, or user or assistant")
     position: fields.Count | None = Field(default=None, description="Place in its session")
     source: Source = Field(default=Source.TOOL, description="Which way it came in")
@@ -361,7 +361,7 @@ class Listing(Wide):
 
     limit: fields.Limit = 20
     offset: fields.Offset = 0
-    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which come first")
+    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which ones come first")
 
 
 class ByFile(Listing):
@@ -416,9 +416,9 @@ class FactQuery(ReadAccess):
     predicate: fields.Label = Field(default=None, description="Only with this predicate")
     object: fields.Label = Field(default=None, description="Only with this other end")
     memory_id: fields.SomeId = Field(default=None, description="Id of the memory that states it")
-    as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they held then")
-    history: bool = Field(default=False, description="Also ended ones")
-    min_confidence: fields.Unit = Field(default=0.0, description="Only facts at least so certain, 0–1")
+    as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they were valid then")
+    history: bool = Field(default=False, description="Also facts that have ended")
+    min_confidence: fields.Unit = Field(default=0.0, description="Least confidence, 0–1")
     limit: fields.Limit = 50
     offset: fields.Offset = 0
 
@@ -431,7 +431,7 @@ class Rescan(ReadAccess):
     """Look for secrets in what is stored, with today's detectors, and what to do when there are any."""
 
     on_found: Annotated[OnFound, BeforeValidator(lower)] = Field(
-        default=OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
+        default=OnFound.REPORT, description="Report secrets, mask them, or hide what contains one until it is restored"
     )
 
 
@@ -483,7 +483,7 @@ class MemoryStore(Request):
 class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
-    limit: fields.Limit = Field(default=10, description="Most details")
+    limit: fields.Limit = Field(default=10, description="Maximum number of details")
     max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens of the answer")
     profile: Profile = Profile.HABIT
     min_score: fields.Unit = 0.0

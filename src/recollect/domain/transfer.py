@@ -162,10 +162,10 @@ class ImportBatch(Levels):
     scope: Annotated[ReadScope, BeforeValidator(blank_to_none)] = Field(
         default=None, description="Into this scope, whatever the file says"
     )
-    category: Label = Field(default=None, description="The group of what has none")
+    category: Label = Field(default=None, description="Category of memories that have none")
     fact_type: Kind | None = Field(default=None, description="Kind of knowledge, whatever the file says")
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
-    on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
+    on_secret: OnSecret | None = Field(default=None, description="Leave out what contains a secret, or mask the secret")
     own: bool = Field(
         default=False, description="It is your own export: memories that name you as their author stay yours"
     )

@@ -128,7 +128,7 @@ _FADED = "consolidate"  # in the journal, where importance was lowered for want 
 def restore_memory(
     app: App, request: Restore, caller: Caller, *, request_id: str = "", content: str | None = None
 ) -> Outcome:
-    """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
+    """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined.
 
     Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
     gets the same term again, and what faded the importance that it had before. The text passes today's gate first. What

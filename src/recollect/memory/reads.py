@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
-    """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+    """Return a page of the memories that pass the filters, and how many there are."""
     view = view_of(app, request, caller)
     if request.everywhere:
         view = widened(app, view, caller, request.scope)
@@ -88,7 +88,7 @@ def search_by_concept(app: App, request: ByConcept, caller: Caller) -> Listed:
 
 
 def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
-    """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+    """Return memories in the order of their creation; without an `order`, the latest page of them."""
     if "order" in request.model_fields_set:
         return list_memories(app, request, caller)
     latest = list_memories(app, request.model_copy(update={"order": Order.NEWEST}), caller)
@@ -163,7 +163,7 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
 
 
 def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectCounts:
-    """Count the memories of each project that the caller may read; this one is there though it holds none."""
+    """Count the memories of each project that the caller may read; the current one is listed even if it is empty."""
     own = caller.namespace(Scope.PROJECT)
     here = (own,) if Scope.PROJECT in caller.reads else ()
     namespaces = app.records.existing_namespaces((*here, *other_projects(app, caller)))

@@ -23,7 +23,8 @@ from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
 
 projects = typer.Typer(
-    invoke_without_command=True, help="Show or name the project of the working folder; manage those of a deployment."
+    invoke_without_command=True,
+    help="Print the name of the working folder's project; with a command, name it, or manage those of a deployment.",
 )
 
 

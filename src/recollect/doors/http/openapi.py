@@ -71,8 +71,8 @@ _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "session:start": {"source": "startup"},
     "session:end": {"reason": "exit"},
 }
-_HEALTH: Final = "Say that the process answers."
-_READY: Final = "Say whether database and model can be used. Without the vector index words answer, and it is ready."
+_HEALTH: Final = "Tell that the process answers."
+_READY: Final = "Tell whether database and model can be used; ready even without the vector index."
 
 
 class _Wire(GenerateJsonSchema):
@@ -186,7 +186,7 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
-        "description": "Take an event of a coding agent's session. A prompt is answered; all else is worked off later.",
+        "description": "Take an event of a coding agent's session. Only a prompt is answered; the rest is done later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
