@@ -281,7 +281,7 @@ class Query(Wide):
     limit: fields.Limit = 10
     max_tokens: fields.Budget | None = Field(
         default=None,
-        description="Maximum tokens of the answer. A line for each match, then details as they fit",
+        description="Maximum tokens. A line for each match, then details as they fit",
     )
     profile: Profile = Field(default=Profile.BALANCED, description="How hits are ranked")
     min_score: fields.Unit = Field(default=0.35, description="Least score, 0–1; 0 shows the best, relevant or not")
@@ -290,7 +290,7 @@ class Query(Wide):
 class CompactQuery(Query):
     """A search whose answer is for an agent: a page of it, `offset` on, within `max_tokens`."""
 
-    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens of the answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. Of the whole answer")
     offset: fields.Offset = 0
 
 
@@ -483,8 +483,8 @@ class MemoryStore(Request):
 class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
-    limit: fields.Limit = Field(default=10, description="Maximum number of details")
-    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens of the answer")
+    limit: fields.Limit = Field(default=10, description="Most details")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. Of the whole answer")
     profile: Profile = Profile.HABIT
     min_score: fields.Unit = 0.0
 
