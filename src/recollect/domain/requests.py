@@ -290,7 +290,7 @@ class Query(Wide):
 class CompactQuery(Query):
     """A search whose answer is for an agent: a page of it, `offset` on, within `max_tokens`."""
 
-    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. Of the whole answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. The whole answer counts")
     offset: fields.Offset = 0
 
 
@@ -484,7 +484,7 @@ class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
     limit: fields.Limit = Field(default=10, description="Most details")
-    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. Of the whole answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. The whole answer counts")
     profile: Profile = Profile.HABIT
     min_score: fields.Unit = 0.0
 
