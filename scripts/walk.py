@@ -56,7 +56,10 @@ BLOCKS: Final = (
     Block(DEPLOY, "cd docs/deploy", ("machine",)),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example.com RECOLLECT_TOKEN=…", ("ann",)),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example.com", ("ada", "bob")),
+    Block(DEPLOY, "docker build --file docs/deploy/Dockerfile", why="an image, which needs Docker"),
+    Block(DEPLOY, "memory.example.com {", why="a file of a proxy"),
     Block(DEPLOY, 'pip install "recollect[server]"', ("bare",)),
+    Block(DEPLOY, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example", ("bob",)),
     Block(DEPLOY, "mkdir -m 700 docs/deploy/secrets", ("cluster",)),
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
@@ -68,7 +71,9 @@ BLOCKS: Final = (
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
 )
 AFTER: Final = Block("(after all of it)", "recollect recall when do we ship", ("bob",))
-KNOWN: Final = frozenset("cd mkdir printf export recollect docker kubectl pip chroma psql pg_dump pg_restore".split())
+KNOWN: Final = frozenset(
+    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore".split()
+)
 """The programs that the pages call. An assignment before one, or alone, is known too."""
 
 
@@ -147,7 +152,7 @@ class Walk:
             home.mkdir(exist_ok=True)
             if block.first.endswith("memory.example"):  # the page takes it for granted
                 token = home / ".config/recollect/token"
-                token.parent.mkdir(parents=True)
+                token.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(self.folder / f"{who}.token", token)
             script = "set -eu\n" + "\n".join(self._replaced(line, who) for line in text.splitlines())
             folder = home / "docs/deploy" if block.page == UPKEEP and who != "bare" else home

@@ -76,15 +76,16 @@ class Settings(LifecycleSettings):
     )
     project: str = Field(
         default_factory=_project_here,
-        description="Project in which you ask. Default: the one named by `project set`, else the repository around "
-        "the working folder, by its remote, else that folder.",
+        description="Project in which you ask, such as `github.com/acme/shop`. Default: the one named by `project "
+        "set`, else the repository around the working folder, by its remote, else that folder.",
     )
     model: str = Field(
         default="all-MiniLM-L6-v2",
-        description="Embedding model: a folder under `models/`, a hub id, or a local folder.",
+        description="Embedding model: `all-MiniLM-L6-v2`, `all-mpnet-base-v2`, "
+        "`paraphrase-multilingual-MiniLM-L12-v2`, the id of another one on the Hugging Face hub, or a local folder.",
     )
     models_dir: AbsolutePath | None = Field(
-        default=None, description="Folder of model cards and weights. Default: the cards shipped with Recollect."
+        default=None, description="Folder of model cards and weights. Default: those of Recollect."
     )
     cache_dir: AbsolutePath | None = Field(
         default=None,
@@ -127,8 +128,8 @@ class Settings(LifecycleSettings):
     max_memories: int = Field(
         default=0,
         ge=0,
-        description="Most memories of one person, project or team; the oldest and least used beyond it are deleted for "
-        "good. 0: no limit.",
+        description="Maximum number of memories per person, project or team; the oldest and least used beyond it are "
+        "deleted for good. 0: no limit.",
     )
     inbox_days: float = Field(
         default=7.0,
@@ -147,7 +148,8 @@ class Settings(LifecycleSettings):
     )
     rerank: str = Field(
         default="",
-        description="Cross-encoder for the best matches: a folder, or `OWNER/NAME@COMMIT` of the hub. Default: none.",
+        description="Cross-encoder for the best matches: a folder, or `OWNER/NAME@COMMIT` on the Hugging Face hub. "
+        "Default: none.",
     )
     max_body_mib: int = Field(default=8, ge=1, le=1_024, description="Largest body of a request, in MiB.")
     requests_per_minute: int = Field(
@@ -179,7 +181,7 @@ class Settings(LifecycleSettings):
         description="Tokens that one store may use in a day (UTC), a fifth of them in an hour.",
     )
     idle_minutes: float = Field(
-        default=30.0, gt=0, description="The daemon ends after so many minutes without a request."
+        default=30.0, gt=0, description="Minutes without a request after which the daemon exits."
     )
 
     def __init__(self, **values: Any) -> None:

@@ -19,6 +19,7 @@ CALLS = (
     {"command": "create", "path": NOTE, "file_text": "Ada drinks coffee."},
 )
 PRINTED = {
+    "mcp": ["Deploys go out on Tuesdays"],
     "files": [
         "Deploys go out on Tuesdays.",
         "Ada gives the go.",
@@ -35,7 +36,9 @@ PRINTED = {
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_does_what_it_shows(environment: dict[str, str], tmp_path: Path, name: str) -> None:
     """The example of a framework ends well and prints what it stored and found."""
-    (example,) = (block for block in BLOCKS if f"from recollect.frameworks.{name} import" in block)
+    (example,) = (
+        block for block in BLOCKS if re.search(rf"^from (recollect\.frameworks\.)?{name} import", block, re.M)
+    )
     with anthropic_server(*CALLS) as server:
         ours = environment | {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "none"}
         asked = [sys.executable, "-W", "error::ResourceWarning", "-c", example]

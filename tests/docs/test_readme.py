@@ -94,8 +94,9 @@ def test_the_page_on_python_runs(shell: dict[str, str]) -> None:
     *over_daemon, in_process = blocks("python", PYTHON)
     said = [_ran(block, shell) for block in over_daemon]
     assert said[0] == "Releases are cut from the main branch\n"
-    assert re.fullmatch(r"\d memor(y|ies) found. 2\n", said[1])
-    assert said[2].startswith("Memory 404 not found.\ncontents Unknown parameter: `contents`. Did you mean `content`")
+    assert said[1] == "()\n"
+    assert re.fullmatch(r"\d memor(y|ies) found. 2\n", said[2])
+    assert said[3].startswith("Memory 404 not found.\ncontents Unknown parameter: `contents`. Did you mean `content`")
     subprocess.run([COMMAND, "stop"], env=shell, check=True, capture_output=True)
     assert _ran(in_process, shell) == "1 memory found.\n"
 

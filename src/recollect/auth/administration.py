@@ -153,7 +153,7 @@ def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
 
 
 def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedToken:
-    """End every token of a user and return a new invitation: for one who lost theirs, and who notices if misused."""
+    """End every token of a user and return a new invitation, such as for a lost token."""
     _require(principal)
     with app.accounts.changing(principal.user) as writing:
         _require_user(writing, request.user)
@@ -162,12 +162,12 @@ def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedTo
 
 
 def list_users(app: App, request: ListUsers, principal: Principal) -> Users:
-    """List users and their roles: all for an admin of the deployment, else the members of one's own teams."""
+    """List users and their roles: all for an admin of the deployment, else the members of your teams."""
     return Users(tuple(app.accounts.users(_visible_teams(principal, request.team))))
 
 
 def disable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
-    """Let a user in no more, from now on; their tokens end, their memories stay."""
+    """Disable a user: their tokens end at once, their memories stay."""
     _require(principal)
     with app.accounts.changing(principal.user) as writing:
         user = _require_user(writing, request.user)
@@ -180,7 +180,7 @@ def disable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
 
 
 def enable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
-    """Let a disabled user in again, with a new invitation."""
+    """Enable a disabled user again; `invite_user` then gives them an invitation."""
     _require(principal)
     with app.accounts.changing(principal.user) as writing:
         if _require_user(writing, request.user).disabled_at is not None:
@@ -199,13 +199,13 @@ def add_team(app: App, request: AddTeam, principal: Principal) -> Done:
 
 
 def list_teams(app: App, request: ListTeams, principal: Principal) -> Teams:
-    """List teams with their members: all for an admin of the deployment, else one's own."""
+    """List teams with their members: all for an admin of the deployment, else yours."""
     del request
     return Teams(tuple(app.accounts.teams(_visible_teams(principal, None))))
 
 
 def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
-    """Give a user a role in a team, in place of the one they had."""
+    """Give a user a role in a team, replacing the one they had."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -215,7 +215,7 @@ def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
 
 
 def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
-    """Take a user out of a team and its projects."""
+    """Remove a user from a team and its projects."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -225,7 +225,7 @@ def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
 
 
 def add_project(app: App, request: AddProject, principal: Principal) -> Done:
-    """Register a project of a team, or change whether it is private; one that nobody registered is open to the team."""
+    """Register a project of a team, or change whether it is private; an unregistered one is open to the team."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -235,14 +235,14 @@ def add_project(app: App, request: AddProject, principal: Principal) -> Done:
 
 
 def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
-    """List registered projects and the roles in them; a private one to its members and the team's admins alone."""
+    """List registered projects and the roles in them; private ones only for their members and the team's admins."""
     found = app.accounts.projects(_visible_teams(principal, request.team))
     seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
     return Projects(tuple(seen))
 
 
 def grant_project(app: App, request: GrantProject, principal: Principal) -> Done:
-    """Give a user a role in a registered project, which counts there in place of that in the team."""
+    """Give a user a role in a registered project, which replaces their team role there."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_project(writing, request.team, request.project)
@@ -252,7 +252,7 @@ def grant_project(app: App, request: GrantProject, principal: Principal) -> Done
 
 
 def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Done:
-    """Take away the role that a user has in a project; the one in the team counts again, where the project is open."""
+    """Remove the role that a user has in a project; in an open project their team role counts again."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_project(writing, request.team, request.project)
@@ -262,7 +262,7 @@ def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Do
 
 
 def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
-    """Make another token of one's own; a token that may do less than its user makes none."""
+    """Make an additional token for yourself; a token with a role of its own cannot make one."""
     if principal.invitation or principal.operator or principal.cap is not Role.ADMIN:
         raise Forbidden("Only a user makes tokens, for themselves, with a token that may do all that they may.")
     with app.accounts.changing(principal.user) as writing:
@@ -270,7 +270,7 @@ def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
 
 
 def accept_invitation(app: App, request: AcceptInvitation, principal: Principal) -> IssuedToken:
-    """Make the first token in place of an invitation, which is used up by it."""
+    """Exchange an invitation for the first token; the invitation is then used up."""
     if not principal.invitation:
         raise Forbidden("Only an invitation can be accepted: give it in place of a token.")
     with app.accounts.changing(principal.user) as writing:
@@ -282,7 +282,7 @@ def accept_invitation(app: App, request: AcceptInvitation, principal: Principal)
 
 
 def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
-    """List one's tokens without their secret part; an admin of the deployment may see those of another user."""
+    """List your tokens without their secret part; an admin of the deployment may list those of another user."""
     user = request.user or principal.user
     if user != principal.user:
         _require(principal)
@@ -290,7 +290,10 @@ def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
 
 
 def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
-    """End the token that asks; with one that has no role of its own any of one's own, as an admin anybody's."""
+    """Revoke a token: one of yours, or as an admin of the deployment anybody's.
+
+    A token with a role of its own revokes only itself.
+    """
     with app.accounts.changing(principal.user) as writing:
         known = writing.token(request.prefix)
         own = known is not None and known.user == principal.user and principal.cap is Role.ADMIN
@@ -301,7 +304,7 @@ def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
 
 
 def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
-    """Show who did what in the teams that one administers, the newest first; never a text, never what is personal.
+    """Show who did what in the teams that you administer, newest first; never a text, nothing personal.
 
     Lines of private projects are not among them, and those about users and tokens only for an admin of the deployment.
     """

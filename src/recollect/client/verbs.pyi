@@ -84,8 +84,7 @@ class Verbs:
         supersedes: str | int | None = None,
         if_hash: str | None = None,
     ) -> results.Outcome:
-        """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
-        it."""
+        """Store a memory; when this returns it is durable, and the answer names similar memories."""
 
     def recall(
         self,
@@ -148,8 +147,7 @@ class Verbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query` within its budget; what is long is there by its best
-        passage."""
+        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
 
     def forget(
         self,
@@ -159,7 +157,7 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it."""
+        """Delete a memory for good, with every copy of its text and the hidden memories merged into it."""
 
     def store_memory(
         self,
@@ -195,8 +193,7 @@ class Verbs:
         supersedes: str | int | None = None,
         if_hash: str | None = None,
     ) -> results.Outcome:
-        """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
-        it."""
+        """Store a memory; when this returns it is durable, and the answer names similar memories."""
 
     def search_memories(
         self,
@@ -256,10 +253,10 @@ class Verbs:
         offset: int = 0,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
-        """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+        """Return a page of the memories that pass the filters, and how many there are."""
 
     def get_memory(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Memory:
-        """Return a whole memory, and count the access; raise `NotFound` for an unknown id."""
+        """Return a whole memory, and count the access."""
 
     def update_memory(
         self,
@@ -292,7 +289,7 @@ class Verbs:
         speaker: str | None = None,
         position: int | None = None,
     ) -> results.Outcome:
-        """Write the given fields over a memory; what is not given stays, and an empty label is taken away."""
+        """Change the given fields of a memory; the others stay, and an empty label is removed."""
 
     def delete_memory(
         self,
@@ -302,7 +299,7 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it."""
+        """Delete a memory for good, with every copy of its text and the hidden memories merged into it."""
 
     def search_by_file(
         self,
@@ -390,7 +387,7 @@ class Verbs:
         offset: int = 0,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
-        """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+        """Return memories in the order of their creation; without an `order`, the latest page of them."""
 
     def store_fact(
         self,
@@ -408,7 +405,7 @@ class Verbs:
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
     ) -> results.Outcome:
-        """Store a triple; the same one again gains confidence."""
+        """Store a fact; the same one again gains confidence."""
 
     def query_facts(
         self,
@@ -436,12 +433,12 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
+        """Delete a fact for good; facts that it had ended stay ended."""
 
     def purge_expired(
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Purged:
-        """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
+        """Delete for good what has expired; private and secret memories only if the request includes them."""
 
     def summarize_old(
         self,
@@ -451,8 +448,7 @@ class Verbs:
         at_least: int = 3,
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
     ) -> results.Summarized:
-        """Write one summary for each category of public memories that are old enough; those rank below it from then
-        on."""
+        """Summarise old public memories, one summary for each category; the originals then rank below it."""
 
     def memory_store(
         self,
@@ -476,7 +472,7 @@ class Verbs:
         ttl_days: float | None = None,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Create a memory, or with an `id` update that one; raise what `remember` and `update_memory` raise."""
+        """Create a memory, or with an `id` update that one."""
 
     def memory_recall(
         self,
@@ -552,19 +548,19 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
+        """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined."""
 
     def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+        """Pin a memory: keep it for good, and show it first at the start of a session."""
 
     def unpin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Let a pinned memory be as any other again. Raises `NotFound`."""
+        """Unpin a memory."""
 
     def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
+        """Bury a memory: searches still find it, but nothing shows it unasked."""
 
     def unbury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Let a buried memory be as any other again. Raises `NotFound`."""
+        """Undo `bury`: the memory can be shown unasked again."""
 
     def move_memory(
         self,
@@ -575,7 +571,7 @@ class Verbs:
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
         to_project: str | None = None,
     ) -> results.Outcome:
-        """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction."""
+        """Move a memory with its facts to another scope or project, where it gets another id."""
 
     def promote(
         self,
@@ -585,7 +581,7 @@ class Verbs:
         allow_secret: bool = False,
         scope: Literal[enums.Scope.PERSONAL, "personal", enums.Scope.TEAM, "team"] = enums.Scope.PERSONAL,
     ) -> results.Outcome:
-        """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+        """Move a memory of a project to your personal memories, or those of the team, which every project sees."""
 
     def find_similar(
         self,
@@ -642,8 +638,8 @@ class Verbs:
         max_entries: int = 20,
         max_tokens: int = 1000,
     ) -> results.Prompt:
-        """Return the memories that answer `query`, else the most valuable, as fenced Markdown: a line for each
-        memory."""
+        """Return the memories that answer `query`, or without one the most valuable, as fenced Markdown, a line for
+        each."""
 
     def history(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
@@ -659,7 +655,7 @@ class Verbs:
         scope: enums.Scope | ScopeWord | None = None,
         on_found: enums.OnFound | OnFoundWord = enums.OnFound.REPORT,
     ) -> review.Rescanned:
-        """Search the caller's namespaces and sessions for secrets, and report, redact or quarantine what holds one."""
+        """Search stored memories and sessions for secrets, and report, redact or quarantine what contains one."""
 
     def inbox(
         self,
@@ -670,7 +666,7 @@ class Verbs:
         limit: int = 20,
         offset: int = 0,
     ) -> review.WaitingPage:
-        """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
+        """List what waits for approval, the longest waiting first; what waits is never added to a prompt."""
 
     def decide(
         self,
@@ -681,8 +677,7 @@ class Verbs:
         allow_secret: bool = False,
         content: str | None = None,
     ) -> results.Outcome:
-        """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later
-        too."""
+        """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""
 
     def source_rules(
         self,
@@ -703,8 +698,8 @@ class Verbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> review.SourceRuleDropped:
-        """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided
-        stays."""
+        """Remove the rule for a source, in one scope or in all: what comes from it waits again. Earlier decisions
+        stay."""
 
     def withdraw(
         self,
@@ -718,20 +713,21 @@ class Verbs:
         until: datetime | date | str | None = None,
         apply: bool = False,
     ) -> review.Withdrawn:
-        """Say what came from a source, a session, an author or a time, and with `apply` withdraw it."""
+        """List what came from a source, a session, an author or a time; with `apply`, withdraw it."""
 
     def undo_withdrawal(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
     ) -> review.Withdrawn:
-        """Bring back what a withdrawal took away, as it was; raise `NotFound` for one that is not there or too old."""
+        """Bring back what a withdrawal took away, as it was."""
 
     def stats(
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Stats:
-        """Count what the caller's namespaces hold, by scope, kind and state."""
+        """Count the memories that the caller may see, by scope, kind and state."""
 
     def count_projects(self, *, allow_private: bool = False, allow_secret: bool = False) -> accounts.ProjectCounts:
-        """Count the memories of each project that the caller may read; this one is there though it holds none."""
+        """Count the memories of each project that the caller may read; the current one is listed even if it is
+        empty."""
 
     def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""
@@ -754,7 +750,7 @@ class Verbs:
         in_step: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
-        """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
+        """Import a batch of memories and facts; what cannot be written is counted and reported with its place."""
 
     def export_page(
         self,
@@ -784,7 +780,7 @@ class Verbs:
         at: datetime | date | str | None = None,
         source: str = "",
     ) -> lifecycle.Noted:
-        """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
+        """Begin a session, or resume one; sessions without an event for a month are deleted."""
 
     def prompt_submit(
         self,
@@ -809,7 +805,7 @@ class Verbs:
         output: str = "",
         failed: bool = False,
     ) -> lifecycle.Noted:
-        """Observe what a tool wrote, and keep it if it is worth a memory."""
+        """Look at what a tool wrote, and store it if it is worth a memory."""
 
     def session_checkpoint(
         self, session_id: str, *, agent: str = "", folder: str = "", at: datetime | date | str | None = None
@@ -875,8 +871,7 @@ class AsyncVerbs:
         supersedes: str | int | None = None,
         if_hash: str | None = None,
     ) -> results.Outcome:
-        """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
-        it."""
+        """Store a memory; when this returns it is durable, and the answer names similar memories."""
 
     async def recall(
         self,
@@ -939,8 +934,7 @@ class AsyncVerbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query` within its budget; what is long is there by its best
-        passage."""
+        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
 
     async def forget(
         self,
@@ -950,7 +944,7 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it."""
+        """Delete a memory for good, with every copy of its text and the hidden memories merged into it."""
 
     async def store_memory(
         self,
@@ -986,8 +980,7 @@ class AsyncVerbs:
         supersedes: str | int | None = None,
         if_hash: str | None = None,
     ) -> results.Outcome:
-        """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to
-        it."""
+        """Store a memory; when this returns it is durable, and the answer names similar memories."""
 
     async def search_memories(
         self,
@@ -1047,12 +1040,12 @@ class AsyncVerbs:
         offset: int = 0,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
-        """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+        """Return a page of the memories that pass the filters, and how many there are."""
 
     async def get_memory(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
     ) -> results.Memory:
-        """Return a whole memory, and count the access; raise `NotFound` for an unknown id."""
+        """Return a whole memory, and count the access."""
 
     async def update_memory(
         self,
@@ -1085,7 +1078,7 @@ class AsyncVerbs:
         speaker: str | None = None,
         position: int | None = None,
     ) -> results.Outcome:
-        """Write the given fields over a memory; what is not given stays, and an empty label is taken away."""
+        """Change the given fields of a memory; the others stay, and an empty label is removed."""
 
     async def delete_memory(
         self,
@@ -1095,7 +1088,7 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it."""
+        """Delete a memory for good, with every copy of its text and the hidden memories merged into it."""
 
     async def search_by_file(
         self,
@@ -1183,7 +1176,7 @@ class AsyncVerbs:
         offset: int = 0,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
-        """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+        """Return memories in the order of their creation; without an `order`, the latest page of them."""
 
     async def store_fact(
         self,
@@ -1201,7 +1194,7 @@ class AsyncVerbs:
         sensitivity: enums.Sensitivity | SensitivityWord | None = None,
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
     ) -> results.Outcome:
-        """Store a triple; the same one again gains confidence."""
+        """Store a fact; the same one again gains confidence."""
 
     async def query_facts(
         self,
@@ -1229,12 +1222,12 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
+        """Delete a fact for good; facts that it had ended stay ended."""
 
     async def purge_expired(
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Purged:
-        """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
+        """Delete for good what has expired; private and secret memories only if the request includes them."""
 
     async def summarize_old(
         self,
@@ -1244,8 +1237,7 @@ class AsyncVerbs:
         at_least: int = 3,
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
     ) -> results.Summarized:
-        """Write one summary for each category of public memories that are old enough; those rank below it from then
-        on."""
+        """Summarise old public memories, one summary for each category; the originals then rank below it."""
 
     async def memory_store(
         self,
@@ -1269,7 +1261,7 @@ class AsyncVerbs:
         ttl_days: float | None = None,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Create a memory, or with an `id` update that one; raise what `remember` and `update_memory` raise."""
+        """Create a memory, or with an `id` update that one."""
 
     async def memory_recall(
         self,
@@ -1345,21 +1337,21 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> results.Outcome:
-        """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined."""
+        """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined."""
 
     async def pin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+        """Pin a memory: keep it for good, and show it first at the start of a session."""
 
     async def unpin(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Let a pinned memory be as any other again. Raises `NotFound`."""
+        """Unpin a memory."""
 
     async def bury(self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False) -> results.Outcome:
-        """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
+        """Bury a memory: searches still find it, but nothing shows it unasked."""
 
     async def unbury(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
     ) -> results.Outcome:
-        """Let a buried memory be as any other again. Raises `NotFound`."""
+        """Undo `bury`: the memory can be shown unasked again."""
 
     async def move_memory(
         self,
@@ -1370,7 +1362,7 @@ class AsyncVerbs:
         scope: enums.Scope | ScopeWord = enums.Scope.PROJECT,
         to_project: str | None = None,
     ) -> results.Outcome:
-        """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction."""
+        """Move a memory with its facts to another scope or project, where it gets another id."""
 
     async def promote(
         self,
@@ -1380,7 +1372,7 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: Literal[enums.Scope.PERSONAL, "personal", enums.Scope.TEAM, "team"] = enums.Scope.PERSONAL,
     ) -> results.Outcome:
-        """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+        """Move a memory of a project to your personal memories, or those of the team, which every project sees."""
 
     async def find_similar(
         self,
@@ -1437,8 +1429,8 @@ class AsyncVerbs:
         max_entries: int = 20,
         max_tokens: int = 1000,
     ) -> results.Prompt:
-        """Return the memories that answer `query`, else the most valuable, as fenced Markdown: a line for each
-        memory."""
+        """Return the memories that answer `query`, or without one the most valuable, as fenced Markdown, a line for
+        each."""
 
     async def history(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
@@ -1454,7 +1446,7 @@ class AsyncVerbs:
         scope: enums.Scope | ScopeWord | None = None,
         on_found: enums.OnFound | OnFoundWord = enums.OnFound.REPORT,
     ) -> review.Rescanned:
-        """Search the caller's namespaces and sessions for secrets, and report, redact or quarantine what holds one."""
+        """Search stored memories and sessions for secrets, and report, redact or quarantine what contains one."""
 
     async def inbox(
         self,
@@ -1465,7 +1457,7 @@ class AsyncVerbs:
         limit: int = 20,
         offset: int = 0,
     ) -> review.WaitingPage:
-        """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
+        """List what waits for approval, the longest waiting first; what waits is never added to a prompt."""
 
     async def decide(
         self,
@@ -1476,8 +1468,7 @@ class AsyncVerbs:
         allow_secret: bool = False,
         content: str | None = None,
     ) -> results.Outcome:
-        """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later
-        too."""
+        """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""
 
     async def source_rules(
         self,
@@ -1498,8 +1489,8 @@ class AsyncVerbs:
         allow_secret: bool = False,
         scope: enums.Scope | ScopeWord | None = None,
     ) -> review.SourceRuleDropped:
-        """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided
-        stays."""
+        """Remove the rule for a source, in one scope or in all: what comes from it waits again. Earlier decisions
+        stay."""
 
     async def withdraw(
         self,
@@ -1513,22 +1504,23 @@ class AsyncVerbs:
         until: datetime | date | str | None = None,
         apply: bool = False,
     ) -> review.Withdrawn:
-        """Say what came from a source, a session, an author or a time, and with `apply` withdraw it."""
+        """List what came from a source, a session, an author or a time; with `apply`, withdraw it."""
 
     async def undo_withdrawal(
         self, id: str | int, *, allow_private: bool = False, allow_secret: bool = False
     ) -> review.Withdrawn:
-        """Bring back what a withdrawal took away, as it was; raise `NotFound` for one that is not there or too old."""
+        """Bring back what a withdrawal took away, as it was."""
 
     async def stats(
         self, *, allow_private: bool = False, allow_secret: bool = False, scope: enums.Scope | ScopeWord | None = None
     ) -> results.Stats:
-        """Count what the caller's namespaces hold, by scope, kind and state."""
+        """Count the memories that the caller may see, by scope, kind and state."""
 
     async def count_projects(
         self, *, allow_private: bool = False, allow_secret: bool = False
     ) -> accounts.ProjectCounts:
-        """Count the memories of each project that the caller may read; this one is there though it holds none."""
+        """Count the memories of each project that the caller may read; the current one is listed even if it is
+        empty."""
 
     async def doctor(self, *, deep: bool = False) -> list[results.Check]:
         """Check every part of the store, and whether its models can be loaded."""
@@ -1551,7 +1543,7 @@ class AsyncVerbs:
         in_step: bool = False,
         dry_run: bool = False,
     ) -> transfer.Imported:
-        """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
+        """Import a batch of memories and facts; what cannot be written is counted and reported with its place."""
 
     async def export_page(
         self,
@@ -1581,7 +1573,7 @@ class AsyncVerbs:
         at: datetime | date | str | None = None,
         source: str = "",
     ) -> lifecycle.Noted:
-        """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
+        """Begin a session, or resume one; sessions without an event for a month are deleted."""
 
     async def prompt_submit(
         self,
@@ -1606,7 +1598,7 @@ class AsyncVerbs:
         output: str = "",
         failed: bool = False,
     ) -> lifecycle.Noted:
-        """Observe what a tool wrote, and keep it if it is worth a memory."""
+        """Look at what a tool wrote, and store it if it is worth a memory."""
 
     async def session_checkpoint(
         self, session_id: str, *, agent: str = "", folder: str = "", at: datetime | date | str | None = None

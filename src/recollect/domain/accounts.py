@@ -86,7 +86,7 @@ class AddProject(Request):
 
     team: Team = Field(description=_TEAM)
     project: fields.CallerName = Field(description=_PROJECT)
-    private: bool = Field(default=False, description="Only for those who have a role in it")
+    private: bool = Field(default=False, description="Visible only to those who have a role in it")
 
 
 class ListProjects(Request):
@@ -118,14 +118,14 @@ class AddToken(Request):
     label: fields.Line = Field(default="", description="What it is for")
     role: Role | None = Field(default=None, description="Its maximum role; it never has more rights than its user")
     days: Annotated[float, Field(ge=0, le=fields.MAX_DAYS, allow_inf_nan=False)] = Field(
-        default=DAYS, description="Valid for so many days; 0: without end"
+        default=DAYS, description="Days until it expires; 0: never"
     )
 
 
 class ListTokens(Request):
     """Whose tokens are listed: the caller's, or for an admin of the deployment those of another user."""
 
-    user: fields.CallerName | None = Field(default=None, description="Whose, where not one's own")
+    user: fields.CallerName | None = Field(default=None, description="Whose tokens; default: yours")
 
 
 class RevokeToken(Request):

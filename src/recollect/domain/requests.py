@@ -126,14 +126,14 @@ class MemoryFields(BaseModel):
     fact_type: fields.Kind = Field(
         default=FactType.GENERAL, description="Kind of knowledge, such as decision or preference"
     )
-    type: fields.Type = Field(default=None, description="Kind of observation, such as bugfix or discovery")
+    type: fields.Type = Field(default=None, description="Kind of work it was observed in, such as bugfix")
     concepts: fields.Concepts = Field(default=(), description="What it is about, such as gotcha")
     category: fields.Label = Field(default=None, description="Free-form group")
     tags: fields.Tags = Field(default=(), description="Free-form labels")
     importance: fields.Unit = Field(default=0.5, description="How much it matters, 0–1")
     confidence: fields.Unit = Field(default=0.5, description="How sure it is, 0–1; saying the same again raises it")
     trust: fields.Unit = Field(default=0.5, description="How far its source is trusted, 0–1")
-    sensitivity: fields.Level = Field(default=Sensitivity.PUBLIC, description="Above public only you read it back")
+    sensitivity: fields.Level = Field(default=Sensitivity.PUBLIC, description="private, secret: only you can read it")
     title: fields.Heading = Field(default="", description="Heading of one line; made from the content when absent")
     subtitle: fields.Heading = Field(default="", description="Second heading of one line")
     abstract: fields.Heading = Field(
@@ -143,11 +143,11 @@ class MemoryFields(BaseModel):
     files_read: fields.Files = Field(default=(), description="Files that were read for it")
     files_modified: fields.Files = Field(default=(), description="Files that were modified with it")
     session_id: fields.Label = Field(default=None, description="Session it comes from")
-    project: fields.Label = Field(default=None, description="Project it is about, where that differs from the caller's")
+    project: fields.Label = Field(default=None, description="A label: the project it is about, not where it is stored")
     discovery_tokens: fields.Count | None = Field(default=None, description="How many tokens it took to find out")
     observed_at: fields.Since = Field(default=None, description="When it happened: day or ISO time")
-    ttl_days: fields.Days | None = Field(default=None, description="Expires after so many days")
-    speaker: fields.Label = Field(default=None, description="Who said or did it")
+    ttl_days: fields.Days | None = Field(default=None, description="Days until it expires")
+    speaker: fields.Label = Field(default=None, description="Who said or did it: a name, or user or assistant")
     position: fields.Count | None = Field(default=None, description="Place in its session")
     source: Source = Field(default=Source.TOOL, description="Which way it came in")
 
@@ -159,8 +159,8 @@ class Levels(Request):
     may not see stays as it is. A level that a draft names is the level it is written at, and lets in nothing but a key.
     """
 
-    allow_private: bool = Field(default=False, description="Include your private ones")
-    allow_secret: bool = Field(default=False, description="Include your secret ones")
+    allow_private: bool = Field(default=False, description="Include your memories marked private")
+    allow_secret: bool = Field(default=False, description="Include your memories marked secret")
 
 
 class Draft(MemoryFields, Levels):
@@ -200,7 +200,7 @@ class Update(Levels):
     """New values for fields of one memory; what is absent stays as it is."""
 
     id: fields.Id
-    sensitivity: fields.SomeLevel = Field(default=None, description="Above public only you read it back")
+    sensitivity: fields.SomeLevel = Field(default=None, description="private, secret: only you can read it")
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
@@ -226,11 +226,11 @@ class MemoryFilters(BaseModel):
 
     fact_type: fields.Kind | None = Field(default=None, description="Only this kind of knowledge, such as decision")
     category: fields.Label = Field(default=None, description="Only this group")
-    type: fields.Type = Field(default=None, description="Only this kind of observation, such as bugfix")
+    type: fields.Type = Field(default=None, description="Only from this kind of work, such as bugfix")
     tags: fields.Tags = Field(default=(), description="Only with this tag")
     concepts: fields.Concepts = Field(default=(), description="Only about this concept, such as gotcha")
     entity: fields.Label = Field(default=None, description="Only with this person, file, address or ticket in the text")
-    project: fields.Label = Field(default=None, description="Only with this in its own field `project`")
+    project: fields.Label = Field(default=None, description="Only with this label in the field `project`")
     session_id: fields.Label = Field(default=None, description="Only from the session with this id")
     author: fields.Label = Field(default=None, description="Only what this user's process or token wrote")
     source: fields.Origin = Field(default=None, description="Only what came in this way, such as hook or import")
@@ -281,7 +281,7 @@ class Query(Wide):
     limit: fields.Limit = 10
     max_tokens: fields.Budget | None = Field(
         default=None,
-        description="Size of the answer. A line for each match, then details as they fit into so many tokens",
+        description="Maximum tokens. A line for each match, then details as they fit",
     )
     profile: Profile = Field(default=Profile.BALANCED, description="How hits are ranked")
     min_score: fields.Unit = Field(default=0.35, description="Least score, 0–1; 0 shows the best, relevant or not")
@@ -290,7 +290,7 @@ class Query(Wide):
 class CompactQuery(Query):
     """A search whose answer is for an agent: a page of it, `offset` on, within `max_tokens`."""
 
-    max_tokens: fields.Budget = Field(default=2_000, description="Size of the answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. The whole answer counts")
     offset: fields.Offset = 0
 
 
@@ -303,7 +303,7 @@ class Forget(ReadAccess):
 class SoftForget(Forget):
     """Which memory to hide until it is restored, or with `hard` to forget for good."""
 
-    hard: bool = Field(default=False, description="For good")
+    hard: bool = Field(default=False, description="Delete for good")
 
 
 class Restore(Forget):
@@ -361,7 +361,7 @@ class Listing(Wide):
 
     limit: fields.Limit = 20
     offset: fields.Offset = 0
-    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which come first")
+    order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which ones come first")
 
 
 class ByFile(Listing):
@@ -402,7 +402,7 @@ class StoreFact(Levels):
     memory_id: fields.SomeId = Field(default=None, description="Id of the memory that states it")
     valid_from: fields.Since = Field(default=None, description="Since when, default now. Day or ISO time")
     valid_to: fields.Since = Field(default=None, description="Until when, default without end. Day or ISO time")
-    replaces: bool = Field(default=False, description="Ends what else holds of its subject and predicate")
+    replaces: bool = Field(default=False, description="Ends other facts of its subject and predicate")
     sensitivity: fields.Level | None = Field(
         default=None, description="Who may read it: everybody in its scope, or only on request"
     )
@@ -416,9 +416,9 @@ class FactQuery(ReadAccess):
     predicate: fields.Label = Field(default=None, description="Only with this predicate")
     object: fields.Label = Field(default=None, description="Only with this other end")
     memory_id: fields.SomeId = Field(default=None, description="Id of the memory that states it")
-    as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they held then")
-    history: bool = Field(default=False, description="Also ended ones")
-    min_confidence: fields.Unit = Field(default=0.0, description="Only facts at least so certain, 0–1")
+    as_of: fields.Since = Field(default=None, description="Day or ISO time. Facts as they were valid then")
+    history: bool = Field(default=False, description="Also facts that have ended")
+    min_confidence: fields.Unit = Field(default=0.0, description="Least confidence, 0–1")
     limit: fields.Limit = 50
     offset: fields.Offset = 0
 
@@ -431,7 +431,7 @@ class Rescan(ReadAccess):
     """Look for secrets in what is stored, with today's detectors, and what to do when there are any."""
 
     on_found: Annotated[OnFound, BeforeValidator(lower)] = Field(
-        default=OnFound.REPORT, description="Report secrets, mask them, or hide what holds one until it is restored"
+        default=OnFound.REPORT, description="Report secrets, mask them, or hide what contains one until it is restored"
     )
 
 
@@ -458,10 +458,10 @@ class FindSimilar(Filters):
 
 
 class ForPrompt(Filters):
-    """What to put before a model: the most worthwhile memories as fenced Markdown, within a budget."""
+    """What to put before a model: the most useful memories as fenced Markdown, within a budget."""
 
     query: Annotated[fields.Question | None, BeforeValidator(blank_to_none)] = Field(
-        default=None, description="Default: the most worthwhile. A question or key words"
+        default=None, description="Default: the most useful. A question or key words"
     )
     max_entries: fields.Limit = Field(default=20, description="How many memories at most. 1–100")
     max_tokens: fields.Budget = Field(default=1_000, description="How many tokens at most")
@@ -471,7 +471,7 @@ class MemoryStore(Request):
     """Create a memory (no `id`) or update one; `importance` is 0–10."""
 
     content: fields.Text | None = Field(default=None, description="Required to create")
-    id: fields.SomeId = Field(default=None, description="Memory id")
+    id: fields.SomeId = Field(default=None, description="Memory to update")
     summary: fields.Line | None = Field(default=None, description="One line")
     type: Annotated[StoreType, BeforeValidator(singular)] | None = Field(default=None, description="Kind of knowledge")
     importance: fields.OutOfTen | None = Field(default=None, description="8-10 critical, 1-3 temporary; default 5")
@@ -484,7 +484,7 @@ class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 
     limit: fields.Limit = Field(default=10, description="Most details")
-    max_tokens: fields.Budget = Field(default=2_000, description="Size of the answer")
+    max_tokens: fields.Budget = Field(default=2_000, description="Maximum tokens. The whole answer counts")
     profile: Profile = Profile.HABIT
     min_score: fields.Unit = 0.0
 

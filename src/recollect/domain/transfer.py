@@ -149,18 +149,26 @@ class ImportBatch(Levels):
     section that is gone is hidden, and one that was hidden and is there is in sight again.
     """
 
-    items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = ()
-    links: Annotated[tuple[MemoryLink, ...], Field(max_length=MAX_BATCH)] = ()
-    sections: Annotated[tuple[FileSections, ...], Field(max_length=MAX_BATCH)] = ()
-    last: bool = False
+    items: Annotated[tuple[ImportItem, ...], Field(max_length=MAX_BATCH)] = Field(
+        default=(), description="Memories and facts, in their order"
+    )
+    links: Annotated[tuple[MemoryLink, ...], Field(max_length=MAX_BATCH)] = Field(
+        default=(), description="Which memory of the file replaces which, or was merged into which"
+    )
+    sections: Annotated[tuple[FileSections, ...], Field(max_length=MAX_BATCH)] = Field(
+        default=(), description="The keys that a file has now, so that the others below its prefix are hidden"
+    )
+    last: bool = Field(default=False, description="The last batch, which ends the import")
     scope: Annotated[ReadScope, BeforeValidator(blank_to_none)] = Field(
         default=None, description="Into this scope, whatever the file says"
     )
-    category: Label = Field(default=None, description="The group of what has none")
+    category: Label = Field(default=None, description="Category of memories that have none")
     fact_type: Kind | None = Field(default=None, description="Kind of knowledge, whatever the file says")
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
-    on_secret: OnSecret | None = Field(default=None, description="Leave out what holds a secret, or mask the secret")
-    own: bool = Field(default=False, description="It is your own export: what names you as its author counts as before")
+    on_secret: OnSecret | None = Field(default=None, description="Leave out what contains a secret, or mask the secret")
+    own: bool = Field(
+        default=False, description="It is your own export: memories that name you as their author stay yours"
+    )
     in_step: bool = Field(default=False, description="Hide what is gone from a file, and show what is back in it")
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
 
@@ -175,7 +183,9 @@ class Said(Request):
 class ExtractMemories(Request):
     """Messages that a conversation is about to discard, in their order, out of which memories are to be made."""
 
-    messages: Annotated[tuple[Said, ...], Field(max_length=MAX_BATCH)]
+    messages: Annotated[tuple[Said, ...], Field(max_length=MAX_BATCH)] = Field(
+        description="Messages in their order: `speaker` and `content`"
+    )
     session_id: Label = Field(default=None, description="Session of the messages")
     scope: WriteScope = Field(default=Scope.PROJECT, description="Who shares the memories")
 
@@ -183,7 +193,9 @@ class ExtractMemories(Request):
 class ExportPage(ReadAccess):
     """What to export, from where the page before ended: the caller's namespaces, or that of one scope."""
 
-    after: Annotated[str, Field(pattern=r"^(memory|fact|journal):\d{1,10}$")] = "memory:0"
+    after: Annotated[str, Field(pattern=r"^(memory|fact|journal):\d{1,10}$")] = Field(
+        default="memory:0", description="Where the page before ended, as its answer says"
+    )
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -100,7 +100,7 @@ STORE: Final = (
     ),
     Tool(
         "store_fact",
-        "Store a triple; others hold on beside it, unless it replaces them.",
+        "Store a triple; other facts stay valid, unless it replaces them.",
         f"subject predicate object confidence memory_id* valid_from* valid_to replaces* sensitivity scope {_SEEN}",
     ),
     Tool(
@@ -151,7 +151,7 @@ MORE: Final = (
     ),
     Tool(
         "format_for_prompt",
-        "The most worthwhile memories as fenced Markdown.",
+        "The most useful memories as fenced Markdown.",
         "query* max_entries* max_tokens* fact_type category scope",
     ),
     Tool("forget_fact", "Delete a fact for good.", f"id* {_SEEN}"),

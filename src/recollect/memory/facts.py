@@ -28,7 +28,7 @@ _NAME, _FORGET = "store_fact", "forget_fact"
 
 
 def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Store a triple; the same one again gains confidence.
+    """Store a fact; the same one again gains confidence.
 
     With `replaces` the older facts of its subject and predicate are valid no longer, but for those that somebody with
     more authority said. A fact of a memory is at most as public as that memory, and has no more authority. Raises
@@ -78,7 +78,10 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
 
 
 def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Delete a fact for good; an unknown id is an outcome, not an error. Facts that it had ended stay ended."""
+    """Delete a fact for good; facts that it had ended stay ended.
+
+    An unknown id is an outcome, not an error.
+    """
     number = parse_id(request.id)
     namespaces, levels = caller.writable_namespaces(request.scope), allowed_levels(request)
     if (before := app.records.previous_outcome(namespaces, caller.user, _FORGET, request_id)) is not None:

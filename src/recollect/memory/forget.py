@@ -43,7 +43,7 @@ _HIDDEN = "The memory is hidden; `restore` brings it back."
 
 
 def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Delete a memory from SQL, the text index and the vector index, and the hidden memories merged into it.
+    """Delete a memory for good, with every copy of its text and the hidden memories merged into it.
 
     The answer quotes its first words, so that a wrong id is seen. One that was itself merged into another is taken out
     of that one's text, if that has not changed since; the lines of a summary that quote it go too, and what sessions
@@ -108,7 +108,7 @@ def _taken_out(
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:
-    """Remove for good what has expired in the caller's namespaces, of the levels that the request lets in."""
+    """Delete for good what has expired; private and secret memories only if the request includes them."""
     del request_id  # a second purge removes nothing
     gone: list[int] = []
     for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
@@ -128,7 +128,7 @@ _FADED = "consolidate"  # in the journal, where importance was lowered for want 
 def restore_memory(
     app: App, request: Restore, caller: Caller, *, request_id: str = "", content: str | None = None
 ) -> Outcome:
-    """Bring back a memory that was softly forgotten, superseded, merged into another, expired or quarantined.
+    """Bring back a memory that was hidden, replaced, merged into another, expired or quarantined.
 
     Taking a merge apart takes the text out of the other memory, if that has not changed since. What had passed its time
     gets the same term again, and what faded the importance that it had before. The text passes today's gate first. What

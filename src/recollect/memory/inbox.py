@@ -39,7 +39,7 @@ _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 
 
 def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
-    """Return what waits for a decision, the longest waiting first; what waits is never put before a prompt."""
+    """List what waits for approval, the longest waiting first; what waits is never added to a prompt."""
     view = _view(app, request, caller)
     days = app.retention_rules.inbox_days
     with app.records.snapshot():
@@ -62,7 +62,7 @@ def count_waiting(app: App, request: Inbox, caller: Caller) -> int:
 
 
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Approve a memory that waits, or hide it; with `always` or `never` all that waits from its source, and later too.
+    """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too.
 
     With a `content` it says that from now on, in the words of the caller. Approving what is approved changes nothing.
     Out of quarantine it comes only when the gate finds no secret in it any more; rejected, it is removed for good.
@@ -116,7 +116,7 @@ def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePa
 
 
 def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, request_id: str = "") -> SourceRuleDropped:
-    """Remove the rule for a source, in a scope or in all: what comes from there waits again; what was decided stays."""
+    """Remove the rule for a source, in one scope or in all: what comes from it waits again. Earlier decisions stay."""
     del request_id  # a second time there is nothing to remove
     caller.writable_namespaces(request.scope)  # who may write nowhere is refused, whatever there is
     found = [one for one in _rules(app, request, caller) if one.source == request.source]

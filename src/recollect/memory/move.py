@@ -36,27 +36,39 @@ def set_standing(app: App, request: SetStanding, caller: Caller, *, request_id: 
 
 
 def pin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Keep a memory for good, and let it come first where memories are shown unasked. Raises `NotFound`."""
+    """Pin a memory: keep it for good, and show it first at the start of a session.
+
+    Raises `NotFound`.
+    """
     del request_id
     note = "It is pinned: kept for good, and shown first where memories are shown unasked."
     return _stand(app, request, caller, Standing.PINNED, note)
 
 
 def unpin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Let a pinned memory be as any other again. Raises `NotFound`."""
+    """Unpin a memory.
+
+    Raises `NotFound`.
+    """
     del request_id
     return _stand(app, request, caller, None, "It is no longer pinned.", only=Standing.PINNED)
 
 
 def bury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Keep a memory searchable, but never show it unasked. Raises `NotFound`."""
+    """Bury a memory: searches still find it, but nothing shows it unasked.
+
+    Raises `NotFound`.
+    """
     del request_id
     note = "It is buried: searches still find it, nothing shows it unasked."
     return _stand(app, request, caller, Standing.BURIED, note)
 
 
 def unbury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Let a buried memory be as any other again. Raises `NotFound`."""
+    """Undo `bury`: the memory can be shown unasked again.
+
+    Raises `NotFound`.
+    """
     del request_id
     return _stand(app, request, caller, None, "It is no longer buried.", only=Standing.BURIED)
 
@@ -81,7 +93,9 @@ def _stand(
 
 
 def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Store a memory with its facts in another scope or project, and hide it where it was, in one transaction.
+    """Move a memory with its facts to another scope or project, where it gets another id.
+
+    It is stored there and hidden where it was, in one transaction.
 
     The new one has another id, which the answer names. What a caller may do in another project, their rights there
     say. Raises `NotFound`, `InvalidInput` for the place where it is, `Forbidden` where the caller may not write,
@@ -125,7 +139,10 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
 
 
 def promote(app: App, request: Promote, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Move a memory to where all projects see it, as `move_memory` does and with its errors."""
+    """Move a memory of a project to your personal memories, or those of the team, which every project sees.
+
+    Works as `move_memory` does, and with its errors.
+    """
     return move_memory(app, Move(**request.model_dump()), caller, request_id=request_id)
 
 

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
-    """Return one page of the memories that meet the filters, in the order asked for, and how many there are."""
+    """Return a page of the memories that pass the filters, and how many there are."""
     view = view_of(app, request, caller)
     if request.everywhere:
         view = widened(app, view, caller, request.scope)
@@ -88,7 +88,7 @@ def search_by_concept(app: App, request: ByConcept, caller: Caller) -> Listed:
 
 
 def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
-    """Return the memories in the order in which they were created; without an `order` the latest page of them."""
+    """Return memories in the order of their creation; without an `order`, the latest page of them."""
     if "order" in request.model_fields_set:
         return list_memories(app, request, caller)
     latest = list_memories(app, request.model_copy(update={"order": Order.NEWEST}), caller)
@@ -96,9 +96,10 @@ def get_timeline(app: App, request: Timeline, caller: Caller) -> Listed:
 
 
 def get_memory(app: App, request: Get, caller: Caller) -> Memory:
-    """Return a whole memory, and count the access; raise `NotFound` for an unknown id.
+    """Return a whole memory, and count the access.
 
-    One that was replaced or merged into another is shown too, and of what a memory was merged.
+    One that was replaced or merged into another is shown too, and of what a memory was merged. Raises `NotFound` for an
+    unknown id.
     """
     memory_id = parse_id(request.id)
     view = unfiltered(app, request, caller).model_copy(update={"merged": True})
@@ -148,7 +149,7 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
 
 
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
-    """Count what the caller's namespaces hold, by scope, kind and state.
+    """Count the memories that the caller may see, by scope, kind and state.
 
     A store of one's own tells what its language model used, too; of a shared one that would tell of others.
     """
@@ -162,7 +163,7 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
 
 
 def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectCounts:
-    """Count the memories of each project that the caller may read; this one is there though it holds none."""
+    """Count the memories of each project that the caller may read; the current one is listed even if it is empty."""
     own = caller.namespace(Scope.PROJECT)
     here = (own,) if Scope.PROJECT in caller.reads else ()
     namespaces = app.records.existing_namespaces((*here, *other_projects(app, caller)))
@@ -219,7 +220,7 @@ _POOL: Final = 4  # so many days until the same is shown in it again
 
 
 def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
-    """Return the memories that answer `query`, else the most valuable, as fenced Markdown: a line for each memory.
+    """Return the memories that answer `query`, or without one the most valuable, as fenced Markdown, a line for each.
 
     What in them gives orders to a model is redacted: whoever reads this has not asked for each of them.
     Only what answers a query counts as recalled: what is shown unasked would be shown for ever.

@@ -52,7 +52,7 @@ from recollect.search.recall import recall
 
 
 def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Store `draft` in one namespace, durable in SQL when this returns; the answer names the memories nearest to it.
+    """Store a memory; when this returns it is durable, and the answer names similar memories.
 
     A known `key` updates that memory; the same content again refreshes it and raises its confidence, both at the level
     of sensitivity that is given, or without one at the strictest that the draft lets in. With `id` the
@@ -315,7 +315,7 @@ _CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items()
 
 
 def update_memory(app: App, request: Update, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Write the given fields over a memory; what is not given stays, and an empty label is taken away.
+    """Change the given fields of a memory; the others stay, and an empty label is removed.
 
     A new content has a new abstract and overview, and a new title where that was made from the content. Raises
     `SecretFound`, `NotFound`, or `InvalidInput` for a key that another memory has. A `request_id` seen before gives
@@ -386,7 +386,10 @@ _STEPS = 10.0
 
 
 def memory_store(app: App, request: MemoryStore, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Create a memory, or with an `id` update that one; raise what `remember` and `update_memory` raise."""
+    """Create a memory, or with an `id` update that one.
+
+    Raises what `remember` and `update_memory` raise.
+    """
     if request.id is not None:
         return update_memory(app, Update(id=request.id, **_fields(request)), caller, request_id=request_id)
     if request.content is None:

@@ -135,7 +135,7 @@ _PAGE = 500
 
 
 def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: str = "") -> Summarized:
-    """Write one summary for each category of public memories that are old enough; those rank below it from then on.
+    """Summarise old public memories, one summary for each category; the originals then rank below it.
 
     A summary consists of the originals' first sentences. What the originals say beyond that is found as before, and
     `restore` makes each current again. How many memories are left as they are, because there are too few in their

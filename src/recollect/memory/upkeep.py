@@ -59,7 +59,7 @@ def rescan(
     request_id: str = "",
     progress: Callable[[int], None] = lambda _: None,
 ) -> Rescanned:
-    """Search the caller's namespaces and sessions for secrets, and report, redact or quarantine what holds one.
+    """Search stored memories and sessions for secrets, and report, redact or quarantine what contains one.
 
     Only levels of sensitivity that the request lets in are looked at. `progress` gets the number of memories, facts and
     observations scanned so far. What a session keeps cannot be quarantined, and is masked then too. `restore` brings a

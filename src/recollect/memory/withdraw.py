@@ -275,7 +275,7 @@ class _Work:
 
 
 def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "") -> Withdrawn:
-    """Say what came from a source, a session, an author or a time, and with `apply` withdraw it.
+    """List what came from a source, a session, an author or a time; with `apply`, withdraw it.
 
     It is hidden from every answer, what was merged or summed up with it is rebuilt without it, and what it had replaced
     is current again. For 30 days `undo_withdrawal` brings everything back. Only namespaces that the caller may write,
@@ -302,9 +302,9 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
 
 
 def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, request_id: str = "") -> Withdrawn:
-    """Bring back what a withdrawal took away, as it was; raise `NotFound` for one that is not there or too old.
+    """Bring back what a withdrawal took away, as it was.
 
-    Undone again, it gives the same answer and changes nothing.
+    Undone again, it gives the same answer and changes nothing. Raises `NotFound` for one that is unknown or too old.
     """
     del request_id
     number = parse_id(request.id)

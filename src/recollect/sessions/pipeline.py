@@ -221,7 +221,7 @@ _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
 def session_start(app: App, request: StartSession, caller: Caller, *, request_id: str = "") -> Noted:
-    """Begin a session, or go on with one; sessions that nobody heard of for a month are forgotten."""
+    """Begin a session, or resume one; sessions without an event for a month are deleted."""
     del request_id  # a session that begins twice is the same session
     app.sessions.remove_before(app.clock() - KEPT_FOR)
     return _noted(*passed(app, request, caller, _stages(answering=False)))
@@ -258,7 +258,7 @@ def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
 
 
 def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
-    """Observe what a tool wrote, and keep it if it is worth a memory."""
+    """Look at what a tool wrote, and store it if it is worth a memory."""
     del request_id  # the same output again is dropped as a repeat
     return _noted(*passed(app, request, caller, _stages(answering=False)))
 

@@ -234,7 +234,7 @@ Placed = tuple[int, ImportItem]
 
 
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
-    """Write a batch into the caller's namespaces; what cannot be written is counted and reported with its place."""
+    """Import a batch of memories and facts; what cannot be written is counted and reported with its place."""
     batch = _Batch(app, request, caller, request_id)
     for kind, items in groupby(enumerate(request.items), key=lambda one: one[1].kind):
         write = batch.memories if kind is ItemKind.MEMORY else batch.facts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import jsonschema
 import pytest
@@ -161,6 +163,23 @@ def test_the_page_on_the_api_is_up_to_date(talk: Talk) -> None:
     """`docs/api.md` is what the OpenAPI document says; where it differs, what it should be is left in the message."""
     wanted = page(talk.ask("GET", "/openapi.json").json())
     assert (DOCS / "api.md").read_text(encoding="utf-8") == wanted
+
+
+def test_the_page_on_the_api_shows_real_answers(talk: Talk) -> None:
+    """The two requests of the page are answered with the fields that it shows."""
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    bodies = [json.loads(one) for one in re.findall(r"--json '(.*)'", text)]
+    for name, body, shown in zip(
+        ("remember", "recall"), bodies, re.findall(r"```json\n(.*?)```", text, re.S), strict=True
+    ):
+        assert _names(talk.post(f"/v1/{name}", body).json()) == _names(json.loads(shown))
+
+
+def _names(answer: Any) -> Any:
+    """Return the names of the fields of an answer, without their values."""
+    if isinstance(answer, list):
+        return [_names(one) for one in answer]
+    return {name: _names(one) for name, one in answer.items()} if isinstance(answer, dict) else None
 
 
 def test_each_operation_has_an_example_that_holds(talk: Talk) -> None:

@@ -56,7 +56,7 @@ def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(default=None, description="Memory id, or several. As recall shows them")
+    id: fields.Label = Field(default=None, description="Its id, or several. As answers show them")
 
 
 @cli.command()

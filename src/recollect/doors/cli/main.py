@@ -301,7 +301,7 @@ def options(
     project: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Project of the user. Default: the git checkout here.", autocompletion=projects
+            metavar="NAME", help="Project of the user. Default: that of the folder you are in.", autocompletion=projects
         ),
     ] = None,
     in_process: Annotated[bool, typer.Option("--in-process", help="Open the store here, without a daemon.")] = False,

@@ -242,7 +242,8 @@ def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
 
 def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
-    said = f"Store as {name.removeprefix('allow_')}: only you can read it back."
+    level = name.removeprefix("allow_")
+    said = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
     text = said if stores and name in Levels.model_fields else _help(field)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called

@@ -52,7 +52,7 @@ def serve(
         bool,
         typer.Option("--init", help="Make the first admin and print their token, once; without `--host`, then end."),
     ] = False,
-    behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS.")] = False,
+    behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy in front terminates TLS.")] = False,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain of the server.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let tokens cross the network in the clear.")] = False,

@@ -258,7 +258,7 @@ def init(
 ) -> None:
     """Make the store, fetch the model, recognise the project, install for the agents found, and take in what they know.
 
-    What they know are their memory and instruction files and the transcripts of their last sessions. Repeat it safely.
+    What they know are their memory and instruction files and the transcripts of their last sessions. Safe to run again.
     """
     from recollect.doors.cli.filling import offer  # with all that runs operations
 

@@ -256,7 +256,7 @@ def settings_(
     name: Annotated[str, typer.Argument(help="Only this one, such as `team`.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Show every setting, its value, and whether it was set; of tokens and keys only that."""
+    """Show every setting, its value, and whether it was set; for tokens and keys, only whether they are set."""
     wanted = name.lower().removeprefix(PREFIX.lower()).replace("-", "_")
     if wanted and wanted not in Settings.model_fields:
         raise InvalidInput("name", f"No such setting `{name}`: `recollect settings` shows all.")

@@ -23,7 +23,8 @@ from recollect.projects import Project, find_project, set_project
 from recollect.settings import Settings
 
 projects = typer.Typer(
-    invoke_without_command=True, help="Show or name the project of the working folder; manage those of a deployment."
+    invoke_without_command=True,
+    help="Print the name of the working folder's project; with a command, name it, or manage those of a deployment.",
 )
 
 
@@ -187,7 +188,7 @@ _COMMANDS: Final = (
     (projects, "grant", "grant_project", "Give a user a role in a project, in place of that in the team."),
     (projects, "revoke", "revoke_project", "Take away the role that a user has in a project."),
     (tokens, "add", "add_token", "Make another token of your own."),
-    (tokens, "accept", "accept_invitation", "Make your first token of an invitation, given as RECOLLECT_TOKEN."),
+    (tokens, "accept", "accept_invitation", "Exchange an invitation, given as RECOLLECT_TOKEN, for your first token."),
     (tokens, "list", "list_tokens", "List tokens, without their secret part."),
     (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
     (cli, "audit", "audit", "Show who did what in the teams that you administer."),

@@ -71,8 +71,8 @@ _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "session:start": {"source": "startup"},
     "session:end": {"reason": "exit"},
 }
-_HEALTH: Final = "Say that the process answers."
-_READY: Final = "Say whether database and model can be used. Without the vector index words answer, and it is ready."
+_HEALTH: Final = "Tell that the process answers."
+_READY: Final = "Tell whether database and model can be used; ready even without the vector index."
 
 
 class _Wire(GenerateJsonSchema):
@@ -99,6 +99,10 @@ def document(access: Access) -> dict[str, Any]:
     verbs = [*VERBS, *map(operation_of, OPERATIONS), *administration]
     requests, asked = _described({one.name: one.request for one in verbs}, GenerateJsonSchema)
     answers, defined = _described({one.name: one.answer for one in verbs}, _Wire)
+    for one in verbs:
+        taken = asked.get(requests[one.name].get("$ref", "").rpartition("/")[2], {}).get("properties", {})
+        for hidden in taken.keys() - one.fields.keys():
+            del taken[hidden]
 
     def described(one: Verb, path: str, **more: Any) -> dict[str, Any]:
         example = _examples().get(path, {})
@@ -168,10 +172,13 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
     """Return what is told of an event of a session."""
     client, about, example = access.client
     properties = {
-        "fields": request,
+        "fields": request | {"description": "Fields of the event, as `/v1/session_start` and so on take them"},
         client: {"type": "object", "description": about},
-        "id": {"type": "string", "description": "Tells that an event comes again, which is then taken once"},
-        "late": {"type": "boolean", "description": "Nobody waits for the answer to a prompt any more"},
+        "id": {"type": "string", "description": "Names the event, so that it is taken once if it is sent again"},
+        "late": {
+            "type": "boolean",
+            "description": "Whether nobody waits for the answer any more, so that a prompt is only noted",
+        },
     }
     taken = {"type": "object", "properties": properties, "required": ["fields"], "additionalProperties": False}
     text = {"type": "string", "description": "What to put before the prompt; empty where nothing is relevant"}
@@ -179,7 +186,7 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
-        "description": "Take an event of a coding agent's session. A prompt is answered; all else is worked off later.",
+        "description": "Take an event of a coding agent's session. Only a prompt is answered; the rest is done later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,

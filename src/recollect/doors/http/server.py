@@ -154,7 +154,7 @@ class TeamAccess(Access):
         parameter("project", "Project whose memories are seen. Default: none"),
     )
     event_parameters: ClassVar = parameters
-    client: ClassVar = ("settings", "Settings of the client's project, which only turn off or lower", {})
+    client: ClassVar = ("settings", "Settings of the client's project; they turn on nothing and raise no limit", {})
     administration: ClassVar = HANDLERS
 
     def __init__(self, app: App, settings: Settings, began: float | None = None) -> None:
@@ -278,7 +278,7 @@ class Listening:
             raise InvalidInput(
                 "host",
                 f"Refused to listen on {self.host} without encryption: give --tls-cert and --tls-key, or "
-                "--behind-proxy where a proxy in front ends TLS, or --insecure to send tokens in the clear.",
+                "--behind-proxy where a proxy in front terminates TLS, or --insecure to send tokens in the clear.",
             )
 
     @property
