@@ -11,11 +11,8 @@ import psutil
 from rich.console import Console
 from rich.progress import track
 
+from others import import_own
 from recollect import App, Caller, Draft
-from recollect.domain.enums import Source
-from recollect.domain.origin import SaidBy
-from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
-from recollect.transfer.import_batch import import_batch
 
 _BATCH = 1_000
 _READ = 64  # texts in one call of the bare model
@@ -29,18 +26,11 @@ def fill(app: App, drafts: Sequence[Draft], caller: Caller) -> dict[str, Any]:
     """
     spent, bare_spent, bare_texts, indexing = 0.0, 0.0, 0, 0.0
     process = psutil.Process()
-    told = {"author": caller.user, "source": Source.TOOL, "said_by": SaidBy.PERSON}
     starts = range(0, len(drafts), _BATCH)
     for number, start in enumerate(track(starts, f"Importing {len(drafts)} memories", console=Console(stderr=True))):
         batch = drafts[start : start + _BATCH]
-        items = [
-            ImportItem(
-                kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True) | told
-            )
-            for place, draft in enumerate(batch, start)
-        ]
         begun = time.perf_counter()
-        import_batch(app, ImportBatch(items=tuple(items), own=True), caller)
+        import_own(app, batch, caller, start)
         spent += time.perf_counter() - begun
         if number % _BARE_EVERY == 0:
             bare_spent += _bare(app, [draft.content for draft in batch])

@@ -11,6 +11,8 @@ from typing import Final
 from rich.progress import track
 
 from recollect import App, Caller, Draft
+from recollect.domain.enums import Source
+from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.transfer.import_batch import import_batch
 from sets import err, rows_of
@@ -39,11 +41,19 @@ def other_texts(folders: Sequence[Path], seed: float = 1) -> Iterator[str]:
 
 
 def store(app: App, drafts: Sequence[Draft], caller: Caller, title: str) -> None:
-    """Import drafts as users do."""
+    """Import drafts as the caller's own, and bring the vector index up to date."""
     for start in track(range(0, len(drafts), _BATCH), title, console=err):
-        items = [
-            ImportItem(kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True))
-            for place, draft in enumerate(drafts[start : start + _BATCH], start)
-        ]
-        import_batch(app, ImportBatch(items=tuple(items)), caller)
+        import_own(app, drafts[start : start + _BATCH], caller, start)
     app.vectors.sync()
+
+
+def import_own(app: App, drafts: Sequence[Draft], caller: Caller, first: int) -> None:
+    """Import drafts as the caller's own: what comes from outside would stand behind what was told."""
+    own = {"author": caller.user, "source": Source.TOOL, "said_by": SaidBy.PERSON}
+    items = [
+        ImportItem(
+            kind=ItemKind.MEMORY, where=str(place), fields=draft.model_dump(mode="json", exclude_unset=True) | own
+        )
+        for place, draft in enumerate(drafts, first)
+    ]
+    import_batch(app, ImportBatch(items=tuple(items), own=True), caller)
