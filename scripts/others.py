@@ -19,6 +19,7 @@ from sets import err, rows_of
 
 _BATCH: Final = 500
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+_WORD: Final = re.compile(r"\w")
 _LONGEST: Final = 1_200  # characters of another memory
 _SHORTEST: Final = 15
 
@@ -31,7 +32,8 @@ def other_texts(folders: Sequence[Path], seed: float = 1) -> Iterator[str]:
     )
     dice.shuffle(texts)
     yield from texts
-    sentences = [one for text in texts for one in _SENTENCE.split(text) if len(one) >= _SHORTEST]
+    pieces = (one.strip() for text in texts for one in _SENTENCE.split(text))
+    sentences = [one for one in pieces if len(one) >= _SHORTEST and _WORD.search(one)]
     seen = set(texts)
     while True:
         text = " ".join(dice.sample(sentences, dice.choice((1, 2, 2, 3))))[:_LONGEST]
