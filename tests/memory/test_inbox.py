@@ -11,7 +11,7 @@ import pytest
 from callers import ADA
 from clock import Clock
 from recollect import App, Settings
-from recollect.domain.enums import OnFound
+from recollect.domain.enums import OnFound, Scope
 from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.review import Waiting
@@ -197,3 +197,17 @@ def test_a_decision_about_a_private_source_is_its_authors(app: App) -> None:
         do(app, "drop_source_rule", reader, source="web:docs.example.com")
     assert do(app, "drop_source_rule", bob, source="web:docs.example.com", scope="project").rules
     assert [one.source for one in do(app, "drop_source_rule", **hidden).rules] == ["web:diary.example.com"]
+
+
+def test_a_rule_goes_where_one_may_write(app: App) -> None:
+    """Rules in scopes that one may only read stay; where all of a source lie in such, removing them is refused."""
+    for scope in ("project", "personal"):
+        said = UNDECIDED["page"]
+        one = add(app, f"The {scope} cache has nine gigabytes.", said, scope=scope)
+        do(app, "decide", id=str(one), decision="always")
+    mine = ADA.model_copy(update={"writes": (Scope.PERSONAL,)})
+    source = "web:docs.example.com"
+    assert [one.scope for one in do(app, "drop_source_rule", mine, source=source).rules] == ["personal"]
+    assert [one.scope for one in do(app, "source_rules").rules] == ["project"]
+    with pytest.raises(Forbidden):
+        do(app, "drop_source_rule", mine, source=source)

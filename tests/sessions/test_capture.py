@@ -210,11 +210,29 @@ def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock
 
 
 def test_what_stands_beside_a_statement_is_kept_with_it(app: App) -> None:
-    """The sentences before and after one that is kept are part of it where they state something; a task is not."""
+    """What follows a sentence that is kept is part of it where it states something; a task is not."""
     rule = "Never send recordings over the site's wifi during the day, it stops the hand scanners."
     why = "That is what the cable under desk four is for."
     prompt(app, f"{rule} {why} Plug it in.")
     assert [one.content for one in memories(app)] == [f"{rule} {why}"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "long", "widened"),
+    [
+        ([[0], [2]], (), [[0], [1, 2]]),
+        ([[1]], (), [[0, 1, 2]]),
+        ([[2]], (0,), [[1, 2]]),
+        ([[1]], (0, 2), [[1]]),
+    ],
+)
+def test_a_statement_is_never_cut_for_what_stands_beside_it(
+    groups: list[list[int]], long: tuple[int, ...], widened: list[list[int]]
+) -> None:
+    """What lies between two statements leads to the second, and only as much is added as a lesson holds."""
+    texts = ["x" * (390 if place in long else 40) for place in range(3)]
+    capture._widen(groups, texts, [True] * 3)
+    assert groups == widened
 
 
 def test_the_end_of_a_session_sums_it_up(app: App) -> None:

@@ -255,3 +255,14 @@ def test_a_start_in_two_parts_forgets_once(app: App) -> None:
     assert do(app, "answer_start", **fields).memory_ids == (str(great),)
     do(app, "session_start", **fields)
     assert str(great) not in ask(app, "may I deploy on Fridays?").memory_ids
+
+
+def test_what_is_pinned_stands_first_at_the_start(app: App) -> None:
+    """A session begins with what somebody pinned, of whatever kind, before the rules that matter most."""
+    rule = add(app, "Deploys go out on Tuesdays.", fact_type="decision", importance=0.9)
+    note = add(app, "The staging database is called heron.", importance=0.2)
+    assert begin(app).memory_ids == (str(rule),)
+    do(app, "pin", id=str(note))
+    assert begin(app, "s2").memory_ids == (str(note), str(rule))
+    do(app, "bury", id=str(note))
+    assert begin(app, "s3").memory_ids == (str(rule),)

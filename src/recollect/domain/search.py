@@ -48,7 +48,8 @@ class View(MemoryFilters):
 
     Levels of sensitivity stand as they are stored, with their owner. What was `condensed` was
     replaced by a summary only; `merged` lets in what was merged into another memory, and `hidden` shows what was softly
-    forgotten in the place of what is in sight. With `told` it leaves out what surely nobody told.
+    forgotten in the place of what is in sight. With `told` it leaves out what surely nobody told, with `pinned` what
+    nobody pinned.
     """
 
     namespaces: tuple[str, ...]
@@ -59,16 +60,17 @@ class View(MemoryFilters):
     merged: bool = False
     hidden: bool = False
     told: bool = False
+    pinned: bool = False
 
     @property
     def filtered(self) -> bool:
         """Say whether this view asks for less than everything the caller may see."""
-        return self.told or any(getattr(self, name) not in (None, ()) for name in FILTERS)
+        return self.told or self.pinned or any(getattr(self, name) not in (None, ()) for name in FILTERS)
 
     @property
     def labelled(self) -> bool:
-        """Say whether this view asks for tags, concepts, entities or files."""
-        return bool(self.tags or self.concepts or self.entity or self.file)
+        """Say whether this view asks for tags, concepts, entities, files or what is pinned."""
+        return bool(self.tags or self.concepts or self.entity or self.file or self.pinned)
 
     @property
     def shape(self) -> View:

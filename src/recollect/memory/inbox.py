@@ -118,9 +118,10 @@ def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePa
 def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, request_id: str = "") -> SourceRuleDropped:
     """Remove the rule for a source, in one scope or in all: what comes from it waits again. Earlier decisions stay."""
     del request_id  # a second time there is nothing to remove
-    caller.writable_namespaces(request.scope)  # who may write nowhere is refused, whatever there is
-    found = [one for one in _rules(app, request, caller) if one.source == request.source]
-    spaces = [caller.writable(one.namespace) for one in found]
+    mine = caller.writable_namespaces(request.scope)
+    rules = [one for one in _rules(app, request, caller) if one.source == request.source]
+    found = [one for one in rules if one.namespace in mine]
+    spaces = [caller.writable(one.namespace) for one in found or rules]
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
         for writing in writings.values():
             writing.drop_source_rule(request.source)

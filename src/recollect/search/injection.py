@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, FactType, ObservationType, Order
+from recollect.domain.enums import OF_SESSION, FactType, ObservationType, Order, Standing
 from recollect.domain.requests import Caller, Filters, Query
 from recollect.domain.results import Memory
 from recollect.domain.search import QuerySignals, RankingRow, Signals, View
@@ -224,7 +224,7 @@ def learnt_of(app: App, failure: str, caller: Caller, known: Collection[int] = (
 
 
 def lasting(app: App, caller: Caller, known: Collection[int] = (), session_id: str = "") -> list[Memory]:
-    """Return what no session may forget: what this session has learnt so far, then the rules that matter most.
+    """Return what no session may forget: what this session has learnt so far, what is pinned, then the rules.
 
     Rules are the public, current decisions and preferences that are trusted as people's words are.
     """
@@ -233,11 +233,17 @@ def lasting(app: App, caller: Caller, known: Collection[int] = (), session_id: s
         if session_id:
             own = Filters(session_id=session_id, type=ObservationType.CHECKPOINT)
             found |= {one.id: one for one in load_page(app, view_of(app, own, caller), Order.UPDATED, 1)}
+        pinned = view_of(app, Filters(), caller).model_copy(update={"pinned": True})
+        found |= {one.id: one for one in load_page(app, pinned, Order.IMPORTANT, CONSIDERED)}
         for kind in (FactType.DECISION, FactType.PREFERENCE):
             rules = load_page(app, view_of(app, Filters(fact_type=kind), caller), Order.IMPORTANT, CONSIDERED)
             found |= {one.id: one for one in rules if one.trust >= _TRUSTED and one.type not in OF_SESSION}
     wanted = [one for one in found.values() if one.id not in known and one.speaks_unasked and permitted(one)]
-    return sorted(wanted, key=lambda one: (one.type is not ObservationType.CHECKPOINT, -one.importance, -one.id))
+
+    def place(one: Memory) -> tuple[bool, bool, float, int]:
+        return one.type is not ObservationType.CHECKPOINT, one.standing is not Standing.PINNED, -one.importance, -one.id
+
+    return sorted(wanted, key=place)
 
 
 def question_of(prompt: str) -> str:

@@ -158,7 +158,7 @@ def segment_output(context: Context[UseTool]) -> None:
 def _segment(
     context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool, states: float = 0.0
 ) -> None:
-    if not context.has("memory.boundaries"):
+    if not (context.settings.capture and context.has("memory.boundaries")):
         return
     window, boundary = observed(context.state.window, masked(text[:_READ]), context.at, prompt, states)
     context.update(window=window)

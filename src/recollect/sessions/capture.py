@@ -6,11 +6,10 @@ structure is sure of is kept; the rest waits with the session, and is judged whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from itertools import takewhile
 from typing import Any, Final
 
 from recollect.domain.enums import OF_SESSION, OnSecret, Source
@@ -37,7 +36,7 @@ from recollect.memory.grounding import cited
 from recollect.memory.review import outranks
 from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
-from recollect.sessions.lessons import Trail, Wording, asked, stated
+from recollect.sessions.lessons import LONGEST, Trail, Wording, asked, stated
 from recollect.sessions.memorability import (
     Meaning,
     Memorability,
@@ -203,13 +202,12 @@ def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged]
     if not passing:
         waits = known is None and awaited(context.app.embedder)
         return [_Judged(scores[best], False, waits, stated(texts, texts[best]))], texts
-    found, taken = [], set(passing)
-    for group in _together(passing, known):
+    groups = _together(passing, known)
+    if known is not None:
+        _widen(groups, texts, [one.score >= _BESIDE * gate for one in scores])
+    found, taken = [], {place for group in groups for place in group}
+    for group in groups:
         top = max(group, key=lambda place: scores[place].score)
-        if known is not None:
-            beside = _beside(group, taken, [one.score >= _BESIDE * gate for one in scores])
-            taken.update(beside)
-            group = sorted([*group, *beside])
         found.append(_Judged(scores[top], True, False, stated([texts[place] for place in group], texts[top])))
     return found, [text for place, text in enumerate(texts) if place not in taken]
 
@@ -227,11 +225,21 @@ def _together(places: Sequence[int], known: Sequence[Meaning] | None) -> list[li
     return found
 
 
-def _beside(group: Sequence[int], taken: Collection[int], likely: Sequence[bool]) -> list[int]:
-    """Return the likely sentences right before and right after some that are kept, which say what those are about."""
-    before = takewhile(lambda place: likely[place] and place not in taken, range(group[0] - 1, -1, -1))
-    after = takewhile(lambda place: likely[place] and place not in taken, range(group[-1] + 1, len(likely)))
-    return [*before, *after]
+def _widen(groups: Sequence[list[int]], texts: Sequence[str], likely: Sequence[bool]) -> None:
+    """Add to each group the likely sentences right before it, then those right after it, as many as a lesson holds.
+
+    What lies between two groups leads to the second: "Leave it there" says nothing without what stands before it.
+    """
+    taken = {place for group in groups for place in group}
+    for step in (-1, 1):
+        for group in groups:
+            place = group[0] - 1 if step < 0 else group[-1] + 1
+            room = LONGEST - sum(len(texts[one]) + 2 for one in group)
+            while 0 <= place < len(texts) and likely[place] and place not in taken and len(texts[place]) <= room:
+                group.insert(0 if step < 0 else len(group), place)
+                taken.add(place)
+                room -= len(texts[place]) + 2
+                place += step
 
 
 def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:

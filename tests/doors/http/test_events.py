@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -172,17 +173,35 @@ def test_events_of_nobody_are_refused(take: Callable[..., Any]) -> None:
 
 
 def test_a_client_turns_off_what_the_daemon_does(app: App, settings: Settings, tmp_path: Path) -> None:
-    """Nothing is kept of the session of an agent whose environment says so, whatever the daemon was started with."""
-    said = {"session_id": "quiet", "prompt": "We always use four spaces in YAML files, as the linter rejects tabs."}
-    kept = list[int]()
+    """No text of the session of an agent whose environment says so is kept, whatever the daemon was started with."""
+    said = (
+        "We always use four spaces in YAML files, as the linter rejects tabs.",
+        "And who waters the confidential cucumbers in the greenhouse of the harbour at the weekend?",
+    )
+    kept = []
     for variables in ({"RECOLLECT_CAPTURE": "0"}, dict[str, str]()):
         access = local_access(app, settings)
         client = {"given": {"user": "ada"}, "variables": variables, "folder": str(tmp_path), "user": "ada"}
-        event = access.event(QueryParams(""), dict(said), client)
-        access.events.take("prompt:submit", event, app.clock().isoformat())
+        for hour, prompt in enumerate(said, 9):
+            event = access.event(QueryParams(""), {"session_id": "quiet", "prompt": prompt}, client)
+            access.events.take("prompt:submit", event, f"2026-03-01T{hour:02}:00:00Z")
         assert access.events.finish(60)
-        kept.append(event.run("stats").memories)
-    assert kept == [0, 1]
+        found = event.run("query_facts", subject="session:quiet").total
+        stored = any(b"cucumber" in one.read_bytes() for one in settings.home.glob("memory.db*"))
+        kept.append((event.run("stats").memories, found, stored))
+    assert kept == [(0, 0, False), (1, 1, True)]
+
+
+@pytest.mark.parametrize(
+    ("given", "budget"), [({}, 6_000), ({"token_budget": 900}, 900), ({"token_budget": 9_000}, 6_000)]
+)
+def test_a_client_only_makes_settings_stricter(
+    app: App, settings: Settings, given: dict[str, int], budget: int
+) -> None:
+    """What a client says nothing of is as the daemon has it, and so is what it asks for more of."""
+    generous = replace(app, lifecycle=app.lifecycle.model_copy(update={"token_budget": 6_000}))
+    access = local_access(generous, settings)
+    assert access._lifecycle_for(Settings(home=settings.home, **given)).token_budget == budget
 
 
 def test_an_id_is_that_of_its_user(app: App, settings: Settings) -> None:

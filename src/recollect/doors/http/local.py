@@ -45,6 +45,7 @@ from recollect.doors.web import PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
+from recollect.projects import NAMES
 from recollect.sessions.boundaries import narrowed, settings_in
 from recollect.settings import Settings
 from recollect.transfer.remembered import files_of
@@ -280,7 +281,8 @@ class LocalAccess(Access, Asker):
 
     def _lifecycle_for(self, settings: Settings) -> LifecycleSettings:
         """Return the daemon's settings for sessions with what a client's make stricter."""
-        return narrowed(self.app.lifecycle, settings.lifecycle.model_dump(), settings.project)
+        given = settings.model_dump(include=settings.model_fields_set & set(NAMES))
+        return narrowed(self.app.lifecycle, given, settings.project)
 
     def _app_for(self, model: str, on_secret: str) -> App:
         """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""

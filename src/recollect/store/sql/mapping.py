@@ -53,12 +53,10 @@ from recollect.store.sql.tables import (
     usage,
     vector,
 )
-from recollect.store.sql.visibility import ENTITIES, of_levels
+from recollect.store.sql.visibility import ENTITIES, STANDING, of_levels
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
-STANDING = "standing"
-"""The kind of a label that says what somebody decided about a memory."""
 ENTITY = "entity_"
 """What the kinds of those labels begin with that are entities; the type follows."""
 

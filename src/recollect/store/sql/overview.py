@@ -23,6 +23,7 @@ from recollect.store.sql.dialect import any_of, count, walked
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.visibility import (
     ENTITIES,
+    STANDING,
     namespace_ids,
     of_levels,
     of_lines,
@@ -157,7 +158,7 @@ class SqlOverview:
 
     def pinned(self, view: View, limit: int) -> list[int]:
         """Return the ids of what somebody pinned, as far as the view may see it."""
-        mine = (label.c.kind == mapping.STANDING) & (label.c.value == "pinned")
+        mine = (label.c.kind == STANDING) & (label.c.value == "pinned")
         query = select(memory.c.id).join(label, label.c.memory_id == memory.c.id).where(mine)
         with self._database.reading() as connection:
             seen = visible(connection, view)

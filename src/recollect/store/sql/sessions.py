@@ -37,9 +37,9 @@ from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import count, insert_all, select_in
 from recollect.store.sql.facts import Transaction
-from recollect.store.sql.mapping import STANDING, standing_of
+from recollect.store.sql.mapping import standing_of
 from recollect.store.sql.tables import consolidation, label, memory, observation, session, usage
-from recollect.store.sql.visibility import inside, namespace_ids, of_levels, shown
+from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
 
 _SESSION: Final = tuple(Session.model_fields)
 _OBSERVED: Final = tuple(Observation.model_fields)

@@ -28,7 +28,7 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, owner_of, sensitivity_of
+from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, Standing, owner_of, sensitivity_of
 from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
@@ -38,6 +38,8 @@ _EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "s
 _FILES = ("files_read", "files_modified")
 _WHOLE = re.compile(r"/|~/|[A-Za-z]:/")  # a path from the root, the home folder or a drive
 _summary = memory.alias("summary")
+STANDING = "standing"
+"""The kind of a label that says what somebody decided about a memory."""
 ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
@@ -204,10 +206,11 @@ def _asked(view: View) -> list[ColumnElement[bool]]:
 
 def _labelled(view: View) -> list[ColumnElement[bool]]:
     """Return the conditions on `label`; the one that the fewest memories are likely to meet comes first."""
+    pinned = [_carries((STANDING,), Standing.PINNED)] if view.pinned else []
     tags = [_carries(("tags",), tag) for tag in view.tags]
     files = [] if view.file is None else [label.c.kind.in_(_FILES) & _is_at(view.file)]
     entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
-    return [*tags, *entities, *files, *(_carries(("concepts",), str(concept)) for concept in view.concepts)]
+    return [*pinned, *tags, *entities, *files, *(_carries(("concepts",), str(concept)) for concept in view.concepts)]
 
 
 def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
