@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
@@ -84,12 +84,28 @@ BIAS: Final = -0.609
 """What `scripts/versions.py` fitted on the notes that may train what ships."""
 
 
+class Statement(NamedTuple):
+    """What is compared of a text: its stems, its figures, and whether it says of a change."""
+
+    said: frozenset[str]
+    figures: frozenset[str]
+    changed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, and how much each stem of its words weighs."""
+    """A question, how much each stem of its words weighs, and what was read of the memories that may answer it."""
 
     text: str
     weights: Mapping[str, float]
+    _read: dict[str, Statement] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def statement(self, content: str) -> Statement:
+        """Return what is compared of a text, which is read once."""
+        if (known := self._read.get(content)) is None:
+            known = Statement(_said(content), _figures(content), bool(_CHANGED.search(content[:_READ])))
+            self._read[content] = known
+        return known
 
 
 def asks_past(query: str) -> bool:
@@ -146,12 +162,12 @@ def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match
 
 def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> Traits:
     """Return what the model looks at."""
-    before, after = _said(older.content), _said(newer.content)
+    old, new = asked.statement(older.content), asked.statement(newer.content)
+    before, after = old.said, new.said
     both, rest = before & after, before - asked.weights.keys()
     kept = coverage(asked.weights, both)
     lost = coverage(asked.weights, before) - kept
-    changed = float(bool(_CHANGED.search(newer.content[:_READ])))
-    figures = _figures(older.content), _figures(newer.content)
+    changed = float(new.changed)
     return Traits(
         better=math.log(new_match / old_match),
         worst=math.log(min(new_match, old_match)),
@@ -163,7 +179,7 @@ def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float,
         changed=changed,
         lost_unchanged=lost * (1.0 - changed),
         asks_now=float(bool(_NOW.search(asked.text))),
-        other_figures=float(all(figures) and figures[0].isdisjoint(figures[1])),
+        other_figures=float(bool(old.figures and new.figures) and old.figures.isdisjoint(new.figures)),
         length=math.log(max(len(older.content), 1)),
     )
 
