@@ -56,7 +56,7 @@ def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(default=None, description="Its id, or several. As answers show them")
+    id: fields.Label = Field(default=None, description="One or more memory IDs, as shown in answers")
 
 
 @cli.command()
@@ -77,7 +77,7 @@ def forget(
     fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
     more: MoreIds = None,
 ) -> None:
-    """Delete memories and every copy of their text, or facts. Exit code 4 when there is none of an id.
+    """Delete memories and every copy of their text, or facts. Exits with 4 if an ID does not exist.
 
     With `--where` it deletes all memories that pass the filters, as `list` takes them, once you have agreed.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SCHEMAS: Final = "#/components/schemas/{model}"
 _EXAMPLES: Final = Path(__file__).with_name("examples.json")
-_SESSIONS: Final = frozenset((*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session"))
+_SESSIONS: Final = frozenset((*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session", "correct_observation"))
 _ERROR: Final[dict[str, Any]] = {
     "title": "Error",
     "description": "Why a request was refused or failed, as one sentence.",
@@ -71,8 +71,8 @@ _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "session:start": {"source": "startup"},
     "session:end": {"reason": "exit"},
 }
-_HEALTH: Final = "Tell that the process answers."
-_READY: Final = "Tell whether database and model can be used; ready even without the vector index."
+_HEALTH: Final = "Report that the process is running."
+_READY: Final = "Report whether the database and the model can be used; the vector index is not needed."
 
 
 class _Wire(GenerateJsonSchema):
@@ -181,12 +181,13 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
         },
     }
     taken = {"type": "object", "properties": properties, "required": ["fields"], "additionalProperties": False}
-    text = {"type": "string", "description": "What to put before the prompt; empty where nothing is relevant"}
+    text = {"type": "string", "description": "What to put before the prompt or after the output; empty where nothing is relevant"}
     kept = {"type": "boolean", "description": "Whether there was room for the rest of the work, which is done later"}
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
-        "description": "Take an event of a coding agent's session. Only a prompt is answered; the rest is done later.",
+        "description": "Take an event of a coding agent's session. The answer to a prompt, to the start of a session and "
+        "to a command that failed may contain memories (`text`); everything else is done later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
