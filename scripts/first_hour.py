@@ -213,7 +213,7 @@ def cells(row: dict[str, Any]) -> list[str]:
     """Return step, seconds, megabytes and tokens as people read them."""
     seconds = "" if row["seconds"] is None else f"{row['seconds']:.2f}"
     mb = "" if row["mb"] is None else f"{row['mb']:.0f}"
-    return [row["step"], seconds, mb, f"{row['tokens'] or ''}"]
+    return [row["step"], seconds, mb, "" if row["tokens"] is None else str(row["tokens"])]
 
 
 def write_page(rows: list[dict[str, Any]], load: float) -> None:

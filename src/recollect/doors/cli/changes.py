@@ -25,7 +25,7 @@ from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilter
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Given, Json, MoreIds, from_fields, ids_of, typed_text
+from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
 from recollect.environment import named
@@ -56,7 +56,7 @@ def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(default=None, description="One or more memory IDs, as shown in answers")
+    id: fields.Label = Field(default=None, description="One or more memory IDs. Answers show them")
 
 
 @cli.command()
@@ -171,7 +171,7 @@ _LABELS: Final = (
 _PLAIN: Final = re.compile(r"[\w./][\w ./@+:-]*(?<![ :])")
 
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="New text; it needs no quotes.")]
+Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help=f"New text; {QUOTES}.")]
 
 
 @cli.command()
