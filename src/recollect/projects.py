@@ -327,7 +327,8 @@ def _tables(folder: Path) -> Iterator[dict[str, Any]]:
         try:
             yield _table(file)
         except (OSError, ValueError, RecursionError) as error:
-            log.warning("%s cannot be read: %s", file, error)
+            if _may_be_ours(file):
+                log.warning("%s cannot be read: %s", file, error)
 
 
 def _files(folder: Path, *names: str) -> Iterator[Path]:

@@ -71,6 +71,16 @@ def test_what_is_not_allowed_changes_nothing(project: Path, text: str) -> None:
     assert settings_in(str(project), DEFAULTS) == DEFAULTS
 
 
+@pytest.mark.parametrize(("text", "told"), [("[project]\nname = {{ name }}\n", 0), ("[tool.recollect]\na = no\n", 1)])
+def test_a_template_that_is_not_ours_is_not_reported(
+    project: Path, caplog: pytest.LogCaptureFixture, text: str, told: int
+) -> None:
+    """A `pyproject.toml` that cannot be read is logged only if it may have settings of ours."""
+    write(project / "pyproject.toml", text)
+    assert settings_in(str(project), DEFAULTS) == DEFAULTS
+    assert len(caplog.records) == told
+
+
 def test_one_bad_value_does_not_cost_the_others(project: Path) -> None:
     """What is allowed counts beside what is not."""
     write(project / "recollect.toml", "token_budget = -5\nmax_inject_count = 3\n")
