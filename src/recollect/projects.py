@@ -14,7 +14,7 @@ import json
 import logging
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -239,7 +239,12 @@ def table_in(folder: str) -> dict[str, Any]:
     path = Path(folder)
     if not folder or not path.is_absolute():
         return {}
-    found = [ours for table in _tables(path) if (ours := _known(table))]
+    return _together(_tables(path))
+
+
+def _together(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what tables ask for together, the nearest first."""
+    found = [ours for table in tables if (ours := _known(table))]
     off = {name: False for name in _SWITCHES for ours in found if is_off(ours.get(name, True))}
     return found[0] | off if found else {}
 
@@ -283,14 +288,16 @@ def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Itera
 
     `refusal` says why a value of a setting is not used, and nothing if it is.
     """
-    asked, nearest = table_in(str(folder)), None
+    tables = {}
     for file in _files(folder, _OWN, _PYPROJECT, FILE):
         try:
-            found = _table(file)
+            tables[file] = _table(file)
         except (OSError, ValueError, RecursionError) as error:
             if _may_be_ours(file):
                 yield f"{file} cannot be read: {error}"
-            continue
+    asked = _together(table for file, table in tables.items() if file.name != FILE)
+    nearest = None
+    for file, found in tables.items():
         ours = {} if file.name == FILE else _known(found)
         if vain := [name for name in found if name not in ours and (file.name, name) != (FILE, "project")]:
             yield f"{file} sets {', '.join(vain)}, which has no effect there"

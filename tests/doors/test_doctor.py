@@ -111,6 +111,7 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
 def test_settings_of_a_project_in_vain_are_named(typed: Typed, tmp_path: Path, file: str, text: str, seen: str) -> None:
     """A switch in the wrong file, a misspelt one and a damaged file are named, since capture stays on with them."""
     (tmp_path / file).write_text(text, encoding="utf-8")
+    assert typed("doctor").err == ""
     found = ill(typed)["project settings"]
     assert f"{tmp_path / file} {seen}" in found["seen"]
     assert "capture, inject" in found["advice"]
