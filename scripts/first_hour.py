@@ -213,7 +213,7 @@ def cells(row: dict[str, Any]) -> list[str]:
     """Return step, seconds, megabytes and tokens as people read them."""
     seconds = "" if row["seconds"] is None else f"{row['seconds']:.2f}"
     mb = "" if row["mb"] is None else f"{row['mb']:.0f}"
-    return [row["step"], seconds, mb, f"{row['tokens'] or ''}"]
+    return [row["step"], seconds, mb, "" if row["tokens"] is None else str(row["tokens"])]
 
 
 def write_page(rows: list[dict[str, Any]], load: float) -> None:
@@ -223,9 +223,9 @@ def write_page(rows: list[dict[str, Any]], load: float) -> None:
     parts = []
     for name, title in MEASURED.items():
         head = ["step", title]
-        found = [[row["step"], f"{row[name]:,.{PLACES[name]}f}"] for row in rows if row[name]]
+        found = [[row["step"], f"{row[name]:,.{PLACES[name]}f}"] for row in rows if row[name] is not None]
         parts.append("\n".join(f"| {' | '.join(one)} |" for one in (head, ["---"] * len(head), *found)))
-    counted = "; ".join(row["step"] for row in rows if not any(row[name] for name in MEASURED))
+    counted = "; ".join(row["step"] for row in rows if all(row[name] is None for name in MEASURED))
     pip = sum(row["seconds"] or 0.0 for row in rows if "pip:" in row["step"])
     machine = f"{platform.system()}, Python {platform.python_version()}, {cores} cores"
     day = f"{datetime.now(UTC):%-d %B %Y}"

@@ -14,7 +14,7 @@ import json
 import logging
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -218,7 +218,9 @@ NAMES: Final = (
     "modules_off",
 )
 """The settings that a project may change."""
-NO_MORE: Final = ("capture", "inject", "token_budget", "max_inject_count", "consolidation_decay_rate")
+_SWITCHES: Final = ("capture", "inject")
+"""Those of them that every file of a project may turn off, also one that a nearer file overrides."""
+NO_MORE: Final = (*_SWITCHES, "token_budget", "max_inject_count", "consolidation_decay_rate")
 """Those of them that it may only turn off, or lower."""
 NO_LESS: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
 """Those that it may only raise: what is not worth a memory stays out, and nothing is compressed sooner."""
@@ -230,14 +232,21 @@ _LARGEST: Final = 1_000_000  # bytes of a file that is read
 
 
 def table_in(folder: str) -> dict[str, Any]:
-    """Return what the nearest file says that says anything, of the project around a folder; empty without one."""
+    """Return what the files of the project around a folder ask for, empty without any.
+
+    The nearest file that sets anything counts, but any of them turns capture or injection off.
+    """
     path = Path(folder)
     if not folder or not path.is_absolute():
         return {}
-    for table in _tables(path):
-        if found := {name: value for name, value in table.items() if name in NAMES}:
-            return found
-    return {}
+    return _together(_tables(path))
+
+
+def _together(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what tables ask for together, the nearest first."""
+    found = [ours for table in tables if (ours := _known(table))]
+    off = {name: False for name in _SWITCHES for ours in found if is_off(ours.get(name, True))}
+    return found[0] | off if found else {}
 
 
 def asked_here(folder: str, told: Mapping[str, str]) -> dict[str, Any]:
@@ -274,40 +283,76 @@ def _least(said: str, asked: object) -> object:
         return said
 
 
-def without_effect(folder: Path) -> Iterator[str]:
-    """Yield a sentence for each file of the project around a folder that cannot be read, or has settings in vain."""
-    for file in (*_files(folder), (checkout_of(folder) or folder) / FILE):
+def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Iterator[str]:
+    """Yield a sentence for each file of the project around a folder that cannot be read, or has settings in vain.
+
+    `refusal` says why a value of a setting is not used, and nothing if it is.
+    """
+    tables = {}
+    for file in _files(folder, _OWN, _PYPROJECT, FILE):
         try:
-            found, known = _table(file), ("project",) if file.name == FILE else NAMES
+            tables[file] = _table(file)
         except (OSError, ValueError, RecursionError) as error:
-            yield f"{file} cannot be read: {error}"
-            continue
-        if vain := [name for name in found if name not in known]:
+            if _may_be_ours(file):
+                yield f"{file} cannot be read: {error}"
+    asked = _together(table for file, table in tables.items() if file.name != FILE)
+    nearest = None
+    for file, found in tables.items():
+        ours = {} if file.name == FILE else _known(found)
+        if vain := [name for name in found if name not in ours and (file.name, name) != (FILE, "project")]:
             yield f"{file} sets {', '.join(vain)}, which has no effect there"
+        nearest = nearest or (file if ours else None)
+        lost = [name for name in ours if not _counts(name, ours, asked)]
+        if lost:
+            other = "another file of the project turns it off" if file == nearest else f"{nearest} overrides it"
+            yield f"{file} sets {', '.join(lost)} without effect: {other}"
+        for name, value in ours.items():
+            if name not in lost and (why := refusal(name, value)):
+                yield f"{file} sets {name} to a value that is not used: {why}"
+
+
+def _known(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name in NAMES}
+
+
+def _counts(name: str, ours: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Say whether what a file sets is what all files together ask for."""
+    return name in asked and (ours[name] == asked[name] or (name in _SWITCHES and is_off(ours[name])))
+
+
+def _may_be_ours(file: Path) -> bool:
+    """Say whether a file that cannot be read may have settings of ours; most files `pyproject.toml` have none."""
+    try:
+        return file.name != _PYPROJECT or b"tool.recollect" in file.read_bytes()
+    except OSError:
+        return True
 
 
 def _tables(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield our table of each file between a folder and the root of its checkout, the nearest first."""
-    for file in _files(folder):
+    for file in _files(folder, _OWN, _PYPROJECT):
         try:
             yield _table(file)
         except (OSError, ValueError, RecursionError) as error:
-            log.warning("%s cannot be read: %s", file, error)
+            if _may_be_ours(file):
+                log.warning("%s cannot be read: %s", file, error)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield each path between a folder and the root of its checkout at which a file may have settings."""
+def _files(folder: Path, *names: str) -> Iterator[Path]:
+    """Yield the paths of files of these names between a folder and the root of its checkout, the nearest first."""
     root = checkout_of(folder) or folder
     for one in (folder, *folder.parents):
-        yield from (one / _OWN, one / _PYPROJECT)
+        yield from (one / name for name in names)
         if one == root:
             return
 
 
 def _table(file: Path) -> dict[str, Any]:
-    """Return our table of a file, empty where there is none; raise `ValueError` or `OSError` for a damaged file."""
-    if not file.is_file() or file.stat().st_size > _LARGEST:
+    """Return our table of a file, empty where there is none; raise `ValueError` or `OSError` for an unusable file."""
+    if not file.is_file():
         return {}
+    if file.stat().st_size > _LARGEST:
+        raise ValueError(f"it is larger than {_LARGEST:,} bytes")
     found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
     if file.name == _PYPROJECT:
         tool = found.get("tool")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from places import DOCS
+from recollect.doors.agents import agents as agents_module
 from recollect.doors.agents.agents import Level, agents
 from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
 
@@ -50,14 +52,26 @@ def test_the_table_is_that_of_the_contracts() -> None:
 
 
 def test_the_files_that_install_writes_are_those_of_the_table() -> None:
-    """For each agent the page names where the entry stands for all projects, and the passage where there is a file."""
-    told = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswith("| `")}
+    """For each agent the page names the files of the entry, the passage and the permission, each in its column."""
+    table = PAGE.partition("| agent | 1. the entry | 2. the passage | 4. the permission |\n")[2].partition("\n\n")[0]
+    told = {line.split("`")[1]: [one.strip() for one in line.split("|")[2:5]] for line in table.splitlines()[1:]}
+    assert told.keys() == agents().keys()
     for name, agent in agents().items():
         place = agent.places[Level.USER]
-        files = [one.replace("{folder}", agent.folder) for one in (place.config, place.new) if one]
-        plain = [re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", one) for one in files]
-        assert [one for one in plain if f"`{one}`" not in told[name]] == [], name
-        assert agent.asks is (told[name].rsplit("|", 2)[1].strip() != "")
+        key = next(iter(agent.allow.get("tools", {}).get("memory", agent.allow)), "")
+        permission = f"`{key}` in the entry" if key else ""
+        if agent.permission:
+            permission = f"`{agent.permission}` in {_on_linux(name, place.hooks)}"
+        assert told[name] == [_on_linux(name, place.config), _on_linux(name, place.new), permission], name
+        assert agent.asks is bool(permission)
+
+
+def _on_linux(name: str, file: str) -> str:
+    """Return a file's name as the page shows it: on Linux, in a home where no variable names another folder."""
+    table = tomllib.loads(Path(agents_module.__file__).with_name("agents.toml").read_text(encoding="utf-8"))
+    whole = file.replace("{folder}", table[name].get("folder", {}).get("linux", ""))
+    plain = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", whole)
+    return f"`{plain}`" if plain else ""
 
 
 def test_its_figures_are_those_of_the_code() -> None:

@@ -22,7 +22,7 @@ PRINTED = {
     "mcp": ["Deploys go out on Tuesdays"],
     "files": [
         "Deploys go out on Tuesdays.",
-        "Ada gives the go.",
+        "Ada gives the go-ahead.",
         "",
         r"['Deploys go out on Fridays.\n', 'Deploys go out on Tuesdays.\n']",
         "The memory with the key `/notes/deploy.md` has changed since it was read. Read it again. Nothing was written.",

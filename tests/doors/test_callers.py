@@ -52,6 +52,13 @@ def test_every_verb_of_administration_requires_its_principal(operation: Verb) ->
     assert [*found, signature.return_annotation] == [App, operation.request, Principal, operation.answer]
 
 
+def test_verbs_of_one_request_take_the_same_fields() -> None:
+    """What one of them hides of a request all of them hide: the OpenAPI document has one schema for them."""
+    taken: dict[type, set[str]] = {}
+    for one in (*VERBS, *PARTS.values(), *ADMIN):
+        assert taken.setdefault(one.request, set(one.fields)) == set(one.fields)
+
+
 def test_nobody_speaks_by_default() -> None:
     """No function that takes a caller has a default for it, `perform` among them, and the open store names nobody."""
     callers = {one: inspect.signature(one).parameters.get("caller") for one in functions()}

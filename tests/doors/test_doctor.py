@@ -10,6 +10,7 @@ import pytest
 
 from callers import ADA
 from clock import Clock
+from command_line import call
 from recollect import Draft, Settings, remember
 from recollect.domain.origin import SaidBy
 from recollect.store.folder import own
@@ -83,22 +84,72 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
         ("recollect.toml", "injekt = false\n", "sets injekt, which has no effect there"),
         ("pyproject.toml", '[tool.recollect]\nproject = "engine"\n', "sets project, which has no effect there"),
         ("recollect.toml", "capture = no\n", "cannot be read"),
+        ("pyproject.toml", "[tool.recollect]\ncapture = no\n", "cannot be read"),
+        ("recollect.toml", f"#{' ' * 1_000_000}\n", "cannot be read: it is larger than 1,000,000 bytes"),
+        (
+            "recollect.toml",
+            "memorability_threshold = 7\n",
+            "sets memorability_threshold to a value that is not used: Input should be less than or equal to 1",
+        ),
+        (
+            "recollect.toml",
+            "token_budget = 9000\n",
+            "sets token_budget to a value that is not used: a project can only lower it, from 2000",
+        ),
+        (
+            "recollect.toml",
+            "checkpoint_every = 1\n",
+            "sets checkpoint_every to a value that is not used: a project can only raise it, from 10",
+        ),
+        (
+            "recollect.toml",
+            'modules_off = ["memorability"]\n',
+            "sets modules_off to a value that is not used: a project cannot turn memorability off",
+        ),
     ],
 )
 def test_settings_of_a_project_in_vain_are_named(typed: Typed, tmp_path: Path, file: str, text: str, seen: str) -> None:
     """A switch in the wrong file, a misspelt one and a damaged file are named, since capture stays on with them."""
     (tmp_path / file).write_text(text, encoding="utf-8")
+    assert typed("doctor").err == ""
     found = ill(typed)["project settings"]
     assert f"{tmp_path / file} {seen}" in found["seen"]
     assert "capture, inject" in found["advice"]
 
 
+def test_a_project_that_turns_on_what_is_off_is_named(typed: Typed, tmp_path: Path) -> None:
+    """A file cannot turn capture on where the user has turned it off."""
+    (tmp_path / "recollect.toml").write_text("capture = true\n", encoding="utf-8")
+    found = ill(typed, RECOLLECT_CAPTURE="0")["project settings"]
+    assert "sets capture to a value that is not used: a project can only turn it off" in found["seen"]
+
+
+def test_what_a_nearer_file_overrides_is_named(alone: dict[str, str], tmp_path: Path) -> None:
+    """From the working folder to the root, each file is named that another one leaves without effect."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").touch()
+    (tmp_path / "recollect.toml").write_text("token_budget = 1000\ncapture = false\n", encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.recollect]\nmax_inject_count = 2\n", encoding="utf-8")
+    inner = tmp_path / "a"
+    inner.mkdir()
+    (inner / "recollect.toml").write_text("capture = true\ninject = false\n", encoding="utf-8")
+    (inner / ".recollect.toml").write_text("capture = false\n", encoding="utf-8")
+    found = {one["name"]: one for one in call(("doctor", "--json"), alone, inner).json}
+    assert found["project settings"]["seen"].split("; ") == [
+        f"{inner / 'recollect.toml'} sets capture without effect: another file of the project turns it off",
+        f"{inner / '.recollect.toml'} sets capture, which has no effect there",
+        f"{tmp_path / 'recollect.toml'} sets token_budget without effect: {inner / 'recollect.toml'} overrides it",
+        f"{tmp_path / 'pyproject.toml'} sets max_inject_count without effect: {inner / 'recollect.toml'} overrides it",
+    ]
+
+
 def test_settings_of_a_project_in_place_are_well(typed: Typed, tmp_path: Path) -> None:
-    """Files that say what they can say are no problem."""
+    """Files that say what they can say are no problem, nor is a template of a `pyproject.toml` that is not ours."""
     (tmp_path / "recollect.toml").write_text("capture = false\n", encoding="utf-8")
     (tmp_path / ".recollect.toml").write_text('project = "engine"\n', encoding="utf-8")
-    (tmp_path / "pyproject.toml").write_text('tool = "none"\n', encoding="utf-8")
-    assert typed("doctor").code == 0
+    for text in ('tool = "none"\n', "[project]\nname = {{ cookiecutter.name }}\n"):
+        (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+        assert typed("doctor").code == 0
 
 
 def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:

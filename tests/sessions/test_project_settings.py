@@ -38,6 +38,16 @@ def test_pyproject_and_our_own_file_are_read(project: Path) -> None:
     assert nearest.off == {"temporal", "compression"}
 
 
+@pytest.mark.parametrize("name", ["capture", "inject"])
+def test_any_file_of_the_project_turns_a_switch_off(project: Path, name: str) -> None:
+    """Capture and injection are off if one file says so, whatever a nearer one says of them or of other settings."""
+    write(project.parents[1] / "pyproject.toml", f"[tool.recollect]\n{name} = false\ntoken_budget = 500\n")
+    write(project / "recollect.toml", f"{name} = true\nmax_inject_count = 3\n")
+    found = settings_in(str(project), DEFAULTS)
+    assert getattr(found, name) is False
+    assert (found.token_budget, found.max_inject_count) == (DEFAULTS.token_budget, 3)
+
+
 def test_nothing_above_the_checkout_is_read(project: Path) -> None:
     """A file beside the checkout is not the project's."""
     write(project.parents[2] / "recollect.toml", "inject = false\n")
@@ -59,6 +69,16 @@ def test_what_is_not_allowed_changes_nothing(project: Path, text: str) -> None:
     """Other settings, values out of range and broken files leave the settings as they are."""
     write(project / "recollect.toml", text)
     assert settings_in(str(project), DEFAULTS) == DEFAULTS
+
+
+@pytest.mark.parametrize(("text", "told"), [("[project]\nname = {{ name }}\n", 0), ("[tool.recollect]\na = no\n", 1)])
+def test_a_template_that_is_not_ours_is_not_reported(
+    project: Path, caplog: pytest.LogCaptureFixture, text: str, told: int
+) -> None:
+    """A `pyproject.toml` that cannot be read is logged only if it may have settings of ours."""
+    write(project / "pyproject.toml", text)
+    assert settings_in(str(project), DEFAULTS) == DEFAULTS
+    assert len(caplog.records) == told
 
 
 def test_one_bad_value_does_not_cost_the_others(project: Path) -> None:

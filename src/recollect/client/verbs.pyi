@@ -147,7 +147,8 @@ class Verbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
+        """Return a page of the memories that answer `query`, within its budget; long ones are shown by their best
+        passage."""
 
     def forget(
         self,
@@ -934,7 +935,8 @@ class AsyncVerbs:
         min_score: float = 0.35,
         offset: int = 0,
     ) -> compact.CompactRecalled:
-        """Return a page of the memories that answer `query`, within its budget; of long ones the best passage."""
+        """Return a page of the memories that answer `query`, within its budget; long ones are shown by their best
+        passage."""
 
     async def forget(
         self,

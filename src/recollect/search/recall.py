@@ -119,7 +119,7 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
 
 
 def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactRecalled:
-    """Return a page of the memories that answer `query`, within its budget; of long ones the best passage.
+    """Return a page of the memories that answer `query`, within its budget; long ones are shown by their best passage.
 
     It finds and ranks as `recall` does without a budget. Only what is shown counts as recalled.
     """

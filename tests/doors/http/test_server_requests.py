@@ -166,20 +166,40 @@ def test_the_page_on_the_api_is_up_to_date(talk: Talk) -> None:
 
 
 def test_the_page_on_the_api_shows_real_answers(talk: Talk) -> None:
-    """The two requests of the page are answered with the fields that it shows."""
+    """The two requests of the page are answered as it shows, and the parts of the score that it shows add up."""
     text = (DOCS / "api.md").read_text(encoding="utf-8")
-    bodies = [json.loads(one) for one in re.findall(r"--json '(.*)'", text)]
-    for name, body, shown in zip(
-        ("remember", "recall"), bodies, re.findall(r"```json\n(.*?)```", text, re.S), strict=True
-    ):
-        assert _names(talk.post(f"/v1/{name}", body).json()) == _names(json.loads(shown))
+    asked = re.findall(r"/v1/(\w+)\?project=(\w+)\".*?--json '(.*?)'", text, re.S)
+    shown = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", text, re.S)]
+    for (name, project, body), answer in zip(asked, shown, strict=True):
+        assert talk.post(f"/v1/{name}", json.loads(body), params={"project": project}).json() == _near(answer)
+    (hit,) = shown[1]["hits"]
+    assert sum(hit["parts"].values()) == pytest.approx(hit["score"])
 
 
-def _names(answer: Any) -> Any:
-    """Return the names of the fields of an answer, without their values."""
+def _near(answer: Any) -> Any:
+    """Return an answer whose numbers equal those that differ by less than what processors and rounding make."""
     if isinstance(answer, list):
-        return [_names(one) for one in answer]
-    return {name: _names(one) for name, one in answer.items()} if isinstance(answer, dict) else None
+        return [_near(one) for one in answer]
+    if isinstance(answer, dict):
+        return {name: _near(one) for name, one in answer.items()}
+    return pytest.approx(answer, abs=0.002) if isinstance(answer, float) else answer
+
+
+def test_the_page_on_the_api_has_every_error(talk: Talk) -> None:
+    """The table of errors and the document name the same statuses, each with the kind of its example."""
+    rows = re.findall(r"^\| (\d{3}) \| (.*?) \|", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    responses = talk.ask("GET", "/openapi.json").json()["paths"]["/v1/recall"]["post"]["responses"]
+    assert {status for status, _ in rows} == responses.keys() - {"200"}
+    for status in responses.keys() - {"200"}:
+        kind = responses[status]["content"]["application/json"]["example"]["error"]
+        assert any(f"`{kind}`" in kinds for one, kinds in rows if one == status), status
+
+
+def test_what_is_done_with_an_observation_is_an_operation_of_sessions(talk: Talk) -> None:
+    """Correcting an observation stands with the sessions in the document, as listing and showing them does."""
+    paths = talk.ask("GET", "/openapi.json").json()["paths"]
+    for name in ("list_sessions", "show_session", "correct_observation"):
+        assert paths[f"/v1/{name}"]["post"]["tags"] == ["sessions"]
 
 
 def test_each_operation_has_an_example_that_holds(talk: Talk) -> None:

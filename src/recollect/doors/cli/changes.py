@@ -25,7 +25,7 @@ from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilter
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Given, Json, MoreIds, from_fields, ids_of, typed_text
+from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
 from recollect.environment import named
@@ -56,7 +56,7 @@ def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
 class _Chosen(Filters):
     """Which memory to forget, or what those have in common that are to be forgotten."""
 
-    id: fields.Label = Field(default=None, description="Its id, or several. As answers show them")
+    id: fields.Label = Field(default=None, description="One or more memory IDs. Answers show them")
 
 
 @cli.command()
@@ -77,7 +77,7 @@ def forget(
     fact: Annotated[bool, typer.Option("--fact", help="The id is that of a fact.")] = False,
     more: MoreIds = None,
 ) -> None:
-    """Delete memories and every copy of their text, or facts. Exit code 4 when there is none of an id.
+    """Delete memories and every copy of their text, or facts. Exits with 4 if an ID does not exist.
 
     With `--where` it deletes all memories that pass the filters, as `list` takes them, once you have agreed.
     """
@@ -171,7 +171,7 @@ _LABELS: Final = (
 _PLAIN: Final = re.compile(r"[\w./][\w ./@+:-]*(?<![ :])")
 
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="New text; it needs no quotes.")]
+Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help=f"New text; {QUOTES}.")]
 
 
 @cli.command()

@@ -151,8 +151,8 @@ _OPTIONS: Final = {
 
 _METAVARS: Final[dict[Any, str]] = {str: "TEXT", int: "N", float: "NUMBER", datetime: "WHEN"}
 _EXPIRES: Final = "When it expires: a day, or words such as `in 3 months`; the same as `--ttl-days` with a number."
-_QUOTES: Final = "plain words need no quotes"
-_PIPED: Final = f"{_QUOTES}; without any, what is piped in is read; `-` waits for standard input"
+QUOTES: Final = "plain words need no quotes"
+_PIPED: Final = f"{QUOTES}; without any, what is piped in is read; `-` waits for standard input"
 
 _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
@@ -231,7 +231,7 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     if name in _TEXTS:
         about = typer.Argument(
-            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else _QUOTES}."
+            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else QUOTES}."
         )
         return _parameter(name, list[str] | None, about, None)
     about = typer.Argument(metavar=name.upper(), help=_help(field))

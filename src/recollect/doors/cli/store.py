@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 
 import recollect
 from recollect import __version__, projects
@@ -21,6 +23,7 @@ from recollect.client import launch
 from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
 from recollect.client.server import persistently
+from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
 from recollect.domain.review import WaitingPage
 from recollect.doors.agents import registrations
@@ -118,7 +121,7 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     checks = [
         _versions_check(),
         _settings_check(settings),
-        *_project_checks(registrations.project_folder()),
+        *_project_checks(settings.lifecycle),
         *registrations.checks(registrations.project_folder()),
     ]
     if settings.url:
@@ -151,13 +154,32 @@ def _settings_check(settings: Settings) -> Check:
     return Check("settings", True, seen)
 
 
-def _project_checks(folder: Path) -> list[Check]:
-    """Return a line where the project's files say what nothing comes of, such as a switch in the wrong file."""
-    if vain := "; ".join(projects.without_effect(folder)):
+def _project_checks(here: LifecycleSettings) -> list[Check]:
+    """Return a line where the project's files set what has no effect, such as a switch in the wrong file."""
+    try:
+        folder = Path.cwd()
+    except OSError:  # the working folder is gone, or may not be looked at
+        return []
+    if vain := "; ".join(projects.without_effect(folder, partial(_refusal, here))):
         names = ", ".join(projects.NAMES)
         advice = f"In recollect.toml, or [tool.recollect] of pyproject.toml, a project can set: {names}."
         return [Check("project settings", False, vain, advice)]
     return []
+
+
+def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
+    """Return why a project's value of a setting is not used over the settings `here`, nothing if it is."""
+    text = ",".join(map(str, value)) if isinstance(value, list) else value
+    try:
+        project = LifecycleSettings.model_validate({name: text})
+    except ValidationError as error:
+        return error.errors()[0]["msg"]
+    if filters := ", ".join(project.off & projects.FILTERS):
+        return f"a project cannot turn {filters} off"
+    asked, own = getattr(project, name), getattr(here, name)
+    if name in projects.NO_MORE and asked > own:
+        return "a project can only turn it off" if isinstance(own, bool) else f"a project can only lower it, from {own}"
+    return f"a project can only raise it, from {own}" if name in projects.NO_LESS and asked < own else ""
 
 
 def _daemon_check(settings: Settings) -> Check:

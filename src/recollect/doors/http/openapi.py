@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _SCHEMAS: Final = "#/components/schemas/{model}"
 _EXAMPLES: Final = Path(__file__).with_name("examples.json")
-_SESSIONS: Final = frozenset((*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session"))
+_SESSIONS: Final = frozenset(
+    (*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session", "correct_observation")
+)
 _ERROR: Final[dict[str, Any]] = {
     "title": "Error",
     "description": "Why a request was refused or failed, as one sentence.",
@@ -49,11 +51,18 @@ _FAILURES: Final[dict[int, tuple[str, str, str]]] = {
     401: ("Unauthorized", "No token, or one that is not valid", "Invalid token: it is unknown, has expired or was …"),
     403: ("Forbidden", "The token gives no right to that", "You have no right to write in the scope `team`: …"),
     404: ("NotFound", "No such thing in the namespaces that the token may see", "No memory with ID 7."),
+    405: ("MethodNotAllowed", "The address takes another method", "This address takes another method: …"),
+    408: ("TooSlow", "The body did not arrive in time", "Request too slow: Its body must come within 60 seconds."),
     409: ("ModelMismatch", "The store is in another state than the request needs", "This store was built with …"),
     413: ("TooLarge", "The body is larger than the server takes", "Request too large: At most 8,388,608 bytes …"),
     415: ("UnsupportedMediaType", "The body is no JSON", "Unsupported type: A body is `application/json`."),
     422: ("InvalidInput", "A field is missing, unknown or out of range, or holds a secret", "Missing query: …"),
     429: ("TooManyRequests", "The token asks too often; `Retry-After` says when to try again", "Too many requests: …"),
+    500: (
+        "RecollectError",
+        "A fault of the server; its log has the place",
+        "Internal error in the server: …; see its log.",
+    ),
     503: ("StoreUnusable", "The database or the model cannot be used just now", "The database cannot be used: …"),
 }
 _KEY: Final[dict[str, Any]] = {
@@ -71,8 +80,8 @@ _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "session:start": {"source": "startup"},
     "session:end": {"reason": "exit"},
 }
-_HEALTH: Final = "Tell that the process answers."
-_READY: Final = "Tell whether database and model can be used; ready even without the vector index."
+_HEALTH: Final = "Report that the process is running."
+_READY: Final = "Report whether the database and the model can be used; the vector index is not needed."
 
 
 class _Wire(GenerateJsonSchema):
@@ -99,7 +108,7 @@ def document(access: Access) -> dict[str, Any]:
     verbs = [*VERBS, *map(operation_of, OPERATIONS), *administration]
     requests, asked = _described({one.name: one.request for one in verbs}, GenerateJsonSchema)
     answers, defined = _described({one.name: one.answer for one in verbs}, _Wire)
-    for one in verbs:
+    for one in verbs:  # those of one request take the same fields
         taken = asked.get(requests[one.name].get("$ref", "").rpartition("/")[2], {}).get("properties", {})
         for hidden in taken.keys() - one.fields.keys():
             del taken[hidden]
@@ -181,12 +190,16 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
         },
     }
     taken = {"type": "object", "properties": properties, "required": ["fields"], "additionalProperties": False}
-    text = {"type": "string", "description": "What to put before the prompt; empty where nothing is relevant"}
+    text = {
+        "type": "string",
+        "description": "What to put before the prompt or after the output; empty where nothing is relevant",
+    }
     kept = {"type": "boolean", "description": "Whether there was room for the rest of the work, which is done later"}
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
-        "description": "Take an event of a coding agent's session. Only a prompt is answered; the rest is done later.",
+        "description": "Take an event of a coding agent's session. The answer to a prompt, to the start of a session "
+        "and to a command that failed may contain memories (`text`); everything else is done later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
