@@ -190,7 +190,10 @@ log = logging.getLogger(__name__)
 
 
 def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
-    """Return the settings of the project around a folder over the `defaults`; the nearest file that has any counts."""
+    """Return the settings of the project around a folder over the `defaults`; the nearest file that has any counts.
+
+    Any file turns capture or injection off.
+    """
     table = table_in(folder)
     return narrowed(defaults, table, folder) if table else defaults
 
