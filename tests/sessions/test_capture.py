@@ -217,6 +217,12 @@ def test_what_stands_beside_a_statement_is_kept_with_it(app: App) -> None:
     assert [one.content for one in memories(app)] == [f"{rule} {why}"]
 
 
+def test_what_a_person_quotes_is_not_what_they_say(app: App) -> None:
+    """Lines that a prompt quotes are somebody else's words, and are not kept as the person's."""
+    prompt(app, f"the vendor's bot sent me this, can you sum it up?\n\n> Hi there.\n> {RULE}\n> {OTHER_RULE}")
+    assert memories(app) == []
+
+
 @pytest.mark.parametrize(
     ("groups", "long", "widened"),
     [

@@ -15,6 +15,7 @@ _BLOCK: Final = re.compile(
     re.DOTALL,
 )
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
 _ABBREVIATED: Final = re.compile(r"\b(?:\w|etc|vs|approx|no|nr|ca|cf|bzw|ggf)\.$", re.IGNORECASE)
 _DATED: Final = re.compile(r"\b\d{1,2}\.\d{1,2}\.$")
@@ -28,8 +29,8 @@ _NO_PROSE: Final = re.compile(r"^#{1,6} |^\||^```")  # headings, tables and fenc
 
 
 def said(prompt: str) -> str:
-    """Return what the person wrote: a prompt without memory, reminders, code and other blocks put into it."""
-    return _FENCED.sub(" ", _BLOCK.sub(" ", prompt)).strip()
+    """Return what the person wrote: a prompt without what it quotes, memory, reminders, code and other blocks."""
+    return _QUOTED.sub("", _FENCED.sub(" ", _BLOCK.sub(" ", prompt))).strip()
 
 
 def sentences(text: str) -> list[str]:
