@@ -40,12 +40,14 @@ KINDS: Final = [one for one in Feature if one in TYPE_FEATURES and one is not Fe
 PRODUCTS: Final = [(kind, one) for kind in KINDS for one in CROSSED]
 TARGET: Final = Path(__file__).parent.parent / "src/recollect/sessions/memorability.toml"
 TEXTS: Final = Path(__file__).resolve().parent / "data/sessions"
-SENTENCES, DESCRIPTIONS, PROMPTS = "sentences.tsv", "descriptions.tsv", "prompts.jsonl"
+SENTENCES, DESCRIPTIONS, PROMPTS, OUTPUTS = "sentences.tsv", "descriptions.tsv", "prompts.jsonl", "outputs.jsonl"
+PAGES: Final = [TEXTS.parent / "poison" / f"{name}.jsonl" for name in ("first", "second", "third")]
+"""Files of attempts to poison a memory, whose harmless outputs say what of a page or a file is worth keeping."""
 STRUCTURE_RIDGE, MEANING_RIDGE = {"person": 0.5, "tool": 2.0}, {"person": 0.5, "tool": 3.0}
 TWICE: Final = 2  # so often counts what was labelled one by one of tools
 STRANGE: Final = {"person": 1, "tool": 3}
-"""So often count the recordings of `data/sessions`, whose authors saw no code and label as others would."""
-RECALL: Final = {"person": 0.92, "tool": 0.85}
+"""So often counts what authors who saw no code labelled: the recordings of `data/sessions`, and harmless outputs."""
+RECALL: Final = {"person": 0.92, "tool": 0.90}
 """The share that the gate lets pass of what is to be kept in recordings by authors who saw no code, each left out."""
 SURE: Final = 0.90
 """The precision that what the structure alone keeps is to have."""
@@ -144,6 +146,35 @@ def labelled(file: Path, embedder: Embedder) -> tuple[Array, Array, Array]:
     if tools:
         meaning[:, : meaning.shape[1] // 2] = 0.0
     return structure, meaning, np.array([float(row[0] == "+") for row in rows])
+
+
+def outputs(cases: Iterable[tuple[Mapping[str, Any], bool]], embedder: Embedder) -> tuple[Array, Array, Array]:
+    """Return the structure, the meaning and the labels of outputs of tools that stand alone, without what is noise."""
+    rows: list[tuple[Array, Array]] = []
+    keep: list[float] = []
+    for one, worth in cases:
+        given = used(one["tool"], one.get("input") or {}, one["output"], failed=one.get("failed", False))
+        found = observe(given, Trail(), set(), "")
+        if found.candidate is not None:
+            rows.append(judged_by(found.candidate.parts, embedder))
+            keep.append(float(worth))
+    return np.vstack([one for one, _ in rows]), np.vstack([one for _, one in rows]), np.array(keep)
+
+
+def harmless(files: Iterable[Path]) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    """Yield harmless outputs of one step from files of attempts to poison a memory, and whether each is to be kept."""
+    for line in (line for file in files for line in file.read_text(encoding="utf-8").splitlines()):
+        given = json.loads(line)["harmless"]
+        step, *more = given["steps"]
+        if step["event"] == "tool:post" and not more:
+            yield step, bool(given["worth"])
+
+
+def alone(file: Path) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    """Yield outputs that were labelled one by one, and whether each is to be kept."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        given = json.loads(line)
+        yield given, given["label"] == "keep"
 
 
 def fitted(rows: Array, keep: Array, ridge: float, offset: Array | None = None, counts: Array | None = None) -> Array:
@@ -258,8 +289,13 @@ def log_odds(chance: float) -> float:
     return float(np.log(chance / (1 - chance)))
 
 
-def table(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> list[str]:
-    """Fit what people say or what tools tell, and return its lines of the file."""
+def table(
+    who: str,
+    rows: Sequence[Row],
+    more: tuple[Array, Array, Array],
+    apart: tuple[Array, Array, Array] | None = None,
+) -> list[str]:
+    """Fit what people say or what tools tell, and return its lines of the file; tell of texts kept `apart` too."""
     whole, alone, keep = left_out(who, rows, more)
     strange = np.array([row.strange for row in rows])
     strange |= not strange.any()
@@ -269,6 +305,11 @@ def table(who: str, rows: Sequence[Row], more: tuple[Array, Array, Array]) -> li
     print(f"{who}: chosen threshold {gate:.2f}, moved to {GATE}; by structure alone {certain:.2f}; {len(rows)} events")
     print(f"{who}: precision and recall with a folder left out {quality(whole >= gate, keep)}")
     print(f"{who}: of the folders: {by_folder(whole >= gate, rows)}")
+    if apart is not None:
+        structure, meaning, labels = apart
+        odds = structure @ found.structure[:-1] + meaning @ found.meaning[:-1]
+        chance = chances(odds + found.structure[-1] + found.meaning[-1])
+        print(f"{who}: of {len(labels)} texts kept apart: {quality(chance >= gate, labels)}")
     theirs = [row for row, one in zip(rows, strange, strict=True) if one]
     print(f"{who}: of those by authors who saw no code: {by_folder(whole[strange] >= gate, theirs)}")
     return [
@@ -314,9 +355,12 @@ def main() -> None:
     ]
     lines += ["# meaning; `alone` is added where only the structure is known.", f'model = "{embedder.card.id}"']
     lines += table("person", [row for row in judged if row.event.prompt], labelled(given.texts / SENTENCES, embedder))
-    used_for = labelled(given.texts / DESCRIPTIONS, embedder)
-    twice = (np.vstack([used_for[0]] * TWICE), np.vstack([used_for[1]] * TWICE), np.hstack([used_for[2]] * TWICE))
-    lines += table("tool", [row for row in judged if not row.event.prompt], twice)
+    told = [labelled(given.texts / DESCRIPTIONS, embedder)] * TWICE
+    told += [outputs(harmless(PAGES), embedder)] * STRANGE["tool"]
+    structure, meaning, keep = zip(*told, strict=True)
+    more = np.vstack(structure), np.vstack(meaning), np.hstack(keep)
+    apart = outputs(alone(given.texts / OUTPUTS), embedder)
+    lines += table("tool", [row for row in judged if not row.event.prompt], more, apart)
     if not given.check:
         TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
