@@ -5,7 +5,6 @@ Counted with the tokenizer of the default embedding model, as every language mod
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
@@ -16,10 +15,10 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import _FORM, ChatDescribe, ChatReconcile, TokenUse
+from recollect.engines.chat import ChatDescribe, ChatReconcile, TokenUse, instructions_of, said_of
 from recollect.engines.embedding import open_embedder
 from recollect.errors import ModelUnusable
-from recollect.sessions import extract
+from recollect.sessions import extract, second_look
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -33,10 +32,9 @@ class Listener:
     model: str = "none"
     sent: list[tuple[str, str, int]] = field(default_factory=list)
 
-    def ask(self, task: str, text: str, answer: type[A], *, most: int) -> A:
+    def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Note the instructions, the text and the limit of the answer."""
-        schema = json.dumps(answer.model_json_schema(), separators=(",", ":"))
-        self.sent.append((_FORM.format(task=task, schema=schema), text, most))
+        self.sent.append((instructions_of(task, answer), said_of(text), most))
         raise ModelUnusable("It only listens.")
 
     def used(self) -> TokenUse:
@@ -62,6 +60,12 @@ def main() -> None:
         "abstract, overview, facts and entities of a text, 3,000 characters": lambda: describe.text(PROSE[:3_000]),
         "summary of a cluster, five memories of 400 characters": lambda: describe.together(pieces(5, 400)),
         "summary of a session, eight notes of 300 characters": lambda: describe.session(pieces(8, 300)),
+        "what people said in a session, twelve texts of 200 characters": lambda: second_look.worth(
+            listener, pieces(12, 200), said=True
+        ),
+        "what tools told in a session, twelve texts of 700 characters": lambda: second_look.worth(
+            listener, pieces(12, 700), said=False
+        ),
     }
     settings = Settings()
     count = open_embedder(settings.model, settings.models_dir, settings.caches).counter()

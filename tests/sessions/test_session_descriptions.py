@@ -59,7 +59,7 @@ def test_notes_get_titles_and_the_session_a_summary(app: App, server: ChatServer
     before = [shown(app, one) for one in sorted(listed(app))]
     server.says(SAID)
     rule, cents, summary = notes(app)
-    assert len(server.asked) == 1
+    assert sum("`notes`" in str(one["messages"][0]) for one in server.asked) == 1
     assert (rule.title, rule.content, rule.trust) == ("Nobody edits gen/ by hand", before[0].content, before[0].trust)
     assert cents.title == before[1].title, "the note names no PostgreSQL"
     assert summary.type is Kind.SESSION_SUMMARY

@@ -331,7 +331,6 @@ _SESSION: Final = (
     f"changed, fixed and learnt. {_LAYERS} `notes` has for each note its `number` from 0 and a `title` of at most 10 "
     f"words, written as a sentence is, that says what is worth knowing of it. {_NAMED}"
 )
-
 _Line = Annotated[str, Field(max_length=500)]
 _Paragraph = Annotated[str, Field(max_length=3_000)]
 

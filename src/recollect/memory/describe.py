@@ -62,22 +62,26 @@ def describe_later(app: App, outcome: Outcome, draft: Draft, caller: Caller) -> 
     length = _EXTRACTED if extracted else 0 if outcome.status is WriteStatus.MERGED else _LONG
     worth = len(draft.content) >= length and draft.position is None and draft.sensitivity is Sensitivity.PUBLIC
     if worth and (extracted or not (draft.abstract and draft.overview)):
-        _later(app, partial(_describe, app, int(outcome.id), length or _LONG, caller))
+        ask_behind(app, partial(_describe, app, int(outcome.id), length or _LONG, caller))
 
 
 def sum_up_later(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
     """Have the summary say in a few sentences what its members say together, above the lines that quote them."""
     if _all_public(members):
-        _later(app, partial(_sum_up, app, summary_id, members, caller))
+        ask_behind(app, partial(_sum_up, app, summary_id, members, caller))
 
 
-def sum_up_session_later(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
+def sum_up_session(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
     """Have the notes of a session get better titles, and its summary say in a few sentences what they say."""
-    if _all_public(kept):
-        _later(app, partial(_sum_up_session, app, summary_id, kept, caller))
+    texts = [one.content for one in kept]
+    answer = _answer(app, lambda model: model.session(texts)) if _all_public(kept) else None
+    if answer is not None:
+        whole, each = answer
+        notes = {kept[number].id: checked(one, texts[number]) for number, one in each.items() if number < len(kept)}
+        _write_summary(app, summary_id, kept, checked(whole, "\n".join(texts)), notes, caller)
 
 
-def _later(app: App, ask: Callable[[], None]) -> None:
+def ask_behind(app: App, ask: Callable[[], None]) -> None:
     """Ask where there is a model, as long as half of the budget is left: what somebody waits for goes before."""
     if app.capabilities.describe is None:
         return
@@ -121,15 +125,6 @@ def _sum_up(app: App, summary_id: int, members: Sequence[Memory], caller: Caller
     if answer is not None:
         said = checked(answer, "\n".join(texts))
         _write_summary(app, summary_id, members, said, {}, caller, hidden_by=summary_id)
-
-
-def _sum_up_session(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
-    texts = [one.content for one in kept]
-    answer = _answer(app, lambda model: model.session(texts))
-    if answer is not None:
-        whole, each = answer
-        notes = {kept[number].id: checked(one, texts[number]) for number, one in each.items() if number < len(kept)}
-        _write_summary(app, summary_id, kept, checked(whole, "\n".join(texts)), notes, caller)
 
 
 def _write_summary(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -27,14 +26,13 @@ from recollect.domain.lifecycle import (
 )
 from recollect.domain.origin import Origin as Stamp
 from recollect.domain.origin import least
-from recollect.domain.requests import Draft
+from recollect.domain.requests import Draft, SoftForget
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear, masked
-from recollect.memory.describe import sum_up_session_later
-from recollect.memory.grounding import cited
+from recollect.memory.describe import ask_behind, sum_up_session
+from recollect.memory.forget import memory_forget
 from recollect.memory.review import outranks
-from recollect.memory.summaries import session_key
 from recollect.search.visibility import unfiltered
 from recollect.sessions.lessons import LONGEST, Trail, Wording, asked, stated
 from recollect.sessions.memorability import (
@@ -50,7 +48,9 @@ from recollect.sessions.observations.noise import REPEATED, digest
 from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.origins import outside_after, stamp_of
+from recollect.sessions.second_look import look_again
 from recollect.sessions.session_state import Context, drafted, state_of
+from recollect.sessions.session_summary import checkpoint, summary
 from recollect.text.layers import shortened
 
 _SEEN: Final = 300  # digests of outputs that are remembered
@@ -68,15 +68,6 @@ _BESIDE: Final = 1 / 3  # of the gate: from which the sentences beside one that 
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
-CATEGORY: Final = "session"
-_IMPORTANCE: Final = 0.1
-_MOST: Final = 12  # titles of one heading
-_HEADINGS: Final = {
-    "Decided": (Kind.DECISION,),
-    "Changed": (Kind.CHANGE, Kind.FEATURE, Kind.REFACTOR),
-    "Fixed": (Kind.BUGFIX,),
-    "Learnt": (Kind.DISCOVERY,),
-}
 
 
 def begin(context: Context[StartSession]) -> None:
@@ -123,15 +114,32 @@ def summarize(context: Context[EndSession]) -> None:
     if not context.settings.capture or not context.has("memory.store"):
         return
     _catch_up(context)
-    kept = _memories(context)
-    if len(kept) >= 2 and (
-        found := _stored(
-            context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept)
-        )
-    ):
+    if found := _sum_up(context):
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
-        sum_up_session_later(context.app, found, kept, context.caller)
     context.update(since_checkpoint=0)
+    ask_behind(context.app, partial(_look_again, context, found))
+
+
+def _sum_up(context: Context[EndSession]) -> int | None:
+    """Write the summary of a session that kept two memories or more, and return it."""
+    kept = _memories(context)
+    if len(kept) < 2:
+        return None
+    return _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept))
+
+
+def _look_again(context: Context[EndSession], summed_up: int | None) -> None:
+    """Have a language model judge what was kept and what was not; then it says what is left together."""
+    if context.has("memory.memorability"):
+        added, removed = look_again(context.app, context.session, context.caller)
+        context.update(kept=(*(one for one in context.state.kept if one not in removed), *added))
+        if added or removed:
+            context.app.sessions.mask(context.session, lambda state: state | {"kept": context.state.kept})
+            before, summed_up = summed_up, _sum_up(context)
+            if before and not summed_up:
+                memory_forget(context.app, SoftForget(id=str(before)), context.caller)
+    if summed_up:
+        sum_up_session(context.app, summed_up, _memories(context), context.caller)
 
 
 def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
@@ -442,45 +450,6 @@ def _observation(
         reason=reason,
         memory_id=memory_id,
     )
-
-
-def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
-    """Return the summary of a session that kept these memories."""
-    return _of_session(session_id, at, Kind.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open))
-
-
-def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
-    """Return what a session has learnt so far: the summary's memory, as it is before the session ends."""
-    return _of_session(session_id, at, Kind.CHECKPOINT, _listed(kept))
-
-
-def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> Draft:
-    name = "Checkpoint" if kind is Kind.CHECKPOINT else "Summary"
-    title = f"{name} of the session of {at:%Y-%m-%d %H:%M}"
-    return Draft(
-        content="\n".join([f"{title}.", *lines]),
-        key=session_key(session_id),
-        title=title,
-        type=kind,
-        category=CATEGORY,
-        importance=_IMPORTANCE,
-        session_id=session_id,
-        observed_at=at,
-        source=Source.HOOK,
-    )
-
-
-def _listed(kept: Sequence[Memory]) -> list[str]:
-    found: list[str] = []
-    for heading, kinds in _HEADINGS.items():
-        found += _lines(heading, [one.title or one.content for one in kept if one.type in kinds])
-    return found
-
-
-def _lines(heading: str, said: Sequence[str]) -> list[str]:
-    lines = [f"- {cited(one)}" for one in said[:_MOST]]
-    more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
-    return [f"{heading}:", *lines, *more] if lines else []
 
 
 class _Said(Request):

@@ -298,14 +298,18 @@ def bm25(holders: Iterable[Holders], memories: int, average: float, uncounted: S
 
 
 def best_visible(connection: Connection, view: View, ranked: Ranked, limit: int) -> dict[int, float]:
-    """Return the best `limit` of what a view may see, with their bm25, best first."""
+    """Return the best `limit` of what a view may see, with their bm25, best first.
+
+    Each look takes twice as many as the one before it: where few may be seen, most of them are looked at.
+    """
     found: dict[int, float] = {}
-    step = max(limit, _LOOKED_AT)
-    for start in range(0, len(ranked.ids), step):
+    step, start = max(limit, _LOOKED_AT), 0
+    while start < len(ranked.ids):
         parts = (part[start : start + step].tolist() for part in ranked)
         some = dict(zip(*parts, strict=True))
         seen = set(run_visible(connection, _BY_ID, view, ids=some).scalars())
         found |= {one: score for one, score in some.items() if one in seen}
         if len(found) >= limit:
             break
+        start, step = start + step, 2 * step
     return dict(islice(found.items(), limit))

@@ -39,12 +39,12 @@ _MOST_CHUNKS = 1_000_000
 _TURNS = 24  # of the power method
 
 _vector = tables.vector.c
-CHUNKS = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding).execution_options(
-    yield_per=_PAGE
-)
+_chunks = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding)
+CHUNKS = _chunks.execution_options(yield_per=_PAGE)
 """All stored chunks, for whoever adds conditions."""
 _of_ids = any_of(_vector.memory_id, IDS)
-OF_IDS = CHUNKS.where(_of_ids)
+OF_IDS = _chunks.where(_of_ids)
+"""Those of some memories, which are read in one piece."""
 _SHOWN = (
     select(_vector.memory_id, _vector.embedding)
     .join(tables.memory, tables.memory.c.id == _vector.memory_id)
@@ -211,7 +211,7 @@ def _compared(
     connection: Connection, vector: Vector, chunks: Select[Any], values: Mapping[str, Any]
 ) -> Iterator[tuple[Sequence[Row[Any]], Vector]]:
     """Yield pages of a selection of `CHUNKS` with the cosine of each."""
-    for page in connection.execute(chunks, values).partitions():
+    for page in connection.execute(chunks, values).partitions(_PAGE):
         whole = b"".join([row[-1] for row in page])
         if len(whole) != len(page) * vector.nbytes:  # damaged ones await `reindex`
             page = [row for row in page if len(row[-1]) == vector.nbytes]

@@ -1,0 +1,64 @@
+"""The memory that sums a session up: a checkpoint until it ends, then its summary. Both quote memories only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from recollect.domain.enums import ObservationType as Kind
+from recollect.domain.enums import Source
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
+from recollect.memory.grounding import cited
+from recollect.memory.summaries import session_key
+from recollect.sessions.lessons import Trail
+
+CATEGORY: Final = "session"
+_IMPORTANCE: Final = 0.1
+_MOST: Final = 12  # titles of one heading
+_HEADINGS: Final = {
+    "Decided": (Kind.DECISION,),
+    "Changed": (Kind.CHANGE, Kind.FEATURE, Kind.REFACTOR),
+    "Fixed": (Kind.BUGFIX,),
+    "Learnt": (Kind.DISCOVERY,),
+}
+
+
+def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
+    """Return the summary of a session that kept these memories."""
+    return _of_session(session_id, at, Kind.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open))
+
+
+def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
+    """Return what a session has learnt so far: the summary's memory, as it is before the session ends."""
+    return _of_session(session_id, at, Kind.CHECKPOINT, _listed(kept))
+
+
+def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> Draft:
+    name = "Checkpoint" if kind is Kind.CHECKPOINT else "Summary"
+    title = f"{name} of the session of {at:%Y-%m-%d %H:%M}"
+    return Draft(
+        content="\n".join([f"{title}.", *lines]),
+        key=session_key(session_id),
+        title=title,
+        type=kind,
+        category=CATEGORY,
+        importance=_IMPORTANCE,
+        session_id=session_id,
+        observed_at=at,
+        source=Source.HOOK,
+    )
+
+
+def _listed(kept: Sequence[Memory]) -> list[str]:
+    found: list[str] = []
+    for heading, kinds in _HEADINGS.items():
+        found += _lines(heading, [one.title or one.content for one in kept if one.type in kinds])
+    return found
+
+
+def _lines(heading: str, said: Sequence[str]) -> list[str]:
+    lines = [f"- {cited(one)}" for one in said[:_MOST]]
+    more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
+    return [f"{heading}:", *lines, *more] if lines else []
