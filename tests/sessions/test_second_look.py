@@ -11,6 +11,7 @@ from chat_server import ChatServer, Reply, chat_server
 from recollect import App, Memory
 from recollect.domain.lifecycle import ShownObservation
 from recollect.domain.origin import SaidBy
+from recollect.errors import InvalidInput
 from recollect.sessions.second_look import ADDED
 from run_operations import do, ill, listed, recalled, shown
 
@@ -93,6 +94,8 @@ def test_what_does_not_last_is_hidden_and_can_be_brought_back(app: App, server: 
     assert rule.id not in listed(app)
     assert rule.id not in recalled(app, "who edits gen/ by hand?")
     assert not any("gen/" in one.content for one in memories(app))
+    with pytest.raises(InvalidInput, match=f"`recollect undo {rule.id}`"):
+        do(app, "correct_observation", session_id="s1", number=first.number, keep=True)
     do(app, "restore", id=str(rule.id))
     assert shown(app, rule.id).content == rule.content
     assert ill(app) == []

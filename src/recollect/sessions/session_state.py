@@ -231,6 +231,9 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
 
 
 def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
+    if not one.draft and one.memory_id:
+        known = f"it was memory {one.memory_id}, and `recollect undo {one.memory_id}` brings that back."
+        raise InvalidInput("number", f"Observation {one.number} cannot be kept anew: {known}")
     if not one.draft:
         raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
     draft, said = drafted(one.draft)
