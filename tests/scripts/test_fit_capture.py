@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +31,8 @@ def test_a_check_prints_figures_and_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "sentences.tsv").write_text("+\ten\tWe squash on merge.\n-\ten\trun the tests\n", encoding="utf-8")
     (tmp_path / "descriptions.tsv").write_text("+\tCompare both\n-\tShow the status\n", encoding="utf-8")
     (tmp_path / "prompts.jsonl").write_text('{"kind": "task", "prompt": "go on"}\n', encoding="utf-8")
+    told = {"tool": "Bash", "input": {"command": "make docs"}, "output": "the index of the docs has a broken anchor"}
+    (tmp_path / "outputs.jsonl").write_text(json.dumps(told | {"label": "keep"}) + "\n", encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, str(SCRIPT), f"{BUILD}:s1", f"{BUILD}:s2", "--check", "--texts", str(tmp_path)],
         capture_output=True,
@@ -40,6 +43,7 @@ def test_a_check_prints_figures_and_writes_nothing(tmp_path: Path) -> None:
     assert "person: threshold 0.50: precision" in ran.stdout
     assert "taken for noise: s1 36 (it is what memory itself returned)" in ran.stdout
     assert "moved to 0.3" in ran.stdout
+    assert "of 1 texts kept apart" in ran.stdout
     assert TABLE.read_bytes() == before
 
 
