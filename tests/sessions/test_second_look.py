@@ -122,6 +122,19 @@ def test_without_an_answer_of_use_all_stays(app: App, server: ChatServer, said: 
     assert tool.decision == "dropped"
 
 
+def test_what_a_person_decided_on_stays(app: App, server: ChatServer) -> None:
+    """What somebody kept, dropped or pinned is no question any more."""
+    rule, cents, anchor = do(app, "show_session", session_id="s1").observations
+    do(app, "correct_observation", session_id="s1", number=rule.number, keep=False)
+    do(app, "correct_observation", session_id="s1", number=anchor.number, keep=True)
+    do(app, "pin", id=cents.memory_id)
+    before = [one.content for one in memories(app)]
+    says(server, [0], [])
+    ended(app)
+    assert asked(server) == []
+    assert [one.content for one in memories(app)][: len(before)] == before
+
+
 def test_a_question_shows_at_most_twelve_texts(app: App, server: ChatServer) -> None:
     """Many texts are several questions; the number of a text is its own in all of them."""
     for number in range(12):

@@ -21,9 +21,8 @@ from recollect.domain.requests import Caller, Draft, SoftForget
 from recollect.domain.results import Memory
 from recollect.errors import ModelUnusable, RecollectError
 from recollect.memory.forget import memory_forget
-from recollect.memory.remember import remember
 from recollect.search.visibility import unfiltered
-from recollect.sessions.session_state import drafted
+from recollect.sessions.session_state import BY_YOU, drafted, keep_after_all
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -118,16 +117,20 @@ def worth(chat: PydanticAiChat, texts: Sequence[str], *, said: bool) -> set[int]
 
 
 def _seen(app: App, session: Session, caller: Caller) -> list[Seen]:
-    """Return what the weights kept and dropped of a session, without what was noise or is known from another memory."""
-    every = app.sessions.observations(session)
+    """Return what the weights kept and dropped of a session, without noise and what another memory says already.
+
+    What a person decided on stays as it is.
+    """
+    every = [one for one in app.sessions.observations(session) if one.reason != BY_YOU]
     kept = {one.memory_id for one in every if one.memory_id and one.decision is Decision.KEPT}
     memories = app.records.load(kept, unfiltered(app, Draft(content="-"), caller)) if kept else {}
     found: dict[int, Seen] = {}  # of a memory of several observations the last one counts
     for one in every:
         memory = memories.get(one.memory_id or 0)
         if one.decision is Decision.KEPT and memory is not None:
-            ours = memory.source is Source.HOOK and memory.sensitivity is Sensitivity.PUBLIC
-            if one.score is not None and ours and memory.superseded_by is None:
+            captured = memory.source is Source.HOOK and one.score is not None and memory.superseded_by is None
+            undecided = memory.standing is None and memory.review is None
+            if captured and undecided and memory.sensitivity is Sensitivity.PUBLIC:
                 found[memory.id] = Seen(one, _told(memory.content, memory.subtitle), memory)
         elif one.decision is Decision.DROPPED and one.draft and one.memory_id is None:
             draft, _ = drafted(one.draft)
@@ -141,13 +144,10 @@ def _told(content: str, evidence: str) -> str:
 
 
 def _added(app: App, session: Session, one: Observation, caller: Caller) -> list[int]:
-    draft, said = drafted(one.draft or {})
     try:
-        made = int(remember(app, draft, caller.saying(said.said_by, said.came_from)).id)
+        return [int(keep_after_all(app, session, one, caller, ADDED))]
     except RecollectError:
         return []
-    app.sessions.decide(session, one.number, Decision.KEPT, ADDED, made)
-    return [made]
 
 
 def _removed(app: App, session: Session, one: Seen, memory: Memory, caller: Caller) -> list[int]:

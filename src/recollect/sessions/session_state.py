@@ -175,7 +175,8 @@ class Context(Generic[E]):
         self.observations.append(observation)
 
 
-_BY_YOU = "by you"
+BY_YOU: Final = "by you"
+"""Why something is kept or dropped that a person decided on."""
 
 
 def list_sessions(app: App, request: ListSessions, caller: Caller) -> SessionList:
@@ -226,8 +227,8 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
         return _keep(app, session, one, caller, request_id)
     if one.memory_id is not None:
         forget(app, Forget(id=str(one.memory_id)), caller, request_id=request_id)
-    app.sessions.decide(session, one.number, Decision.DROPPED, _BY_YOU, None)
-    return Noted(session.session_id, str(Decision.DROPPED), _BY_YOU)
+    app.sessions.decide(session, one.number, Decision.DROPPED, BY_YOU, None)
+    return Noted(session.session_id, str(Decision.DROPPED), BY_YOU)
 
 
 def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
@@ -236,10 +237,16 @@ def _keep(app: App, session: Session, one: Observation, caller: Caller, request_
         raise InvalidInput("number", f"Observation {one.number} cannot be kept anew: {known}")
     if not one.draft:
         raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
-    draft, said = drafted(one.draft)
-    outcome = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id)
-    app.sessions.decide(session, one.number, Decision.KEPT, _BY_YOU, int(outcome.id))
-    return Noted(session.session_id, str(Decision.KEPT), _BY_YOU, outcome.id)
+    made = keep_after_all(app, session, one, caller, BY_YOU, request_id)
+    return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
+
+
+def keep_after_all(app: App, session: Session, one: Observation, caller: Caller, why: str, request_id: str = "") -> str:
+    """Store what would have been stored of an observation that was dropped, with its own origin; return its id."""
+    draft, said = drafted(one.draft or {})
+    made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
+    app.sessions.decide(session, one.number, Decision.KEPT, why, int(made))
+    return made
 
 
 def _found(app: App, beginning: str | None, caller: Caller) -> Session:
