@@ -1,7 +1,7 @@
 """What a load falls on: a PostgreSQL database and a Chroma server, filled with the memories of one team.
 
 Each memory has a text of its own. Its vector is what the model makes of its first words, and seeded noise, so that a
-store fills fast and real queries find near and far vectors in it.
+store fills fast and real queries find near and far vectors in it. All of it is people's own.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from sqlalchemy import text
 
 import recollect
 from generated import GeneratedEmbedder
-from recollect import App, Caller, Settings
+from others import import_own
+from recollect import App, Caller, Draft, Settings
 from recollect.auth.administration import administer, authenticate, operator
+from recollect.domain.enums import Scope
 from recollect.domain.search import ModelCard
-from recollect.domain.transfer import ImportBatch, ImportItem, ItemKind
 from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.engines.embedding import open_embedder
-from recollect.transfer.import_batch import import_batch
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path.append(str(TESTS / "support"))
@@ -157,22 +157,14 @@ def fill(settings: Settings, texts: Sequence[str]) -> float:
                 user=name if scope == "personal" else user(0), team=TEAM, project=name if scope == "project" else "none"
             )
             for start in range(0, len(some), _BATCH):
-                _import(app, caller, scope, some[start : start + _BATCH])
-                progress.advance(bar, len(some[start : start + _BATCH]))
+                drafts = [
+                    Draft(content=one, scope=Scope(scope), category=f"area-{number % 100}")
+                    for number, one in some[start : start + _BATCH]
+                ]
+                import_own(app, drafts, caller, start)
+                progress.advance(bar, len(drafts))
         app.vectors.sync()
     return round(time.perf_counter() - began, 1)
-
-
-def _import(app: App, caller: Caller, scope: str, some: Sequence[tuple[int, str]]) -> None:
-    items = [
-        ImportItem(
-            kind=ItemKind.MEMORY,
-            where=str(number),
-            fields={"content": one, "scope": scope, "category": f"area-{number % 100}"},
-        )
-        for number, one in some
-    ]
-    import_batch(app, ImportBatch(items=tuple(items)), caller)
 
 
 def tokens(app: App, clients: int) -> list[str]:

@@ -48,7 +48,7 @@ OF_IDS = _chunks.where(_of_ids)
 _SHOWN = (
     select(_vector.memory_id, _vector.embedding)
     .join(tables.memory, tables.memory.c.id == _vector.memory_id)
-    .where(shown(), _of_ids)
+    .where(shown(), any_of(tables.memory.c.id, IDS))  # before a first ANALYZE, PostgreSQL reads all memories otherwise
     .order_by(_vector.ordinal)
 )
 _place = cast(_vector.memory_id, BigInteger) * _MOST_CHUNKS + _vector.ordinal
