@@ -67,7 +67,7 @@ def draw(sets: Mapping[str, Asked], folder: Path) -> None:
     panel.set_ylabel("share of hits that answer")
     panel.legend(fontsize=7, frameon=False)
     figure.savefig(folder / "reliability.png", format="png", dpi=150)
-    card = find_card("all-MiniLM-L6-v2")
+    card = find_card("notes-MiniLM-L6-v2")
     _silence(sets, folder / "silence.png", card.floor if card else 0.0)
 
 

@@ -6,10 +6,10 @@ Everything it learns from comes out of the real store through the same code that
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ FLOORS: Final = (0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.
 Orders: TypeAlias = list[np.ndarray]
 Order: TypeAlias = tuple[Part, Part]
 Matches: TypeAlias = dict[str, list[tuple[np.ndarray, np.ndarray]]]  # by set and question: the best ones, and whether
+T = TypeVar("T")
 out = Console(width=200)
 
 
@@ -77,15 +78,29 @@ def mean(orders: Sequence[Order]) -> Order:
     return averaged([own for own, _ in orders]), averaged([talk for _, talk in orders])
 
 
-def leave_out(sets: Mapping[str, Compiled], inputs: Inputs, seeds: int, rounds: int, title: str) -> dict[str, LeftOut]:
-    """Return for each set what networks give it that were fitted on all the others."""
+def leave_out(sets: Mapping[str, Compiled], inputs: Inputs, given: Given, title: str) -> dict[str, LeftOut]:
+    """Return for each set what networks give it that were fitted without it, and without the others of its fold."""
     found: dict[str, LeftOut] = {}
-    for name in track(list(sets), f"{title}: each set left out", console=err):
-        networks = fitted({other: one for other, one in sets.items() if other != name}, inputs, seeds, rounds)
-        together, asked = mean(networks), sets[name].asked
-        by_seed = [ordered(one, asked) for one in networks]
-        found[name] = LeftOut(ordered(together, asked), ordered(together, sets[name].copies), by_seed)
-    return found
+    for fold in track(folds_of(sets, given.folds), f"{title}: sets left out", console=err):
+        networks = fitted(without(sets, fold), inputs, given.seeds, given.rounds)
+        together = mean(networks)
+        for name in fold:
+            asked = sets[name].asked
+            by_seed = [ordered(one, asked) for one in networks]
+            found[name] = LeftOut(ordered(together, asked), ordered(together, sets[name].copies), by_seed)
+    return {name: found[name] for name in sets}
+
+
+def folds_of(names: Iterable[str], folds: int) -> list[list[str]]:
+    """Return the names in so many parts, each by itself where `folds` is 0 or there are no more."""
+    every = list(names)
+    count = min(folds or len(every), len(every))
+    return [every[start::count] for start in range(count)]
+
+
+def without(sets: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+    """Return the sets but some."""
+    return {name: one for name, one in sets.items() if name not in names}
 
 
 def reached(questions: Sequence[Question], rankings: Sequence[Sequence[bool]], apart: bool) -> np.ndarray:
@@ -158,18 +173,19 @@ def pair(figures: np.ndarray) -> str:
 
 
 def refusing(
-    sets: Mapping[str, Compiled], found: Mapping[str, LeftOut], inputs: Inputs, seeds: int
+    sets: Mapping[str, Compiled], found: Mapping[str, LeftOut], inputs: Inputs, seeds: int, folds: int
 ) -> tuple[Part, float, Matches]:
     """Return the part for the query, its stretch, and each question's best matches by parts fitted without its set."""
     copies = {
         name: [silence.judged(q, order) for q, order in zip(one.copies, found[name].copies, strict=True)]
         for name, one in sets.items()
     }
-    best = {}
-    for name, one in sets.items():
-        part, stretch = silence.fit([some for other, some in copies.items() if other != name], inputs, 1)
-        asked = [silence.judged(q, order) for q, order in zip(one.asked, found[name].asked, strict=True)]
-        best[name] = [(sigmoid(stretch * two.orders + part(two.known)[0]), two.relevant) for two in asked]
+    best: Matches = {}
+    for fold in folds_of(sets, folds):
+        part, stretch = silence.fit(list(without(copies, fold).values()), inputs, 1)
+        for name in fold:
+            asked = [silence.judged(q, order) for q, order in zip(sets[name].asked, found[name].asked, strict=True)]
+            best[name] = [(sigmoid(stretch * two.orders + part(two.known)[0]), two.relevant) for two in asked]
     part, stretch = silence.fit(list(copies.values()), inputs, seeds)
     return part, stretch, best
 
@@ -215,11 +231,11 @@ def show_reliability(sets: Mapping[str, Compiled], best: Matches, title: str) ->
 
 def finished(sets: Mapping[str, Compiled], inputs: Inputs, given: Given, title: str) -> Network | None:
     """Judge each set left out, and return the network that is fitted on all; None where only the judging is wanted."""
-    found = leave_out(sets, inputs, given.seeds, given.rounds, title)
+    found = leave_out(sets, inputs, given, title)
     mixes = {name: best_mix({other: sets[other] for other in sets if other != name}) for name in sets}
     show(sets, found, f"{title}, each set left out", mixes)
     whole = {name: one for name, one in sets.items() if name not in given.ordering}
-    part, stretch, best = refusing(whole, found, inputs, given.seeds)
+    part, stretch, best = refusing(whole, found, inputs, given.seeds, given.folds)
     show_silence(whole, best, f"{title}, each set left out")
     show_reliability(whole, best, f"{title}, each set left out")
     if given.plots is not None and inputs is FUSED:
@@ -252,7 +268,8 @@ def top(network: Network, question: Question) -> tuple[np.ndarray, np.ndarray]:
 class Given:
     """What was asked for: how many networks are averaged, how long each is trained, and whether only to judge.
 
-    `ordering` names sets that say how to order, but not when to be silent.
+    `ordering` names sets that say how to order, but not when to be silent. Sets are left out in so many `folds`, each
+    by itself where that is 0.
     """
 
     seeds: int
@@ -261,6 +278,7 @@ class Given:
     limits: Limits
     plots: Path | None = None
     ordering: frozenset[str] = frozenset()
+    folds: int = 0
 
 
 def target_of(model: str) -> Path:
@@ -291,12 +309,12 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
     words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
     fused = finished(both, FUSED, given, "words and meaning")
-    lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
-    if fused is None or lexical is None:
+    written = {} if fused is None else {"fused": plain(fused), "asking": asking.plain(asking_by)}
+    if target_of(Settings().model) == DEFAULT:  # words are the same for every model
+        lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
+        written |= {} if lexical is None else {"words": plain(lexical)}
+    if fused is None:
         return
-    written = {"fused": plain(fused), "asking": asking.plain(asking_by)}
-    if target_of(Settings().model) == DEFAULT:
-        written["words"] = plain(lexical)  # which are the same for every model
     target.write_text(json.dumps(written) + "\n", encoding="utf-8")
     judge(fused, {one.name: compiled_set(examples[one.name], True, copies=False) for one in others}, best_mix(both))
     out.print(f"{target.name} written: {sum(len(one.asked) for one in both.values())} questions.")
@@ -341,6 +359,10 @@ def main(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Only judge each set left out; write nothing.")
     ] = False,
+    folds: Annotated[
+        int,
+        typer.Option(min=0, help="Leave the sets out in so many groups. Default: each by itself, which takes longer."),
+    ] = 0,
 ) -> None:
     """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients.
 
@@ -353,7 +375,7 @@ def main(
             judging or [],
             evidence,
             target or target_of(Settings().model),
-            Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ())),
+            Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ()), folds),
         )
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)

