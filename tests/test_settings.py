@@ -45,7 +45,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert settings.folder == tmp_path / ".recollect"
     assert settings.caches == tmp_path / ".cache" / "recollect"
     assert (settings.user, settings.team, settings.project) == ("ada", "local", find_project(tmp_path).name)
-    assert (settings.model, settings.models_dir) == ("all-MiniLM-L6-v2", None)
+    assert (settings.model, settings.models_dir) == ("notes-MiniLM-L6-v2", None)
     assert settings.on_secret is OnSecret.BLOCK
 
 

@@ -44,7 +44,7 @@ def test_a_sound_store_is_well(typed: Typed, settings: Settings) -> None:
     assert "chromadb " in seen["versions"]
     assert "user ada, team crew, project engine" in seen["settings"]
     assert str(settings.folder) in seen["store"]
-    assert "all-MiniLM-L6-v2" in seen["model"]
+    assert "notes-MiniLM-L6-v2" in seen["model"]
     assert "384 dimensions" in seen["model"]
     assert {"database", "journal", "text index", "vector index"} <= set(seen)
 

@@ -186,7 +186,7 @@ def test_a_door_without_the_field_only_names(call: Call) -> None:
 @pytest.mark.parametrize("name", toolsets.TOOLSETS)
 def test_what_a_model_is_shown_is_small(name: str) -> None:
     """Names, descriptions and schemas of a set take few tokens, as the embedding model's tokenizer counts them."""
-    card = find_card("all-MiniLM-L6-v2")
+    card = find_card("notes-MiniLM-L6-v2")
     assert card is not None
     tokenizer = Tokenizer.from_file(str(find_weights(card) / "tokenizer.json"))
     tokenizer.no_truncation()

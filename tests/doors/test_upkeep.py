@@ -54,7 +54,7 @@ def test_reindex_says_how_many(typed: Typed, stocked: Settings) -> None:
     assert stocked
     assert typed("reindex", "--json").json == {"memories": 3}
     assert typed("reindex", "--all", "--json").json == {"memories": 3}
-    assert typed("reindex").out.strip() == "3 memories are indexed with all-MiniLM-L6-v2."
+    assert typed("reindex").out.strip() == "3 memories are indexed with notes-MiniLM-L6-v2."
     assert found(typed, "which animal stands for us?")[0][0] == "mascot"
     assert typed("doctor").code == 0
 

@@ -98,7 +98,7 @@ def test_the_schema_is_small(talk: Talk) -> None:
     """All that a model is shown of the tool is at most 900 tokens by a tokenizer, 700 by the rule of thumb."""
     [tool] = talk.tools()
     shown = json.dumps(tool.model_dump(mode="json", by_alias=True, exclude_none=True), ensure_ascii=False)
-    card = find_card("all-MiniLM-L6-v2")
+    card = find_card("notes-MiniLM-L6-v2")
     assert card is not None
     tokenizer = Tokenizer.from_file(str(find_weights(card) / "tokenizer.json"))
     tokenizer.no_truncation()

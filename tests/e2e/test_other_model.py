@@ -19,7 +19,7 @@ from second_model import NAME, second_model
 from stores import lay, open_app
 
 MISMATCH = 7
-MODEL = "all-MiniLM-L6-v2"
+MODEL = "notes-MiniLM-L6-v2"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_a_daemon_serves_no_client_of_another_model(place: Place, other_model: s
     other = place.changed(model=other_model)
     said = other.cli("recall", "build server", code=MISMATCH)
     assert "recollect reindex" in said
-    assert "all-MiniLM-L6-v2" in said
+    assert "notes-MiniLM-L6-v2" in said
     assert "Otto" in place.cli("recall", "build server")
 
 

@@ -85,8 +85,8 @@ def test_the_answer_stands_beside_the_question(library: App, talk: list[int]) ->
 def test_the_best_bring_their_neighbours_among_many(library: App, talk: list[int]) -> None:
     """Among more memories than are looked at, the neighbour of one of the best is a candidate, of a worse one not."""
     _, answer, after = talk
-    near = "Which instrument did you pick up in the cellar: drawer, basket, mirror or ladder?"
-    far = "Which winter instrument stands behind the barn near the well?"
+    near = "Which lesson hurts behind the barn?"
+    far = "Is the violin in the cellar with the drawer and the basket?"
     for text, best in ((near, True), (far, False)):
         gathered = candidates(library, text)
         assert gathered.vector is not None

@@ -23,7 +23,7 @@ from text_vectors import vectors
 
 pytestmark = pytest.mark.slow
 
-FIRST = "sentence-transformers/all-MiniLM-L6-v2"
+FIRST = "recollect/notes-MiniLM-L6-v2"
 ANIMALS = ("horse", "salmon", "eagle", "python", "beaver", "lobster", "camel", "walrus", "heron", "gecko")
 COUNT = 30
 
@@ -273,7 +273,8 @@ def test_another_target_drops_what_was_begun(filled: App, settings: Settings, mo
     card = (MODELS / "all-MiniLM-L6-v2" / "card.toml").read_text(encoding="utf-8")
     third = models / "third" / "card.toml"
     third.parent.mkdir()
-    third.write_text(card.replace(FIRST, "acme/third").replace('document_prompt = ""', 'document_prompt = "x y z "'))
+    card = card.replace("sentence-transformers/all-MiniLM-L6-v2", "acme/third")
+    third.write_text(card.replace('document_prompt = ""', 'document_prompt = "x y z "'))
 
     def stop(done: int, _: int) -> None:
         if done >= 16:

@@ -185,9 +185,13 @@ def test_a_small_one_is_shown_where_a_better_one_does_not_fit(app: App) -> None:
     long = "The quokka mascot. " + "Much is to be said of the quokka mascot and of each of its habits. " * 90
     remember(app, Draft(content=long, overview=long, key="long", importance=1.0), ADA)
     remember(app, Draft(content="Our quokka mascot is named Zerline.", key="short", importance=0.0), ADA)
-    recalled = recall(app, Query(query="quokka mascot", max_tokens=230), ADA)
+    question = "habits of the quokka mascot"
+    recalled = recall(app, Query(query=question, max_tokens=230), ADA)
     body = recalled.public()
-    assert [hit.memory.key for hit in recall(app, Query(query="quokka mascot"), ADA).hits] == ["long", "short"]
+    assert [hit.memory.key for hit in recall(app, Query(query=question), ADA).hits] == [
+        "long",
+        "short",
+    ]
     assert ([one["key"] for one in body["details"]], body["omitted"]) == (["short"], 1)
 
 
@@ -244,7 +248,7 @@ def test_nothing_relevant_is_not_listed(zoo: App) -> None:
 @pytest.mark.parametrize("profile", Profile)
 def test_each_of_the_listed_matches(zoo: App, profile: Profile) -> None:
     """However important or new, a memory below the model's floor is in no index: it is of what matches."""
-    query = Query(query=QUERY, max_tokens=MAX_TOKENS, limit=100, profile=profile, min_score=0.0)
+    query = Query(query=QUERY, max_tokens=MAX_TOKENS, limit=100, profile=profile)
     recalled = recall(zoo, query, ADA)
     assert recalled.index is not None
     assert [hit.memory.id for hit in recalled.hits] == [line.id for line in recalled.index.lines]

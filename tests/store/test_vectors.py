@@ -233,7 +233,7 @@ def test_deleting_removes_every_vector(parts: Any, monkeypatch: pytest.MonkeyPat
 
 def test_a_model_less_memory_is_forgotten_whole(open_store: Callable[..., App]) -> None:
     """A memory that is forgotten before the model has seen it leaves a store that is well."""
-    app = open_store(model="all-MiniLM-L6-v2")
+    app = open_store(model="notes-MiniLM-L6-v2")
     app.close()
     cold = open_store()
     object.__setattr__(cold, "embedder", Unready(cold.embedder))
