@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-import fit_encoder
-from fit_encoder import Encoder, Example
 from recollect import Settings
 from recollect.engines.embedding import find_card, open_embedder
 from recollect.engines.embedding.weights import ADAPTER
@@ -23,30 +24,33 @@ ASKED = ["when do we ship", "which port has the gateway", "who looks at schema c
 
 
 @pytest.fixture
-def examples() -> list[Example]:
+def fitting(module: Callable[[str], ModuleType]) -> ModuleType:
+    """Return the script as a module."""
+    return module("fit_encoder")
+
+
+@pytest.fixture
+def examples(fitting: ModuleType) -> list[Any]:
     """Return as many examples as a step takes."""
     every = [
-        Example(f"{asked} {number}", (text,), tuple(f"{number}: {other} {place}" for place in range(5)))
+        fitting.Example(f"{asked} {number}", (text,), tuple(f"{number}: {other} {place}" for place in range(5)))
         for number in range(6)
         for asked, text in zip(ASKED, TEXTS, strict=True)
         for other in ["The build server is called Otto."]
     ]
-    return every[: fit_encoder.QUESTIONS]
+    return every[: fitting.QUESTIONS]
 
 
-def taught(examples: list[Example]) -> dict[str, np.ndarray]:
-    """Return what a teacher says of all texts: here the base itself."""
-    every = [text for one in examples for text in (one.text, *one.right, *one.wrong)]
-    return Encoder.of(fit_encoder.BASE).read_all(every, "reading")
-
-
-def test_the_loss_falls_and_the_base_stays(examples: list[Example]) -> None:
+@pytest.mark.full
+def test_the_loss_falls_and_the_base_stays(fitting: ModuleType, examples: list[Any]) -> None:
     """A few steps bring what answers nearer; the weights of the base are not touched."""
-    teacher, encoder = taught(examples), Encoder.of(fit_encoder.BASE)
+    every = [text for one in examples for text in (one.text, *one.right, *one.wrong)]
+    teacher = fitting.Encoder.of(fitting.BASE).read_all(every, "reading")  # here the base itself
+    encoder = fitting.Encoder.of(fitting.BASE)
     before = {name: one.clone() for name, one in encoder.model.state_dict().items()}
-    first = float(fit_encoder.loss_of(encoder, teacher, examples, random.Random(1)).detach())
-    layers = fit_encoder.fit(encoder, examples, teacher, 6, 3e-3, 4, 0)
-    last = float(fit_encoder.loss_of(encoder, teacher, examples, random.Random(1)).detach())
+    first = float(fitting.loss_of(encoder, teacher, examples, random.Random(1)).detach())
+    layers = fitting.fit(encoder, examples, teacher, 6, 3e-3, 4, 0)
+    last = float(fitting.loss_of(encoder, teacher, examples, random.Random(1)).detach())
     assert last < first
     assert len(layers) == 36
     after = encoder.model.state_dict()
@@ -56,17 +60,17 @@ def test_the_loss_falls_and_the_base_stays(examples: list[Example]) -> None:
         assert torch.equal(after[where], one), name
 
 
-def test_what_is_written_gives_the_same_vectors(tmp_path: Path) -> None:
+def test_what_is_written_gives_the_same_vectors(fitting: ModuleType, tmp_path: Path) -> None:
     """The adapter beside a card gives, through onnxruntime, the vectors that the fitted encoder gives."""
     torch.manual_seed(3)
-    encoder = Encoder.of(fit_encoder.BASE)
+    encoder = fitting.Encoder.of(fitting.BASE)
     for layer in encoder.adapt(4).values():
         torch.nn.init.normal_(layer.up, std=0.3)
     wanted = encoder.read_all(TEXTS, "reading")
-    layers = {name: one for name, one in encoder.model.named_modules() if isinstance(one, fit_encoder.Adapted)}
+    layers = {name: one for name, one in encoder.model.named_modules() if isinstance(one, fitting.Adapted)}
     folder = tmp_path / "models" / "ours"
-    found = fit_encoder.write(layers, folder / ADAPTER)
-    base = find_card(fit_encoder.BASE)
+    found = fitting.write(layers, folder / ADAPTER)
+    base = find_card(fitting.BASE)
     assert base is not None
     card = replace(base, id="acme/ours", base=base.id, adapter=found)
     shown = ("id", "base", "adapter", "revision", "package", "runtime", "pooling", "licence", "sha256")
@@ -74,7 +78,7 @@ def test_what_is_written_gives_the_same_vectors(tmp_path: Path) -> None:
     lines += [f"dimensions = {card.dimensions}", f"max_tokens = {card.max_tokens}"]
     (folder / "card.toml").write_text("\n".join(lines), encoding="utf-8")
     ours = open_embedder("ours", tmp_path / "models", Settings().caches).read(TEXTS)
-    plain = open_embedder(fit_encoder.BASE, None, Settings().caches).read(TEXTS)
+    plain = open_embedder(fitting.BASE, None, Settings().caches).read(TEXTS)
     for text, one, other in zip(TEXTS, ours, plain, strict=True):
         assert float(one.vector @ wanted[text].astype(np.float32)) > 0.999
         assert float(other.vector @ wanted[text].astype(np.float32)) < 0.99
