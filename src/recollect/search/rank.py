@@ -30,6 +30,9 @@ class Weights:
 STRONG: Final = 0.5
 """From this match on more than half of the hits answer their query."""
 
+SURE: Final = 0.7
+"""Of hits with this match more than half answer their query; of those at `STRONG` two in five do."""
+
 LIKELY: Final = 0.2
 
 PASSING: Final = 0.35

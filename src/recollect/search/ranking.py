@@ -170,7 +170,7 @@ def _ahead(
     ahead = {low: set(high) for low, high in same.items()}
     for low in (one for one in order if rows[one].unapproved):
         as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
-        unsure = first if matches[low] < rank.STRONG else set()
+        unsure = first if matches[low] < rank.SURE else set()
         ahead[low] = ahead.get(low, set()) | likely | as_well | unsure
     return ahead
 
