@@ -1,4 +1,7 @@
-"""Write the conversations of this project as two sets: `talks` (turns) and `talk_facts` (distilled facts).
+"""Write the conversations of this project as four sets.
+
+`talks` (turns), `talk_sessions` and `talk_passages` (the same as whole sessions and in parts of them), `talk_facts`
+(distilled facts).
 
 The sources lie in the folder `conversations` beside this file; the README there describes their format.
 """
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -15,7 +19,13 @@ import typer
 
 Row: TypeAlias = dict[str, str | int]
 SOURCES: Final = Path(__file__).with_suffix("")
-SETS: Final = {"talks": "talk-*.txt", "talk_facts": "facts-*.txt"}
+SETS: Final = {
+    "talks": "talk-*.txt",
+    "talk_sessions": "talk-*.txt",
+    "talk_passages": "talk-*.txt",
+    "talk_facts": "facts-*.txt",
+}
+LONGEST: Final = {"talk_sessions": 1_000_000, "talk_passages": 1_000}  # characters of a memory
 CATEGORIES: Final = {"s": "single-hop", "t": "temporal", "m": "multi-hop", "o": "open-domain", "u": "unanswerable-near"}
 NAMES: Final = re.compile(r"A = (\w+), B = (\w+)")
 SESSION: Final = re.compile(r"## (\d{4}-\d\d-\d\d \d\d:\d\d)")
@@ -78,6 +88,22 @@ def read(source: Path) -> Conversation:
     return conversation
 
 
+def joined(conversation: Conversation, longest: int) -> Conversation:
+    """Return the conversation with successive turns of a session in one memory of at most so many characters."""
+    found = copy(conversation)
+    found.turns, behind = [], dict[str | int, str | int]()
+    for turn in conversation.turns:
+        text, last = f"{turn['speaker']}: {turn['text']}", found.turns[-1] if found.turns else {}
+        if last.get("session") == turn["session"] and len(str(last["text"])) + len(text) < longest:
+            last["text"] = f"{last['text']}\n{text}"
+        else:
+            found.turns.append({key: turn[key] for key in ("id", "group", "timestamp", "session")} | {"text": text})
+        behind[turn["id"]] = found.turns[-1]["id"]
+    pairs = [line.split("\t") for line in conversation.qrels]
+    found.qrels = list(dict.fromkeys(f"{query}\t{behind[turn]}\t1\n" for query, turn, _ in pairs))
+    return found
+
+
 def write(folder: Path, conversations: list[Conversation]) -> None:
     """Write one set: corpus.jsonl, queries.jsonl and qrels.tsv."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,11 +113,12 @@ def write(folder: Path, conversations: list[Conversation]) -> None:
     (folder / "qrels.tsv").write_text("".join(line for c in conversations for line in c.qrels), encoding="utf-8")
 
 
-def main(out: Annotated[Path, typer.Argument(help="The folder that gets both sets.")]) -> None:
-    """Convert every source to the sets `talks` and `talk_facts`; end with a message when a source is wrong."""
+def main(out: Annotated[Path, typer.Argument(help="The folder that gets the sets.")]) -> None:
+    """Convert every source to its sets; end with a message when a source is wrong."""
     try:
         for name, pattern in SETS.items():
-            write(out / name, [read(path) for path in sorted(SOURCES.glob(pattern))])
+            found = [read(path) for path in sorted(SOURCES.glob(pattern))]
+            write(out / name, [joined(one, LONGEST[name]) for one in found] if name in LONGEST else found)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="source") from error
 

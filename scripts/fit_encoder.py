@@ -9,13 +9,17 @@ matrices added, as in LoRA (Hu et al., 2021). Needs torch and transformers, whic
 from __future__ import annotations
 
 import math
+import pickle
 import random
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import torch
@@ -38,14 +42,17 @@ BASE: Final = "all-MiniLM-L6-v2"
 TEACHER: Final = "all-mpnet-base-v2"
 FOUND: Final = 16  # memories that recall finds for a question
 NEAR: Final = 8  # of them, from which two of three wrong answers are drawn
-QUESTIONS: Final = 16  # in one step
+QUESTIONS: Final = 16  # that are compared with each other's texts
+HALVES: Final = 2  # of one step, each with so many questions, read at the same time
 SHARP: Final = 0.05  # the temperature of cosines
 LIKE_TEACHER: Final = 10.0  # the weight of squared differences of cosines
 IN_ITS_ORDER: Final = 0.5
 SHARE: Final = 0.25  # of the product of both matrices
-LONGEST: Final = 128  # tokens
-CHARACTERS: Final = 800
+LONGEST: Final = 256  # tokens
+CHARACTERS: Final = 1_200
+TOGETHER: Final = 24  # texts of about one length are read at once
 WARM: Final = 50  # steps until the rate is whole
+Drawn: TypeAlias = list[tuple["Example", tuple[str, ...]]]  # the texts of a question, the right one first
 out = Console(width=160)
 
 
@@ -87,7 +94,9 @@ class Encoder:
         if card is None:
             raise ModelUnusable(f"There is no card of {name}.")
         folder = find_weights(card, settings.models_dir, settings.caches)
-        model = AutoModel.from_pretrained(folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        model = AutoModel.from_pretrained(
+            folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager"
+        )
         for one in model.parameters():
             one.requires_grad = False
         return cls(model, AutoTokenizer.from_pretrained(folder))
@@ -105,8 +114,13 @@ class Encoder:
 
     def read(self, texts: Sequence[str]) -> torch.Tensor:
         """Return float32[n, d]."""
-        cut = [one[:CHARACTERS] for one in texts]
-        given = self.tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
+        by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        parts = [by_length[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
+        found = torch.cat([self._read([texts[place][:CHARACTERS] for place in part]) for part in parts])
+        return found[torch.tensor(by_length).argsort()]
+
+    def _read(self, texts: list[str]) -> torch.Tensor:
+        given = self.tokenizer(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
         with torch.autocast("cpu", dtype=torch.bfloat16):
             hidden = self.model(**given).last_hidden_state.float()
         mask = given["attention_mask"].unsqueeze(-1).float()
@@ -115,16 +129,31 @@ class Encoder:
     def read_all(self, texts: Sequence[str], title: str) -> dict[str, np.ndarray]:
         """Return the vector of each text, float16[d]."""
         by_length = sorted(dict.fromkeys(texts), key=len)
-        found: dict[str, np.ndarray] = {}
+        parts = [by_length[start : start + TOGETHER] for start in range(0, len(by_length), TOGETHER)]
+        with ThreadPoolExecutor(HALVES) as pool:
+            read = list(track(pool.map(self._vectors, parts), title, total=len(parts), console=err))
+        return dict(zip(by_length, np.concatenate(read), strict=True))
+
+    def _vectors(self, texts: list[str]) -> np.ndarray:
         with torch.no_grad():
-            for start in track(range(0, len(by_length), 32), title, console=err):
-                batch = by_length[start : start + 32]
-                found |= dict(zip(batch, self.read(batch).numpy().astype(np.float16), strict=True))
+            found: np.ndarray = self.read(texts).numpy()
+        return found.astype(np.float16)
+
+
+def examples_of(one: Set, most: int, folder: Path | None = None) -> list[Example]:
+    """Return what is to be learnt of each question: from the pickle in `folder`, else from a store made for it."""
+    kept = None if folder is None else folder / f"{one.name}.pickle"
+    if kept is not None and kept.is_file():
+        found: list[Example] = pickle.loads(kept.read_bytes())
         return found
+    found = _asked(one, most)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(pickle.dumps(found))
+    return found
 
 
-def examples_of(one: Set, most: int) -> list[Example]:
-    """Ask the questions of a set in a store of its own; return what is to be learnt of each."""
+def _asked(one: Set, most: int) -> list[Example]:
     texts = {row["id"]: _text(row) for row in rows_of(one.folder / "corpus.jsonl")}
     asked = random.Random(one.name).sample(one.questions, min(most, len(one.questions)))
     groups = frozenset(question.group for question in asked)
@@ -139,8 +168,8 @@ def examples_of(one: Set, most: int) -> list[Example]:
                 hits = recollect.recall(app, query, caller_of(one.name, question.group)).hits
                 ids = [behind[str(hit.memory.id)][0] for hit in hits]
                 wrong = tuple(texts[one] for one in ids if one not in question.answers)
-                if len(wrong) >= 4:
-                    right = tuple(texts[one] for one in sorted(question.answers))
+                right = tuple(texts[one] for one in sorted(question.answers) if len(texts[one]) <= CHARACTERS)
+                if right and len(wrong) >= 4:
                     found.append(Example(question.text, right, wrong))
     return found
 
@@ -150,34 +179,36 @@ def _text(row: Mapping[str, Any]) -> str:
     return "".join(before) + str(row["text"])
 
 
-def steps(examples: list[Example], dice: random.Random) -> Iterator[list[Example]]:
-    """Yield the questions of each step, without end, in an order of their own each round."""
+def steps(examples: list[Example], dice: random.Random) -> Iterator[Drawn]:
+    """Yield the questions of each half of a step with some of their texts, in an order of their own each round."""
     while True:
         dice.shuffle(examples)
         for start in range(0, len(examples) - QUESTIONS + 1, QUESTIONS):
-            yield examples[start : start + QUESTIONS]
+            yield [(one, _drawn(one, dice)) for one in examples[start : start + QUESTIONS]]
 
 
-def loss_of(
-    encoder: Encoder, taught: Mapping[str, np.ndarray], batch: Sequence[Example], dice: random.Random
-) -> torch.Tensor:
-    """Return the loss of one step."""
+def _drawn(one: Example, dice: random.Random) -> tuple[str, ...]:
+    near = dice.sample(one.wrong[:NEAR], min(2, len(one.wrong)))
+    far = dice.sample(one.wrong[4:], min(1, len(one.wrong[4:])))
+    return tuple(dict.fromkeys([dice.choice(one.right), *near, *far]))
+
+
+def loss_of(encoder: Encoder, taught: Mapping[str, np.ndarray], half: Drawn) -> torch.Tensor:
+    """Return the loss of half a step."""
     texts: list[str] = []
     places = []
-    for one in batch:
+    for _, drawn in half:
         places.append(len(texts))
-        near = dice.sample(one.wrong[:NEAR], min(2, len(one.wrong)))
-        far = dice.sample(one.wrong[4:], min(1, len(one.wrong[4:])))
-        texts += dict.fromkeys([dice.choice(one.right), *near, *far])
-    questions = [one.text for one in batch]
-    vectors = encoder.read([*questions, *texts])
+        texts += drawn
+    questions = [one.text for one, _ in half]
+    vectors = torch.cat([encoder.read(questions), encoder.read(texts)])
     teacher = torch.tensor(np.stack([taught[one] for one in (*questions, *texts)]).astype(np.float32))
     alike, wanted = vectors @ vectors.T, teacher @ teacher.T
     count = len(questions)
     also_right = torch.tensor(
         [
             [text in one.right and place != own for place, text in enumerate(texts)]
-            for one, own in zip(batch, places, strict=True)
+            for (one, _), own in zip(half, places, strict=True)
         ]
     )
     scores = (alike[:count, count:] / SHARP).masked_fill(also_right, -1e4)
@@ -189,34 +220,64 @@ def loss_of(
 
 
 def fit(
-    encoder: Encoder,
-    examples: list[Example],
-    taught: Mapping[str, np.ndarray],
-    count: int,
-    rate: float,
-    rank: int,
-    seed: int,
+    encoder: Encoder, examples: list[Example], taught: Mapping[str, np.ndarray], count: int, given: Given
 ) -> dict[str, Adapted]:
     """Return the adapters after so many steps; the rate falls to nothing."""
-    torch.manual_seed(seed)
-    dice = random.Random(seed)
-    layers = encoder.adapt(rank)
+    torch.manual_seed(given.seed)
+    layers = encoder.adapt(given.rank)
     learnt = [matrix for layer in layers.values() for matrix in (layer.down, layer.up)]
-    optimizer = torch.optim.AdamW(learnt, lr=rate, weight_decay=0.01)
-    given, total, began = steps(examples, dice), 0.0, time.perf_counter()
-    for step in track(range(count), "Fitting", console=err):
-        optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / WARM) * (1 - step / count)
-        loss = loss_of(encoder, taught, next(given), dice)
-        loss.backward()
-        nn.utils.clip_grad_norm_(learnt, 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        total += float(loss.detach())
-        if (step + 1) % WARM == 0:
-            pace = (step + 1) * QUESTIONS / (time.perf_counter() - began)
-            out.print(f"step {step + 1} of {count}: loss {total / WARM:.3f}, {pace:.1f} questions a second")
-            total = 0.0
+    optimizer = torch.optim.AdamW(learnt, lr=given.rate, weight_decay=0.01)
+    halves, total, began = steps(examples, random.Random(given.seed)), 0.0, time.perf_counter()
+    towards = partial(_towards, encoder, taught, learnt)
+    with ThreadPoolExecutor(HALVES) as pool:
+        for step in track(range(count), "Fitting", console=err):
+            optimizer.param_groups[0]["lr"] = given.rate * min(1.0, (step + 1) / WARM) * (1 - step / count)
+            found = list(pool.map(towards, [next(halves) for _ in range(HALVES)]))
+            for place, matrix in enumerate(learnt):
+                matrix.grad = torch.stack([gradients[place] for _, gradients in found]).mean(0)
+            nn.utils.clip_grad_norm_(learnt, 1.0)
+            optimizer.step()
+            total += sum(loss for loss, _ in found) / HALVES
+            if (step + 1) % WARM == 0:
+                pace = (step + 1) * QUESTIONS * HALVES / (time.perf_counter() - began)
+                out.print(f"step {step + 1} of {count}: loss {total / WARM:.3f}, {pace:.1f} questions a second")
+                total = 0.0
+            if (step + 1) % max(count // 4, 1) == 0:
+                given.judge(encoder)
     return layers
+
+
+def _towards(
+    encoder: Encoder, taught: Mapping[str, np.ndarray], learnt: Sequence[nn.Parameter], half: Drawn
+) -> tuple[float, tuple[torch.Tensor, ...]]:
+    loss = loss_of(encoder, taught, half)
+    return float(loss.detach()), torch.autograd.grad(loss, learnt)
+
+
+@dataclass(frozen=True)
+class Given:
+    """How the adapter is fitted, and the sets that judge it."""
+
+    rate: float = 6e-4
+    rank: int = 32
+    seed: int = 0
+    judging: tuple[Set, ...] = ()
+
+    def judge(self, encoder: Encoder) -> None:
+        """Print of each set how often cosines alone bring what answers first, and among the best five."""
+        for one in self.judging:
+            texts = {row["id"]: _text(row) for row in rows_of(one.folder / "corpus.jsonl")}
+            groups = {row["id"]: row.get("group") or "all" for row in rows_of(one.folder / "corpus.jsonl")}
+            vectors = encoder.read_all([*texts.values(), *(asked.text for asked in one.questions)], one.name)
+            figures = defaultdict[str, list[tuple[bool, bool]]](list)
+            for asked in one.questions:
+                ids = [name for name in texts if groups[name] == asked.group]
+                alike = np.stack([vectors[texts[name]] for name in ids]) @ vectors[asked.text]
+                best = [ids[place] in asked.answers for place in np.argsort(-alike)[:5]]
+                for kind in ("all", asked.category):
+                    figures[kind].append((best[0], any(best)))
+            shown = [f"{kind} {100 * np.mean(rows, axis=0).round(3)}" for kind, rows in figures.items()]
+            out.print(f"{one.name}: {', '.join(shown)}")
 
 
 def write(layers: Mapping[str, Adapted], target: Path) -> str:
@@ -234,20 +295,26 @@ def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
     target: Annotated[Path, typer.Option("--out", help="Where the adapter goes.")],
     most: Annotated[int, typer.Option("--questions", min=16, help="The most questions of a set.")] = 500,
-    rounds: Annotated[float, typer.Option(help="How often each question is seen.")] = 1.5,
+    rounds: Annotated[float, typer.Option(help="How often each question is seen.")] = 4,
     rate: Annotated[float, typer.Option(help="The rate of learning.")] = 6e-4,
     rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = 32,
-    threads: Annotated[int, typer.Option(min=1, help="How many cores are used.")] = 2,
     seed: Annotated[int, typer.Option(help="What the order of the questions begins with.")] = 0,
+    judging: Annotated[list[Path] | None, typer.Option("--judge", help="A set to judge by, never to fit on.")] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(help="Keep what was asked here, a file for each set, and use what is there.")
+    ] = None,
 ) -> None:
     """Gather the questions of sets, let the larger model read all their texts, and fit and write the adapter."""
-    torch.set_num_threads(threads)
-    examples = [example for one in load(folders) for example in examples_of(one, most)]
+    sets, judges = load(folders), load(judging or [])
+    torch.set_num_threads(1)  # each half of a step has a thread
+    examples = [example for one in sets for example in examples_of(one, most, evidence)]
     texts = [text for one in examples for text in (one.text, *one.right, *one.wrong)]
     taught = Encoder.of(TEACHER).read_all(texts, f"{TEACHER}: reading")
-    count = int(rounds * len(examples) / QUESTIONS)
+    count = int(rounds * len(examples) / (QUESTIONS * HALVES))
     out.print(f"{len(examples)} questions, {len(taught)} texts, {count} steps")
-    layers = fit(Encoder.of(BASE), examples, taught, count, rate, rank, seed)
+    encoder, given = Encoder.of(BASE), Given(rate, rank, seed, tuple(judges))
+    given.judge(encoder)
+    layers = fit(encoder, examples, taught, count, given)
     out.print("sha256 of the adapter:", write(layers, target))
 
 

@@ -42,6 +42,24 @@ def test_labels_and_the_turn_above_become_ids(conversations: ModuleType, tmp_pat
     assert read.qrels == [f"kiln/{query}\tkiln/{turn}\t1\n" for query, turn in answers]
 
 
+def test_turns_of_a_session_become_passages(conversations: ModuleType, tmp_path: Path) -> None:
+    """A passage ends with its session or before it would get too long; it answers what its turns answer, once."""
+    source = tmp_path / "talk-kiln.txt"
+    later = "? m | kiln ^ | Why glad?\nA: How is the oven?\n? s | What of the oven?\n## 2025-01-03 10:00\nB: Cold.\n"
+    source.write_text(HEAD + later, encoding="utf-8")
+    read = conversations.read(source)
+    sessions = conversations.joined(read, 1_000)
+    assert [one["text"] for one in sessions.turns] == [
+        "Ada: The kiln arrives on Monday.\nBen: Good!\nAda: How is the oven?",
+        "Ben: Cold.",
+    ]
+    assert [one["id"] for one in sessions.turns] == ["kiln/s1:1", "kiln/s2:1"]
+    assert sessions.qrels == ["kiln/q1\tkiln/s1:1\t1\n", "kiln/q2\tkiln/s1:1\t1\n"]
+    parts = conversations.joined(read, 50)
+    assert [len(str(one["text"]).splitlines()) for one in parts.turns] == [2, 1, 1]
+    assert parts.qrels == ["kiln/q1\tkiln/s1:1\t1\n", "kiln/q2\tkiln/s1:3\t1\n"]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,9 +50,10 @@ def test_the_loss_falls_and_the_base_stays(fitting: ModuleType, examples: list[A
     teacher = fitting.Encoder.of(fitting.BASE).read_all(every, "reading")  # here the base itself
     encoder = fitting.Encoder.of(fitting.BASE)
     before = {name: one.clone() for name, one in encoder.model.state_dict().items()}
-    first = float(fitting.loss_of(encoder, teacher, examples, random.Random(1)).detach())
-    layers = fitting.fit(encoder, examples, teacher, 6, 3e-3, 4, 0)
-    last = float(fitting.loss_of(encoder, teacher, examples, random.Random(1)).detach())
+    half = next(fitting.steps(list(examples), random.Random(1)))
+    first = float(fitting.loss_of(encoder, teacher, half).detach())
+    layers = fitting.fit(encoder, examples, teacher, 6, fitting.Given(rate=3e-3, rank=4))
+    last = float(fitting.loss_of(encoder, teacher, half).detach())
     assert last < first
     assert len(layers) == 36
     after = encoder.model.state_dict()
@@ -58,6 +61,23 @@ def test_the_loss_falls_and_the_base_stays(fitting: ModuleType, examples: list[A
         where = next((new for new in (name, name.replace(".weight", ".layer.weight")) if new in after), None)
         where = where or name.replace(".bias", ".layer.bias")
         assert torch.equal(after[where], one), name
+
+
+def test_texts_of_every_length_are_read_in_their_order(fitting: ModuleType) -> None:
+    """Texts are read by their lengths, some at a time; each gets the vector that it has alone."""
+    encoder = fitting.Encoder.of(fitting.BASE)
+    texts = [f"{number}. " + "The gateway answers. " * (number * 7 % 11) for number in range(fitting.TOGETHER + 3)]
+    found = encoder.read_all(texts, "reading")
+    for text in texts[:: fitting.TOGETHER // 3]:
+        alone = encoder.read_all([text], "reading")[text]
+        assert float(found[text].astype(np.float32) @ alone.astype(np.float32)) > 0.999
+
+
+def test_what_was_asked_is_read_from_the_evidence(fitting: ModuleType, examples: list[Any], tmp_path: Path) -> None:
+    """A set whose pickle lies in the folder is not asked again."""
+    sets = import_module("sets")
+    (tmp_path / "acme.pickle").write_bytes(pickle.dumps(examples))
+    assert fitting.examples_of(sets.Set("acme", tmp_path / "none", []), 5, tmp_path) == examples
 
 
 def test_what_is_written_gives_the_same_vectors(fitting: ModuleType, tmp_path: Path) -> None:
