@@ -186,7 +186,7 @@ def test_a_small_one_is_shown_where_a_better_one_does_not_fit(app: App) -> None:
     remember(app, Draft(content=long, overview=long, key="long", importance=1.0), ADA)
     remember(app, Draft(content="Our quokka mascot is named Zerline.", key="short", importance=0.0), ADA)
     question = "habits of the quokka mascot"
-    recalled = recall(app, Query(query=question, max_tokens=230), ADA)
+    recalled = recall(app, Query(query=question, max_tokens=180), ADA)
     body = recalled.public()
     assert [hit.memory.key for hit in recall(app, Query(query=question), ADA).hits] == [
         "long",
