@@ -9,7 +9,6 @@ matrices added, as in LoRA (Hu et al., 2021). Needs torch and transformers, whic
 from __future__ import annotations
 
 import math
-import pickle
 import random
 import tempfile
 import time
@@ -32,6 +31,7 @@ from torch.nn import functional as fn
 from transformers import AutoModel, AutoTokenizer
 
 import recollect
+from gathering import kept_in
 from recollect import Query, Settings
 from recollect.engines.embedding import find_card
 from recollect.engines.embedding.weights import file_hash, find_weights
@@ -116,11 +116,12 @@ class Encoder:
         """Return float32[n, d]."""
         by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         parts = [by_length[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
-        found = torch.cat([self._read([texts[place][:CHARACTERS] for place in part]) for part in parts])
+        found = torch.cat([self._read([texts[place] for place in part]) for part in parts])
         return found[torch.tensor(by_length).argsort()]
 
     def _read(self, texts: list[str]) -> torch.Tensor:
-        given = self.tokenizer(texts, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
+        cut = [one[:CHARACTERS] for one in texts]
+        given = self.tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
         with torch.autocast("cpu", dtype=torch.bfloat16):
             hidden = self.model(**given).last_hidden_state.float()
         mask = given["attention_mask"].unsqueeze(-1).float()
@@ -136,21 +137,13 @@ class Encoder:
 
     def _vectors(self, texts: list[str]) -> np.ndarray:
         with torch.no_grad():
-            found: np.ndarray = self.read(texts).numpy()
+            found: np.ndarray = self._read(texts).numpy()
         return found.astype(np.float16)
 
 
 def examples_of(one: Set, most: int, folder: Path | None = None) -> list[Example]:
     """Return what is to be learnt of each question: from the pickle in `folder`, else from a store made for it."""
-    kept = None if folder is None else folder / f"{one.name}.pickle"
-    if kept is not None and kept.is_file():
-        found: list[Example] = pickle.loads(kept.read_bytes())
-        return found
-    found = _asked(one, most)
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(pickle.dumps(found))
-    return found
+    return kept_in(folder, one.name, partial(_asked, one, most))
 
 
 def _asked(one: Set, most: int) -> list[Example]:
@@ -228,11 +221,11 @@ def fit(
     learnt = [matrix for layer in layers.values() for matrix in (layer.down, layer.up)]
     optimizer = torch.optim.AdamW(learnt, lr=given.rate, weight_decay=0.01)
     halves, total, began = steps(examples, random.Random(given.seed)), 0.0, time.perf_counter()
-    towards = partial(_towards, encoder, taught, learnt)
+    gradients_of = partial(_gradients, encoder, taught, learnt)
     with ThreadPoolExecutor(HALVES) as pool:
         for step in track(range(count), "Fitting", console=err):
             optimizer.param_groups[0]["lr"] = given.rate * min(1.0, (step + 1) / WARM) * (1 - step / count)
-            found = list(pool.map(towards, [next(halves) for _ in range(HALVES)]))
+            found = list(pool.map(gradients_of, [next(halves) for _ in range(HALVES)]))
             for place, matrix in enumerate(learnt):
                 matrix.grad = torch.stack([gradients[place] for _, gradients in found]).mean(0)
             nn.utils.clip_grad_norm_(learnt, 1.0)
@@ -247,7 +240,7 @@ def fit(
     return layers
 
 
-def _towards(
+def _gradients(
     encoder: Encoder, taught: Mapping[str, np.ndarray], learnt: Sequence[nn.Parameter], half: Drawn
 ) -> tuple[float, tuple[torch.Tensor, ...]]:
     loss = loss_of(encoder, taught, half)
@@ -294,14 +287,14 @@ def write(layers: Mapping[str, Adapted], target: Path) -> str:
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
     target: Annotated[Path, typer.Option("--out", help="Where the adapter goes.")],
-    most: Annotated[int, typer.Option("--questions", min=16, help="The most questions of a set.")] = 500,
-    rounds: Annotated[float, typer.Option(help="How often each question is seen.")] = 4,
+    most: Annotated[int, typer.Option("--questions", min=16, help="The most questions of a set.")] = 700,
+    rounds: Annotated[float, typer.Option(help="How often each question is seen.")] = 3,
     rate: Annotated[float, typer.Option(help="The rate of learning.")] = 6e-4,
     rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = 32,
     seed: Annotated[int, typer.Option(help="What the order of the questions begins with.")] = 0,
     judging: Annotated[list[Path] | None, typer.Option("--judge", help="A set to judge by, never to fit on.")] = None,
     evidence: Annotated[
-        Path | None, typer.Option(help="Keep what was asked here, a file for each set, and use what is there.")
+        Path | None, typer.Option(help="Keep what was asked here, and use what is there. Pickles: only your own.")
     ] = None,
 ) -> None:
     """Gather the questions of sets, let the larger model read all their texts, and fit and write the adapter."""

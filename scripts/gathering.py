@@ -8,11 +8,11 @@ from __future__ import annotations
 import pickle
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from rich.progress import track
@@ -27,6 +27,7 @@ from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
 from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered, rows_of
 
+T = TypeVar("T")
 FOREIGN: Final = "foreign"
 REQUEST: Final = "request"  # asks for work, not for anything remembered
 REQUESTS: Final = Path(__file__).with_name("notes") / "requests.txt"
@@ -72,15 +73,25 @@ class Limits:
 
 def examples_of(one: Set, others: Sequence[Set], limits: Limits, folder: Path | None) -> list[Example]:
     """Return the examples of a set: from its pickle in `folder` where it is there, else from a store made for it."""
-    kept = None if folder is None else folder / f"{one.name}.pickle"
+
+    def ask() -> list[Example]:
+        with tempfile.TemporaryDirectory(prefix="recollect-fit-") as home:
+            settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
+            with recollect.open_app(settings) as app:
+                return _asked(app, one, others, limits)
+
+    return kept_in(folder, one.name, ask)
+
+
+def kept_in(folder: Path | None, name: str, ask: Callable[[], list[T]]) -> list[T]:
+    """Return what the pickle of this name in `folder` holds, or where there is none what `ask` finds, and keep that."""
+    kept = None if folder is None else folder / f"{name}.pickle"
     if kept is not None and kept.is_file():
-        found: list[Example] = pickle.loads(kept.read_bytes())
+        found: list[T] = pickle.loads(kept.read_bytes())
         return found
-    with tempfile.TemporaryDirectory(prefix="recollect-fit-") as home:
-        settings = Settings(home=Path(home), user="eval", team="eval", project="eval", on_secret="redact")
-        with recollect.open_app(settings) as app:
-            found = _asked(app, one, others, limits)
+    found = ask()
     if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(pickle.dumps(found))
     return found
 

@@ -6,7 +6,6 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -75,9 +74,8 @@ def test_texts_of_every_length_are_read_in_their_order(fitting: ModuleType) -> N
 
 def test_what_was_asked_is_read_from_the_evidence(fitting: ModuleType, examples: list[Any], tmp_path: Path) -> None:
     """A set whose pickle lies in the folder is not asked again."""
-    sets = import_module("sets")
     (tmp_path / "acme.pickle").write_bytes(pickle.dumps(examples))
-    assert fitting.examples_of(sets.Set("acme", tmp_path / "none", []), 5, tmp_path) == examples
+    assert fitting.examples_of(fitting.Set("acme", tmp_path / "none", []), 5, tmp_path) == examples
 
 
 def test_what_is_written_gives_the_same_vectors(fitting: ModuleType, tmp_path: Path) -> None:
