@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from gathering import REQUEST, Example
+from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.engines.matching import Asking
 
 FOLDS: Final = 5
@@ -18,12 +19,26 @@ FAR: Final = ("unanswerable-far", "far")
 Examples = Mapping[str, Sequence[Example]]
 
 
-def fit(examples: Sequence[Example], model: str) -> Asking:
-    """Fit on questions that some memory answers beside requests and far questions; both sides count alike."""
+def read(examples: Mapping[str, Sequence[Example]], embedder: Embedder) -> dict[str, list[Example]]:
+    """Return the examples with the vectors of one model, for evidence that the adapters of several parts gathered."""
+    texts = sorted({one.text[:2_000] for some in examples.values() for one in some if one.vector is not None})
+    by_text = dict(zip(texts, embedder.read(texts, "query"), strict=True))
+    return {name: [_with_vector(one, by_text) for one in some] for name, some in examples.items()}
+
+
+def _with_vector(one: Example, by_text: Mapping[str, TokenEmbeddings]) -> Example:
+    return one if one.vector is None else replace(one, vector=by_text[one.text[:2_000]].vector)
+
+
+def fit(examples: Sequence[Example], model: str, recalled: Sequence[np.ndarray] = ()) -> Asking:
+    """Fit on questions that some memory answers beside requests and far questions; both sides count alike.
+
+    `recalled` are vectors of what sounds like a request, and can only be answered from memory.
+    """
     known = {one.text: one for one in examples if one.vector is not None and not one.crowded}
-    asked = [one for one in known.values() if one.answers]
-    other = [one for one in known.values() if one.category in (REQUEST, *FAR)]
-    rows = torch.tensor(np.stack([one.vector for one in (*asked, *other)])).double()
+    asked = [*(one.vector for one in known.values() if one.answers), *recalled]
+    other = [one.vector for one in known.values() if one.category in (REQUEST, *FAR)]
+    rows = torch.tensor(np.stack([*asked, *other])).double()
     right = torch.tensor([1.0] * len(asked) + [0.0] * len(other)).double()
     shares = torch.where(right > 0, 0.5 / len(asked), 0.5 / len(other))
     weights = torch.zeros(rows.shape[1], dtype=torch.float64, requires_grad=True)
@@ -41,11 +56,11 @@ def fit(examples: Sequence[Example], model: str) -> Asking:
     return Asking(model, weights.detach().numpy().astype(np.float32), float(bias.detach()))
 
 
-def known_apart(examples: Examples, model: str) -> dict[str, list[Example]]:
+def known_apart(examples: Examples, model: str, recalled: Sequence[np.ndarray] = ()) -> dict[str, list[Example]]:
     """Return the examples with what they ask by models that were fitted without that text."""
     every = [one for some in examples.values() for one in some]
     fold = {text: place % FOLDS for place, text in enumerate(sorted({one.text for one in every}))}
-    models = [fit([one for one in every if fold[one.text] != left], model) for left in range(FOLDS)]
+    models = [fit([one for one in every if fold[one.text] != left], model, recalled) for left in range(FOLDS)]
     return {name: [asking(one, models[fold[one.text]]) for one in some] for name, some in examples.items()}
 
 

@@ -24,9 +24,9 @@ import curves
 import plot
 import silence
 import training
-from gathering import FOREIGN, Example, Limits, examples_of
+from gathering import FOREIGN, Example, Limits, examples_of, recalls
 from recollect import Settings
-from recollect.engines.embedding import find_card
+from recollect.engines.embedding import find_card, open_embedder
 from recollect.engines.matching import FUSION, Network, Part
 from recollect.errors import InvalidInput, RecollectError
 from sets import DEPTH, err, load, measures
@@ -269,7 +269,7 @@ class Given:
     """What was asked for: how many networks are averaged, how long each is trained, and whether only to judge.
 
     `ordering` names sets that say how to order, but not when to be silent. Sets are left out in so many `folds`, each
-    by itself where that is 0.
+    by itself where that is 0. The part for words alone may be kept as it is.
     """
 
     seeds: int
@@ -279,6 +279,7 @@ class Given:
     plots: Path | None = None
     ordering: frozenset[str] = frozenset()
     folds: int = 0
+    keep_words: bool = False
 
 
 def target_of(model: str) -> Path:
@@ -299,18 +300,23 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
     if unknown := given.ordering - {one.name for one in sets}:
         raise InvalidInput("order-only", f"No set is named {min(unknown)}; name one of the folders.")
     every = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
-    own = {one.name: every[one.name] for one in sets}
     card = find_card(Settings().model)
     if card is None:
         raise InvalidInput("model", f"{Settings().model} has no card.")
-    asking_by = asking.fit([one for some in own.values() for one in some], card.id)
-    examples = asking.known_apart(own, card.id)
+    embedder = open_embedder(Settings().model, Settings().models_dir, Settings().caches)
+    every = asking.read(every, embedder)
+    recalled = [one.vector for one in embedder.read(recalls(), "query")]
+    own = {one.name: every[one.name] for one in sets}
+    asking_by = asking.fit([one for some in own.values() for one in some], card.id, recalled)
+    examples = asking.known_apart(own, card.id, recalled)
     examples |= {one.name: [asking.asking(two, asking_by) for two in every[one.name]] for one in others}
-    words = {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
+    words = {} if given.keep_words else {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
     fused = finished(both, FUSED, given, "words and meaning")
     written = {} if fused is None else {"fused": plain(fused), "asking": asking.plain(asking_by)}
-    if target_of(Settings().model) == DEFAULT:  # words are the same for every model
+    if given.keep_words and target_of(Settings().model) == DEFAULT:
+        written["words"] = json.loads(DEFAULT.read_text(encoding="utf-8"))["words"]
+    elif target_of(Settings().model) == DEFAULT:  # words are the same for every model
         lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
         written |= {} if lexical is None else {"words": plain(lexical)}
     if fused is None:
@@ -363,6 +369,7 @@ def main(
         int,
         typer.Option(min=0, help="Leave the sets out in so many groups. Default: each by itself, which takes longer."),
     ] = 0,
+    keep_words: Annotated[bool, typer.Option("--keep-words", help="Do not fit the part for words alone anew.")] = False,
 ) -> None:
     """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients.
 
@@ -370,13 +377,8 @@ def main(
     """
     try:
         limits = replace(Limits(), questions=questions, crowd=crowd)
-        run(
-            folders,
-            judging or [],
-            evidence,
-            target or target_of(Settings().model),
-            Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ()), folds),
-        )
+        given = Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ()), folds, keep_words)
+        run(folders, judging or [], evidence, target or target_of(Settings().model), given)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

@@ -1,314 +1,222 @@
 """Fit an adapter for the default embedding model: small changes of its weights, for questions to notes.
 
-It learns three things at once: that a question lies nearer to what answers it than to what recall found beside that;
-that texts lie as near to each other as a larger model says; and that a question finds its texts in the order in which
-the larger model finds them. The weights themselves stay as they are; each linear layer gets a product of two small
-matrices added, as in LoRA (Hu et al., 2021). Needs torch and transformers, which `recollect[models]` installs.
+It learns that a question lies nearer to what answers it than to what looks alike, and that texts lie as near to each
+other as a larger model says. `encoder_training` does the work; this reads the sets, lets the larger model read their
+texts, and packs both, so that another machine can fit as well. Needs torch and transformers, which `recollect[models]`
+installs.
 """
 
 from __future__ import annotations
 
-import math
-import random
+import json
+import re
+import shutil
 import tempfile
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import numpy as np
 import torch
 import typer
 from rich.console import Console
 from rich.progress import track
-from safetensors.numpy import save_file
-from torch import nn
-from torch.nn import functional as fn
+from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
-import recollect
-from gathering import kept_in
-from recollect import Query, Settings
+import encoder_training as training
+from encoder_training import Given, Group
+from parts import part_of
+from recollect import Settings
+from recollect.domain.search import ModelCard
 from recollect.engines.embedding import find_card
-from recollect.engines.embedding.weights import file_hash, find_weights
+from recollect.engines.embedding.onnx import Tokens
+from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, file_hash, find_weights
 from recollect.errors import ModelUnusable
-from sets import Set, caller_of, err, fill, load, rows_of
+from recollect.search.rank import rarity
+from recollect.text.entities import name_words, transcript_speakers, without_names
+from recollect.text.layers import chunk
+from recollect.text.terms import STOP_WORDS, stem
+from recollect.text.writing_systems import fold
+from sets import Question, Set, err, load, rows_of
 
 BASE: Final = "all-MiniLM-L6-v2"
 TEACHER: Final = "all-mpnet-base-v2"
-FOUND: Final = 16  # memories that recall finds for a question
-NEAR: Final = 8  # of them, from which two of three wrong answers are drawn
-QUESTIONS: Final = 16  # that are compared with each other's texts
-HALVES: Final = 2  # of one step, each with so many questions, read at the same time
-SHARP: Final = 0.05  # the temperature of cosines
-LIKE_TEACHER: Final = 10.0  # the weight of squared differences of cosines
-IN_ITS_ORDER: Final = 0.5
-SHARE: Final = 0.25  # of the product of both matrices
+SIZE: Final = 128  # tokens of a chunk, and how many two of them share, as recall stores them
+OVERLAP: Final = 16
+MOST: Final = 40  # chunks of a memory
 LONGEST: Final = 256  # tokens
-CHARACTERS: Final = 1_200
-TOGETHER: Final = 24  # texts of about one length are read at once
-WARM: Final = 50  # steps until the rate is whole
-Drawn: TypeAlias = list[tuple["Example", tuple[str, ...]]]  # the texts of a question, the right one first
+CHARACTERS: Final = 2_000  # of a question
+TOGETHER: Final = 32  # texts of about one length that the teacher reads at once
+KEPT: Final = 256  # dimensions of the teacher's vectors, those that differ most
+LOOSE: Final = frozenset(
+    "tldr stackfaq qmsum cookbook_docs talks talk_passages talk_sessions".split()
+    + "chats_friends chats_assistant chats_channel".split()
+)
+SHARES: Final = {"talks": 0.35, "talk_passages": 0.35, "talk_sessions": 0.35, "talk_facts": 0.7}
+"""How many questions of a set a round sees; the talks ask the same of turns, passages and sessions."""
+_WORD: Final = re.compile(r"\w+")
 out = Console(width=160)
 
 
-@dataclass(frozen=True)
-class Example:
-    """A question, the texts that answer it, and those that recall found beside them, the best first."""
+@dataclass
+class Texts:
+    """Texts by number, and for those that are asked how rare (0–1) each word is among how many memories."""
 
-    text: str
-    right: tuple[str, ...]
-    wrong: tuple[str, ...]
+    all: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    asked: dict[int, tuple[Counter[str], int]] = field(default_factory=dict)
 
-
-class Adapted(nn.Module):  # type: ignore[misc]
-    """A linear layer that stays as it is, and the product of two small matrices that is added to its weights."""
-
-    def __init__(self, layer: nn.Linear, rank: int) -> None:
-        super().__init__()
-        self.layer = layer
-        self.down = nn.Parameter(torch.randn(rank, layer.in_features) / math.sqrt(layer.in_features))
-        self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
-
-    def forward(self, value: torch.Tensor) -> torch.Tensor:
-        """Return what the changed layer gives: float[…, o] of float[…, i]."""
-        changed: torch.Tensor = self.layer(value) + SHARE * fn.linear(fn.linear(value, self.down), self.up)
-        return changed
+    def add(self, text: str) -> int:
+        """Return the number of a text."""
+        if text not in self.places:
+            self.places[text] = len(self.all)
+            self.all.append(text)
+        return self.places[text]
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """A model with its tokenizer; texts become unit vectors, the mean of their tokens."""
-
-    model: Any
-    tokenizer: Any
-
-    @classmethod
-    def of(cls, name: str) -> Encoder:
-        """Load the weights of a card."""
-        card, settings = find_card(name), Settings()
-        if card is None:
-            raise ModelUnusable(f"There is no card of {name}.")
-        folder = find_weights(card, settings.models_dir, settings.caches)
-        model = AutoModel.from_pretrained(
-            folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, attn_implementation="eager"
-        )
-        for one in model.parameters():
-            one.requires_grad = False
-        return cls(model, AutoTokenizer.from_pretrained(folder))
-
-    def adapt(self, rank: int) -> dict[str, Adapted]:
-        """Give every linear layer of a BERT encoder an adapter; return these by the names of the layers."""
-        found = {}
-        layers = [(name, one) for name, one in self.model.named_modules() if isinstance(one, nn.Linear)]
-        for name, layer in layers:
-            if name.startswith("encoder."):
-                owner, _, last = name.rpartition(".")
-                found[name] = Adapted(layer, rank)
-                setattr(self.model.get_submodule(owner), last, found[name])
-        return found
-
-    def read(self, texts: Sequence[str]) -> torch.Tensor:
-        """Return float32[n, d]."""
-        by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        parts = [by_length[start : start + TOGETHER] for start in range(0, len(texts), TOGETHER)]
-        found = torch.cat([self._read([texts[place] for place in part]) for part in parts])
-        return found[torch.tensor(by_length).argsort()]
-
-    def _read(self, texts: list[str]) -> torch.Tensor:
-        cut = [one[:CHARACTERS] for one in texts]
-        given = self.tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = self.model(**given).last_hidden_state.float()
-        mask = given["attention_mask"].unsqueeze(-1).float()
-        return fn.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
-
-    def read_all(self, texts: Sequence[str], title: str) -> dict[str, np.ndarray]:
-        """Return the vector of each text, float16[d]."""
-        by_length = sorted(dict.fromkeys(texts), key=len)
-        parts = [by_length[start : start + TOGETHER] for start in range(0, len(by_length), TOGETHER)]
-        with ThreadPoolExecutor(HALVES) as pool:
-            read = list(track(pool.map(self._vectors, parts), title, total=len(parts), console=err))
-        return dict(zip(by_length, np.concatenate(read), strict=True))
-
-    def _vectors(self, texts: list[str]) -> np.ndarray:
-        with torch.no_grad():
-            found: np.ndarray = self._read(texts).numpy()
-        return found.astype(np.float16)
+def groups_of(one: Set, tokens: Tokens, texts: Texts) -> list[Group]:
+    """Return the groups of a set that are asked something, with their memories cut as recall stores them."""
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows_of(one.folder / "corpus.jsonl"):
+        if row["text"].strip():
+            rows[row.get("group") or "all"].append(row)
+    asked: dict[str, list[Question]] = defaultdict(list)
+    for question in one.questions:
+        asked[question.group].append(question)
+    return [_group(one.name, name, rows[name], asked[name], tokens, texts) for name in rows if asked[name]]
 
 
-def examples_of(one: Set, most: int, folder: Path | None = None) -> list[Example]:
-    """Return what is to be learnt of each question: from the pickle in `folder`, else from a store made for it."""
-    return kept_in(folder, one.name, partial(_asked, one, most))
+def _group(
+    name: str, group: str, rows: Sequence[dict[str, Any]], asked: Iterable[Question], tokens: Tokens, texts: Texts
+) -> Group:
+    speakers = {row["speaker"] for row in rows if row.get("speaker")}
+    speakers |= {speaker for row in rows for speaker in transcript_speakers(row["text"])}
+    uses = Counter(word for row in rows for word in {stem(fold(one)) for one in _WORD.findall(row["text"])})
+    memories = []
+    for row in rows:
+        spans = chunk(row["text"], tokens.spans(row["text"]), SIZE, OVERLAP)
+        memories.append([texts.add(row["text"][start:end]) for start, end in spans[:MOST]])
+    places = {row["id"]: number for number, row in enumerate(rows)}
+    questions = []
+    for one in asked:
+        number = texts.add(without_names(one.text[:CHARACTERS], {part for who in speakers for part in name_words(who)}))
+        texts.asked[number] = (uses, len(rows))
+        questions.append((number, sorted(places[answer] for answer in one.answers if answer in places)))
+    answered = [(text, answers) for text, answers in questions if answers]
+    part = part_of(name, group)
+    return Group(f"{name}/{group}", memories, answered, name in LOOSE, SHARES.get(name, 1.0), part)
 
 
-def _asked(one: Set, most: int) -> list[Example]:
-    texts = {row["id"]: _text(row) for row in rows_of(one.folder / "corpus.jsonl")}
-    asked = random.Random(one.name).sample(one.questions, min(most, len(one.questions)))
-    groups = frozenset(question.group for question in asked)
-    found = []
-    with tempfile.TemporaryDirectory(prefix="recollect-encoder-") as home:
-        named = {"user": "eval", "team": "eval", "project": "eval"}
-        settings = Settings(home=Path(home), model=BASE, on_secret="redact", **named)
-        with recollect.open_app(settings) as app:
-            behind = fill(app, one.name, one.folder, groups)
-            for question in track(asked, f"{one.name}: asking", console=err):
-                query = Query(query=question.text[:2_000], limit=FOUND, profile="relevance", min_score=0.0)
-                hits = recollect.recall(app, query, caller_of(one.name, question.group)).hits
-                ids = [behind[str(hit.memory.id)][0] for hit in hits]
-                wrong = tuple(texts[one] for one in ids if one not in question.answers)
-                right = tuple(texts[one] for one in sorted(question.answers) if len(texts[one]) <= CHARACTERS)
-                if right and len(wrong) >= 4:
-                    found.append(Example(question.text, right, wrong))
+def pack(sets: Sequence[Set], place: Path) -> None:
+    """Write what `encoder_training` reads: texts as token ids with their weights, groups, and the base."""
+    base, settings = _card(BASE), Settings()
+    folder = find_weights(base, settings.models_dir, settings.caches)
+    tokens, texts = Tokens.read(folder / TOKENIZER), Texts()
+    groups = [group for one in track(sets, "Cutting", console=err) for group in groups_of(one, tokens, texts)]
+    ids, starts, plain, rare = [], [0], [], []
+    for number, one in enumerate(tokens.tokenized(texts.all, LONGEST)):
+        weights = np.zeros((2, len(one.ids)))
+        weights[:, one.places] = _weights_of(texts, number, one.spans)
+        ids.append(np.array(one.ids))
+        starts.append(starts[-1] + len(one.ids))
+        plain.append(weights[0])
+        rare.append(weights[1])
+    used, short = np.unique(np.concatenate(ids), return_inverse=True)
+    halves = {name: np.concatenate(some).astype(np.float16) for name, some in (("plain", plain), ("rare", rare))}
+    shown = {"ids": short.astype(np.uint16), "starts": np.array(starts, dtype=np.int32), "used": used.astype(np.int32)}
+    place.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(place / training.TEXTS, **shown, **halves)
+    (place / training.GROUPS).write_text(json.dumps([asdict(one) for one in groups]), encoding="utf-8")
+    np.savez_compressed(place / training.TAUGHT, vectors=_narrowed(_taught(texts.all)))
+    shutil.copy(folder / training.CONFIG, place / training.CONFIG)
+    _save_base(folder / WEIGHTS, used, place / training.BASE)
+    count = sum(len(one.questions) for one in groups)
+    out.print(f"{count:,} questions, {len(texts.all):,} texts, {starts[-1]:,} tokens in {place}")
+
+
+def _card(name: str) -> ModelCard:
+    card = find_card(name)
+    if card is None:
+        raise ModelUnusable(f"There is no card of {name}.")
+    return card
+
+
+def _weights_of(texts: Texts, number: int, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return what the tokens of a text weigh in late interaction: alike, and by how rare each word is; float[2, t]."""
+    if number not in texts.asked:
+        return np.ones((2, len(spans)))
+    uses, size = texts.asked[number]
+    text = texts.all[number]
+    words = {place: fold(word[0]) for word in _WORD.finditer(text) for place in range(*word.span())}
+    names = [words.get(start, "") for start, _ in spans]
+    telling = [place for place, word in enumerate(names) if word and word not in STOP_WORDS] or [*range(len(names))]
+    known = {names[place]: rarity(uses[stem(names[place])], size) for place in telling if uses[stem(names[place])]}
+    rarest = max(known.values(), default=1.0) or 1.0
+    found = np.zeros((2, len(spans)))
+    found[0, telling] = 1 / max(len(telling), 1)
+    found[1, telling] = [known.get(names[place], rarest) for place in telling]
+    found[1] /= max(found[1].sum(), 1e-9)
     return found
 
 
-def _text(row: Mapping[str, Any]) -> str:
-    before = [f"{row['speaker']}: " if row.get("speaker") else "", f"{row['title']}. " if row.get("title") else ""]
-    return "".join(before) + str(row["text"])
+def _taught(texts: Sequence[str]) -> np.ndarray:
+    """Return the larger model's unit vectors of all texts, float32[n, d]."""
+    settings = Settings()
+    folder = find_weights(_card(TEACHER), settings.models_dir, settings.caches)
+    model, tokenizer = AutoModel.from_pretrained(folder).to(torch.bfloat16), AutoTokenizer.from_pretrained(folder)
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    found = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
+    for start in track(range(0, len(order), TOGETHER), f"{TEACHER}: reading", console=err):
+        some = order[start : start + TOGETHER]
+        cut = [texts[place] for place in some]
+        given = tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
+        with torch.no_grad():
+            hidden = model(**given).last_hidden_state.float()
+        mask = given["attention_mask"].unsqueeze(-1).float()
+        found[some] = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1).numpy()
+    return found
 
 
-def steps(examples: list[Example], dice: random.Random) -> Iterator[Drawn]:
-    """Yield the questions of each half of a step with some of their texts, in an order of their own each round."""
-    while True:
-        dice.shuffle(examples)
-        for start in range(0, len(examples) - QUESTIONS + 1, QUESTIONS):
-            yield [(one, _drawn(one, dice)) for one in examples[start : start + QUESTIONS]]
+def _narrowed(vectors: np.ndarray) -> np.ndarray:
+    """Return the principal dimensions of unit vectors as whole numbers of one byte, the largest of each 127."""
+    _, axes = np.linalg.eigh(vectors.T @ vectors / len(vectors))
+    shown = vectors @ axes[:, -KEPT:]
+    found: np.ndarray = np.round(shown / np.abs(shown).max(1, keepdims=True) * 127).astype(np.int8)
+    return found
 
 
-def _drawn(one: Example, dice: random.Random) -> tuple[str, ...]:
-    near = dice.sample(one.wrong[:NEAR], min(2, len(one.wrong)))
-    far = dice.sample(one.wrong[4:], min(1, len(one.wrong[4:])))
-    return tuple(dict.fromkeys([dice.choice(one.right), *near, *far]))
-
-
-def loss_of(encoder: Encoder, taught: Mapping[str, np.ndarray], half: Drawn) -> torch.Tensor:
-    """Return the loss of half a step."""
-    texts: list[str] = []
-    places = []
-    for _, drawn in half:
-        places.append(len(texts))
-        texts += drawn
-    questions = [one.text for one, _ in half]
-    vectors = torch.cat([encoder.read(questions), encoder.read(texts)])
-    teacher = torch.tensor(np.stack([taught[one] for one in (*questions, *texts)]).astype(np.float32))
-    alike, wanted = vectors @ vectors.T, teacher @ teacher.T
-    count = len(questions)
-    also_right = torch.tensor(
-        [
-            [text in one.right and place != own for place, text in enumerate(texts)]
-            for (one, _), own in zip(half, places, strict=True)
-        ]
-    )
-    scores = (alike[:count, count:] / SHARP).masked_fill(also_right, -1e4)
-    order = (wanted[:count, count:] / SHARP).masked_fill(also_right, -1e4)
-    answered = fn.cross_entropy(scores, torch.tensor(places))
-    ordered = fn.kl_div(torch.log_softmax(scores, 1), torch.softmax(order, 1), reduction="batchmean")
-    loss: torch.Tensor = answered + LIKE_TEACHER * ((alike - wanted) ** 2).mean() + IN_ITS_ORDER * ordered
-    return loss
-
-
-def fit(
-    encoder: Encoder, examples: list[Example], taught: Mapping[str, np.ndarray], count: int, given: Given
-) -> dict[str, Adapted]:
-    """Return the adapters after so many steps; the rate falls to nothing."""
-    torch.manual_seed(given.seed)
-    layers = encoder.adapt(given.rank)
-    learnt = [matrix for layer in layers.values() for matrix in (layer.down, layer.up)]
-    optimizer = torch.optim.AdamW(learnt, lr=given.rate, weight_decay=0.01)
-    halves, total, began = steps(examples, random.Random(given.seed)), 0.0, time.perf_counter()
-    gradients_of = partial(_gradients, encoder, taught, learnt)
-    with ThreadPoolExecutor(HALVES) as pool:
-        for step in track(range(count), "Fitting", console=err):
-            optimizer.param_groups[0]["lr"] = given.rate * min(1.0, (step + 1) / WARM) * (1 - step / count)
-            found = list(pool.map(gradients_of, [next(halves) for _ in range(HALVES)]))
-            for place, matrix in enumerate(learnt):
-                matrix.grad = torch.stack([gradients[place] for _, gradients in found]).mean(0)
-            nn.utils.clip_grad_norm_(learnt, 1.0)
-            optimizer.step()
-            total += sum(loss for loss, _ in found) / HALVES
-            if (step + 1) % WARM == 0:
-                pace = (step + 1) * QUESTIONS * HALVES / (time.perf_counter() - began)
-                out.print(f"step {step + 1} of {count}: loss {total / WARM:.3f}, {pace:.1f} questions a second")
-                total = 0.0
-            if (step + 1) % max(count // 4, 1) == 0:
-                given.judge(encoder)
-    return layers
-
-
-def _gradients(
-    encoder: Encoder, taught: Mapping[str, np.ndarray], learnt: Sequence[nn.Parameter], half: Drawn
-) -> tuple[float, tuple[torch.Tensor, ...]]:
-    loss = loss_of(encoder, taught, half)
-    return float(loss.detach()), torch.autograd.grad(loss, learnt)
-
-
-@dataclass(frozen=True)
-class Given:
-    """How the adapter is fitted, and the sets that judge it."""
-
-    rate: float = 6e-4
-    rank: int = 32
-    seed: int = 0
-    judging: tuple[Set, ...] = ()
-
-    def judge(self, encoder: Encoder) -> None:
-        """Print of each set how often cosines alone bring what answers first, and among the best five."""
-        for one in self.judging:
-            texts = {row["id"]: _text(row) for row in rows_of(one.folder / "corpus.jsonl")}
-            groups = {row["id"]: row.get("group") or "all" for row in rows_of(one.folder / "corpus.jsonl")}
-            vectors = encoder.read_all([*texts.values(), *(asked.text for asked in one.questions)], one.name)
-            figures = defaultdict[str, list[tuple[bool, bool]]](list)
-            for asked in one.questions:
-                ids = [name for name in texts if groups[name] == asked.group]
-                alike = np.stack([vectors[texts[name]] for name in ids]) @ vectors[asked.text]
-                best = [ids[place] in asked.answers for place in np.argsort(-alike)[:5]]
-                for kind in ("all", asked.category):
-                    figures[kind].append((best[0], any(best)))
-            shown = [f"{kind} {100 * np.mean(rows, axis=0).round(3)}" for kind, rows in figures.items()]
-            out.print(f"{one.name}: {', '.join(shown)}")
-
-
-def write(layers: Mapping[str, Adapted], target: Path) -> str:
-    """Write the adapter, and return its SHA-256 for the card."""
-    tensors = {}
-    for name, layer in layers.items():
-        tensors[f"{name}.up"] = (SHARE * layer.up).detach().numpy().astype(np.float16)
-        tensors[f"{name}.down"] = layer.down.detach().numpy().astype(np.float16)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, target)
-    return file_hash(target)
+def _save_base(weights: Path, used: np.ndarray, target: Path) -> None:
+    """Write the base in half precision, with the vectors of used words only, as whole numbers with a scale each."""
+    held = {name: one for name, one in load_file(weights).items() if "pooler" not in name and "_ids" not in name}
+    words = held.pop("embeddings.word_embeddings.weight")[used].astype(np.float32)
+    scale = np.abs(words).max(1) / 127
+    short = {name: one.astype(np.float16) for name, one in held.items()}
+    short["embeddings.word_embeddings.weight"] = np.round(words / scale[:, None]).astype(np.int8)
+    save_file(short | {"scale": scale.astype(np.float32)}, target)
 
 
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
-    target: Annotated[Path, typer.Option("--out", help="Where the adapter goes.")],
-    most: Annotated[int, typer.Option("--questions", min=16, help="The most questions of a set.")] = 700,
-    rounds: Annotated[float, typer.Option(help="How often each question is seen.")] = 3,
-    rate: Annotated[float, typer.Option(help="The rate of learning.")] = 6e-4,
-    rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = 32,
-    seed: Annotated[int, typer.Option(help="What the order of the questions begins with.")] = 0,
-    judging: Annotated[list[Path] | None, typer.Option("--judge", help="A set to judge by, never to fit on.")] = None,
-    evidence: Annotated[
-        Path | None, typer.Option(help="Keep what was asked here, and use what is there. Pickles: only your own.")
-    ] = None,
+    target: Annotated[Path | None, typer.Option("--out", help="Where the adapter goes; without it, only pack.")] = None,
+    place: Annotated[Path | None, typer.Option("--pack", help="Keep here what `encoder_training.py` reads.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each question is seen.")] = Given.rounds,
+    rate: Annotated[float, typer.Option(help="The rate of learning.")] = Given.rate,
+    rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = Given.rank,
+    seed: Annotated[int, typer.Option(help="What the order of the questions begins with.")] = Given.seed,
+    left: Annotated[int | None, typer.Option("--leave-out", help="The part of parts.toml that only judges.")] = None,
 ) -> None:
-    """Gather the questions of sets, let the larger model read all their texts, and fit and write the adapter."""
-    sets, judges = load(folders), load(judging or [])
-    torch.set_num_threads(1)  # each half of a step has a thread
-    examples = [example for one in sets for example in examples_of(one, most, evidence)]
-    texts = [text for one in examples for text in (one.text, *one.right, *one.wrong)]
-    taught = Encoder.of(TEACHER).read_all(texts, f"{TEACHER}: reading")
-    count = int(rounds * len(examples) / (QUESTIONS * HALVES))
-    out.print(f"{len(examples)} questions, {len(taught)} texts, {count} steps")
-    encoder, given = Encoder.of(BASE), Given(rate, rank, seed, tuple(judges))
-    given.judge(encoder)
-    layers = fit(encoder, examples, taught, count, given)
-    out.print("sha256 of the adapter:", write(layers, target))
+    """Pack the questions of sets, let the larger model read all their texts, and fit and write the adapter."""
+    if target is None and place is None:
+        raise typer.BadParameter("Name where the adapter goes, where to pack, or both.", param_hint="--out, --pack")
+    with tempfile.TemporaryDirectory(prefix="recollect-encoder-") as other:
+        home = place or Path(other)
+        pack(load(folders), home)
+        if target is not None:
+            training.run(home, target, Given(rate, rank, rounds, seed, left))
+            out.print("sha256 of the adapter:", file_hash(target))
 
 
 if __name__ == "__main__":

@@ -12,25 +12,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import numpy as np
+import typer
 from rich.progress import track
 
 import recollect
 from others import other_texts, store
+from parts import part_of
 from recollect import App, Caller, Draft, Query, Settings
 from recollect.domain.search import QuerySignals, Signals, View
 from recollect.search.features import gather
 from recollect.search.parse import parse
 from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
-from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, ordered, rows_of
+from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, load, ordered, rows_of
 
 T = TypeVar("T")
 FOREIGN: Final = "foreign"
 REQUEST: Final = "request"  # asks for work, not for anything remembered
 REQUESTS: Final = Path(__file__).with_name("notes") / "requests.txt"
+RECALLS: Final = REQUESTS.with_name("recalls.txt")
 FETCH: Final = 50
 
 
@@ -61,7 +64,8 @@ class Example:
 class Limits:
     """How much of a set is used: questions, foreign questions, requests, and memories (whole groups).
 
-    A set without sessions is asked a second time among a `crowd` of other sets' memories in each group.
+    A set without sessions is asked a second time among a `crowd` of other sets' memories in each group. Of a `part`
+    only its groups are used.
     """
 
     questions: int = 250
@@ -69,6 +73,7 @@ class Limits:
     requests: int = 20
     memories: int = 3_000
     crowd: int = 2_000
+    part: int | None = None
 
 
 def examples_of(one: Set, others: Sequence[Set], limits: Limits, folder: Path | None) -> list[Example]:
@@ -80,15 +85,15 @@ def examples_of(one: Set, others: Sequence[Set], limits: Limits, folder: Path | 
             with recollect.open_app(settings) as app:
                 return _asked(app, one, others, limits)
 
-    return kept_in(folder, one.name, ask)
+    return kept_in(folder, one.name if limits.part is None else f"{one.name}.part{limits.part}", ask)
 
 
 def kept_in(folder: Path | None, name: str, ask: Callable[[], list[T]]) -> list[T]:
-    """Return what the pickle of this name in `folder` holds, or where there is none what `ask` finds, and keep that."""
+    """Return what the pickle of this name in `folder` holds, or those of its parts; else ask, and keep that."""
     kept = None if folder is None else folder / f"{name}.pickle"
-    if kept is not None and kept.is_file():
-        found: list[T] = pickle.loads(kept.read_bytes())
-        return found
+    there = [kept] if kept and kept.is_file() else sorted(folder.glob(f"{name}.part*.pickle")) if folder else []
+    if there:
+        return [one for path in there for one in pickle.loads(path.read_bytes())]
     found = ask()
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -131,10 +136,17 @@ def requests() -> list[str]:
     return REQUESTS.read_text(encoding="utf-8").splitlines()
 
 
+def recalls() -> list[str]:
+    """Return what sounds like a request, and can only be answered from memory."""
+    return RECALLS.read_text(encoding="utf-8").splitlines()
+
+
 def _groups(one: Set, limits: Limits) -> frozenset[str]:
-    """Return groups of the set that hold together about as many memories as are wanted; at least one."""
+    """Return groups of the set, or of a part of it, that hold about as many memories as are wanted; at least one."""
     sizes = one.sizes()
     groups = sorted({question.group for question in one.questions})
+    if limits.part is not None:
+        groups = [group for group in groups if part_of(one.name, group) == limits.part]
     random.Random(one.name).shuffle(groups)
     chosen: list[str] = []
     for group in groups:
@@ -197,3 +209,21 @@ def by_vectors_alone(app: App, text: str, caller: Caller) -> list[int]:
     """Return the best memories by cosine."""
     vector = app.embedder.read([text], "query")[0].vector
     return ordered(app.vectors.nearest(vector, View(namespaces=caller.namespaces(), now=app.clock()), FETCH))
+
+
+def main(
+    folders: Annotated[list[Path], typer.Argument(help="The sets to ask; other sets' texts are stored beside them.")],
+    evidence: Annotated[Path, typer.Option(help="Keep what was asked here. Pickles: only your own.")],
+    part: Annotated[int, typer.Option(help="The part of parts.toml; RECOLLECT_MODELS_DIR names its adapter's folder.")],
+    questions: Annotated[int, typer.Option(min=1, help="The most questions of a set.")] = Limits.questions,
+    crowd: Annotated[int, typer.Option(min=0, help="Memories of other sets that are stored beside.")] = Limits.crowd,
+) -> None:
+    """Ask the groups of one part, with an adapter that was not fitted on it, and keep what it found for `fit`."""
+    sets, limits = load(folders), Limits(questions=questions, crowd=crowd, part=part)
+    for one in sets:
+        if any(part_of(one.name, question.group) == part for question in one.questions):
+            examples_of(one, sets, limits, evidence)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -225,6 +225,16 @@ def test_foreign_questions_are_examples_without_answers(fitted: Fitted, module: 
     assert {one.query.semantic for one in examples} == {True}
 
 
+def test_evidence_of_several_parts_is_one_set(module: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """What each part's adapter found of a set is put together in the order of the parts, and nothing is asked again."""
+    gathering = module("gathering")
+    for part in (1, 0):
+        (tmp_path / f"talks.part{part}.pickle").write_bytes(pickle.dumps([f"of part {part}"]))
+    assert gathering.kept_in(tmp_path, "talks", pytest.fail) == ["of part 0", "of part 1"]
+    assert gathering.kept_in(tmp_path, "notes", lambda: ["asked"]) == ["asked"]
+    assert gathering.kept_in(tmp_path, "notes", pytest.fail) == ["asked"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
