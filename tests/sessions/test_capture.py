@@ -212,7 +212,7 @@ def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock
 def test_what_stands_beside_a_statement_is_kept_with_it(app: App) -> None:
     """What follows a sentence that is kept is part of it where it states something; a task is not."""
     rule = "Never send recordings over the site's wifi during the day, it stops the hand scanners."
-    why = "There is a cable under desk four."
+    why = "A cable for uploads lies under desk four."
     prompt(app, f"{rule} {why} Plug it in.")
     assert [one.content for one in memories(app)] == [f"{rule} {why}"]
 
