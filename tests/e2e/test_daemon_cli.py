@@ -56,7 +56,9 @@ def test_status_says_who_since_when_and_with_how_much(place: Place) -> None:
     assert status["running"]
     assert alive(status["pid"])
     assert before <= datetime.fromisoformat(status["since"]) <= before + timedelta(minutes=3)
-    assert abs(status["memory_bytes"] - psutil.Process(status["pid"]).memory_info().rss) < 100_000_000
+    daemon = psutil.Process(status["pid"])
+    least, memory, most = daemon.memory_info().rss, place.json("status")["memory_bytes"], daemon.memory_info().rss
+    assert least - 100_000_000 < memory < most + 100_000_000  # it grows while the model is loaded
     assert status["requests"] >= 2
     assert "token" not in status
     assert place.published()["token"] not in place.cli("status")
