@@ -355,6 +355,8 @@ def fit(place: Path, given: Given) -> Encoder:
     torch.manual_seed(given.seed)
     dice, pack = random.Random(given.seed), Pack(place)
     groups = [one for one in pack.groups if one.part != given.left]
+    if not groups:
+        raise SystemExit(f"Every group is of part {given.left}, which is left out: nothing remains to fit on.")
     encoder = Encoder(place, pack, given.rank)
     walk = torch.optim.AdamW(encoder.learnt(), lr=given.rate, weight_decay=0.01)
     done, total, began, found = 0, 0, time.perf_counter(), []
