@@ -1,7 +1,7 @@
-"""Write the conversations of this project as four sets.
+"""Write the conversations of this project as six sets.
 
-`talks` (turns), `talk_sessions` and `talk_passages` (the same as whole sessions and in parts of them), `talk_facts`
-(distilled facts).
+`talks` (turns), `talk_sessions` and `talk_passages` (the same as whole sessions and in parts of them), `talk_facts` and
+`people` (distilled facts), and `people_apart`, which only judges.
 
 The sources lie in the folder `conversations` beside this file; the README there describes their format.
 """
@@ -24,6 +24,8 @@ SETS: Final = {
     "talk_sessions": "talk-*.txt",
     "talk_passages": "talk-*.txt",
     "talk_facts": "facts-*.txt",
+    "people": "people-*.txt",
+    "people_apart": "apart-*.txt",
 }
 LONGEST: Final = {"talk_sessions": 1_000_000, "talk_passages": 1_000}  # characters of a memory
 CATEGORIES: Final = {"s": "single-hop", "t": "temporal", "m": "multi-hop", "o": "open-domain", "u": "unanswerable-near"}

@@ -23,6 +23,9 @@ BALANCE: Final = (
     20.0  # brings the mean loss over candidates, few of which are relevant, to the size of that over questions
 )
 BATCHES: Final = 4
+FURTHER_ROUNDS: Final = 160
+FURTHER_RATE: Final = 0.01
+HELD: Final = 0.3  # on the squares of how far weights move from those that a fit begins with
 SHOWN: Final = 48  # candidates of a question that one round sees, beside its answers
 SMALL: Final = (1, 2, 3, 5, 8, 13, 21)
 LEAST: Final = 0.02  # a feature whose deviation is less within a set has no spread there
@@ -239,6 +242,16 @@ class Net(torch.nn.Module):
         linear, hidden, out = self.weights()
         return rows @ linear + torch.tanh(rows @ hidden + self.hidden_bias) @ out + self.bias
 
+    def begin_with(self, part: Part) -> None:
+        """Set the weights to those of a part that was fitted before."""
+        with torch.no_grad():
+            rising = self.rising > 0
+            self.linear.copy_(torch.where(rising, _hardened(part.linear), torch.as_tensor(part.linear)))
+            self.hidden.copy_(torch.where(rising[:, None], _hardened(part.hidden), torch.as_tensor(part.hidden)))
+            self.out.copy_(_hardened(part.out))
+            self.hidden_bias.copy_(torch.as_tensor(part.hidden_bias))
+            self.bias.fill_(part.bias)
+
     def penalty(self) -> torch.Tensor:
         """Return the sum of the squares of all weights."""
         linear, hidden, out = self.weights()
@@ -259,6 +272,11 @@ class Net(torch.nn.Module):
         )
 
 
+def _hardened(values: np.ndarray) -> torch.Tensor:
+    """Return what becomes these values (≥ 0) where `softplus` keeps it positive."""
+    return torch.log(torch.expm1(torch.as_tensor(values.astype(float)).clamp(min=1e-6))).float()
+
+
 def fit(sets: Sequence[Sequence[Question]], inputs: Inputs, seed: int, rounds: int = ROUNDS) -> tuple[Part, Part]:
     """Fit the parts that order a query's memories, on the order of each question's and on the probability of each."""
     torch.manual_seed(seed)
@@ -269,18 +287,47 @@ def fit(sets: Sequence[Sequence[Question]], inputs: Inputs, seed: int, rounds: i
     questions = [one for some in sets for one in some]
     random.Random(seed).shuffle(questions)
     batches = [_Batch(questions[start::BATCHES], scales) for start in range(BATCHES)]
-    walk = torch.optim.Adam([each for net in nets.values() for each in net.parameters()], lr=RATE)
-    pace = torch.optim.lr_scheduler.OneCycleLR(walk, max_lr=RATE, total_steps=rounds)
+    _walk(nets, batches, rounds, RATE, lambda: PENALTY * sum(net.penalty() for net in nets.values()))
+    own, talk = (nets[part].part(scales[part]) for part in HIDDEN)
+    return own, talk
+
+
+def further(began: tuple[Part, Part], sets: Sequence[Sequence[Question]], inputs: Inputs) -> Part:
+    """Fit the part for conversations further on some sets, near what it was, and return it; the other part stays."""
+    nets, scales = {}, {}
+    for name, part in zip(HIDDEN, began, strict=True):
+        scales[name] = Scale([*part.names], part.mean, part.scale, np.ones(len(part.names), dtype=bool))
+        nets[name] = Net(len(inputs.rising[name]), scales[name], part.hidden.shape[1])
+        nets[name].begin_with(part)
+    nets["own"].requires_grad_(False)
+    before = [one.detach().clone() for one in nets["talk"].weights()]
+
+    def moved() -> torch.Tensor:
+        pairs = zip(nets["talk"].weights(), before, strict=True)
+        return HELD * torch.stack([((now - then) ** 2).sum() for now, then in pairs]).sum()
+
+    questions = [one for some in sets for one in some]
+    random.Random(0).shuffle(questions)
+    batches = [_Batch(questions[start::BATCHES], scales) for start in range(BATCHES)]
+    _walk(nets, batches, FURTHER_ROUNDS, FURTHER_RATE, moved)
+    return nets["talk"].part(scales["talk"])
+
+
+def _walk(
+    nets: dict[str, Net], batches: Sequence[_Batch], rounds: int, rate: float, price: Callable[[], torch.Tensor]
+) -> None:
+    """Fit both nets so many steps on batches in turn, with a price for what their weights are."""
+    learnt = [each for net in nets.values() for each in net.parameters() if each.requires_grad]
+    walk = torch.optim.Adam(learnt, lr=rate)
+    pace = torch.optim.lr_scheduler.OneCycleLR(walk, max_lr=rate, total_steps=rounds)
     for number in range(rounds):
         batch = batches[number % BATCHES]
         scores = nets["own"](batch.own) + batch.in_talk * nets["talk"](batch.talk)
-        loss = batch.loss(scores) + PENALTY * sum(net.penalty() for net in nets.values())
+        loss = batch.loss(scores) + price()
         walk.zero_grad()
         loss.backward()
         walk.step()
         pace.step()
-    own, talk = (nets[part].part(scales[part]) for part in HIDDEN)
-    return own, talk
 
 
 class _Batch:

@@ -320,6 +320,42 @@ def test_fit_learns_what_answers(module: Callable[[str], ModuleType]) -> None:
     assert not np.array_equal(own.linear, other.linear)
 
 
+@pytest.mark.parametrize("wanted", [True, False], ids=["the speaker is named", "another speaker is named"])
+def test_fitted_further_only_the_part_for_conversations_moves(
+    module: Callable[[str], ModuleType], *, wanted: bool
+) -> None:
+    """It begins as it was, and then puts the answers, told by who speaks alone, a little higher than before."""
+    training, gathering = module("training"), module("gathering")
+    shipped = Network.read(json.loads(module("fit").DEFAULT.read_text(encoding="utf-8"))["fused"])
+    own, talk = shipped.own, shipped.talk
+    found = tuple(Signals(cosine=0.4, bm25=2.0, speaker_named=one % 2 == 0, in_session=True) for one in range(8))
+    relevant = tuple((one % 2 == 0) == wanted for one in range(8))
+    asked = gathering.Example("s", "g", "all", QUERY, found, relevant, 4)
+    questions = training.compiled([asked] * 8, True, False)
+    moved = training.further((own, talk), [questions], training.FUSED)
+    assert moved.names == talk.names
+    known, right = questions[0].known, np.array(relevant)
+
+    def ahead(part: Part) -> float:
+        scores = Network(own, part, training.nothing(), 1.0).order(known)
+        return float(scores[right].mean() - scores[~right].mean())
+
+    assert ahead(moved) > ahead(talk) + 0.1
+
+
+def test_a_part_that_was_fitted_before_gives_the_same_sums(module: Callable[[str], ModuleType]) -> None:
+    """What a fit begins with is what ships: each part sums as before, but for weights of nothing."""
+    training = module("training")
+    network = Network.read(json.loads(module("fit").DEFAULT.read_text(encoding="utf-8"))["fused"])
+    for name in ("own", "talk"):
+        part = getattr(network, name)
+        scale = training.Scale([*part.names], part.mean, part.scale, np.ones(len(part.names), dtype=bool))
+        net = training.Net(len(training.FUSED.rising[name]), scale, part.hidden.shape[1])
+        net.begin_with(part)
+        known = dict.fromkeys(part.names, np.linspace(-1, 1, 9, dtype=np.float32))
+        assert net.part(scale)(known) == pytest.approx(part(known), abs=1e-2)
+
+
 def test_what_must_not_lower_a_score_has_no_negative_weight(module: Callable[[str], ModuleType]) -> None:
     """Whatever the answers look like, no rising feature gets a negative weight; one without spread gets none."""
     training, gathering = module("training"), module("gathering")

@@ -178,3 +178,12 @@ def test_every_project_that_trains_has_a_part(module: Callable[[str], ModuleType
                 parts.part_of(folder.name, "all")
         else:
             assert parts.part_of(folder.name, folder.name) in range(4)
+
+
+def test_every_note_of_a_project_can_be_stored(module: Callable[[str], ModuleType]) -> None:
+    """A note with a field that no memory may have would be left out, and its questions would have no answer."""
+    sets, notes = module("sets"), Path(module("parts").FILE).with_name("notes")
+    folders = [folder for folder in sorted(notes.iterdir()) if folder.is_dir()]
+    for row in (row for folder in folders for row in sets.rows_of(folder / "corpus.jsonl")):
+        sets.draft_of(row)
+    assert len(folders) == 47

@@ -1,0 +1,62 @@
+"""Fit the part of the fusion that judges conversations further, on sets that the embedding model has not seen.
+
+`scripts/fit` needs evidence of all sets, gathered by models that were fitted without them. This begins with the
+coefficients that ship, stays near them, and needs the new sets alone. The parts for a memory by itself, for words and
+for silence stay as they are, so that nothing changes where there is no conversation.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import training
+from fit import target_of
+from gathering import Limits, examples_of
+from recollect import Settings
+from recollect.engines.matching import Network
+from recollect.errors import RecollectError
+from sets import err, load
+
+out = Console(width=160)
+
+
+def run(folders: list[Path], evidence: Path | None, target: Path) -> None:
+    """Ask every question of the sets, and write the coefficients with the part for conversations fitted further."""
+    torch.set_num_threads(1)  # more of them wait for one another
+    written, sets = json.loads(target.read_text(encoding="utf-8")), load(folders)
+    limits = Limits(questions=sum(len(one.questions) + len(one.unanswered) for one in sets), foreign=0, requests=0)
+    some = [training.compiled(examples_of(one, sets, limits, evidence), True, True) for one in sets]
+    network = Network.read(written["fused"])
+    talk = training.further((network.own, network.talk), some, training.FUSED)
+    written["fused"]["talk"] = training.plain(replace(network, talk=talk))["talk"]
+    target.write_text(json.dumps(written) + "\n", encoding="utf-8")
+    out.print(f"{target.name} written: {sum(map(len, some)):,} questions and copies of them.")
+
+
+def main(
+    folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
+    evidence: Annotated[
+        Path | None, typer.Option(help="A folder that keeps the evidence of each set. Pickles: only your own.")
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option(help="The coefficients that change. Default: those of the model that is set.")
+    ] = None,
+) -> None:
+    """Fit the part for conversations further, and write the coefficients."""
+    try:
+        run(folders, evidence, target or target_of(Settings().model))
+    except RecollectError as error:
+        err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(error.exit_code) from error
+
+
+if __name__ == "__main__":
+    typer.run(main)
