@@ -258,6 +258,19 @@ def test_fit_looks_before_it_works(
     assert (ended.value.exit_code, printed, sentence in said, "storing" in said) == (2, "", True, False)
 
 
+def test_fitting_further_writes_nothing_where_a_set_is_wrong(
+    module: Callable[[str], ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder that is missing is named, and the coefficients stay as they are."""
+    target = tmp_path / "fusion.json"
+    target.write_text(module("fit").DEFAULT.read_text(encoding="utf-8"), encoding="utf-8")
+    before = target.read_bytes()
+    with pytest.raises(module("typer").Exit) as ended:
+        module("fit_further").main([tmp_path / "nowhere"], target=target)
+    said = capsys.readouterr().err
+    assert (ended.value.exit_code, "nowhere" in said, target.read_bytes() == before) == (2, True, True)
+
+
 def a_part(seed: int, units: int = 3) -> Part:
     """Return a part of two features with some weights."""
     dice = np.random.default_rng(seed)
