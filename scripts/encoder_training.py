@@ -47,6 +47,7 @@ SEEN: Final = 60  # that are looked at for these
 DOUBTED: Final = 0.95  # of the answer's cosine by the teacher: a text that is nearer may answer as well
 AGAIN: Final = (0, 1, 2, 4, 7)  # the rounds that begin with looking for what is alike
 WARM: Final = 60  # steps until the rate is whole
+WARM_FURTHER: Final = 10  # the same where an adapter is fitted further, which looks for what is alike only once
 READ: Final = 512 if DEVICE.type == "cuda" else 32  # texts at a time
 PARTS: Final = (0.5, 6 / 7)  # texts of a step are read in three parts, by their lengths
 Answered: TypeAlias = list["Hard"]
@@ -240,6 +241,14 @@ class Library:
         return torch.cat(found)
 
 
+def begin(layers: Mapping[str, Adapted], held: Mapping[str, np.ndarray]) -> None:
+    """Give the layers the matrices of an adapter of the same rank."""
+    with torch.no_grad():
+        for name, layer in layers.items():
+            layer.up.copy_(torch.tensor(held[f"{name}.up"]) / SHARE)
+            layer.down.copy_(torch.tensor(held[f"{name}.down"]))
+
+
 def _weights(path: Path) -> dict[str, torch.Tensor]:
     """Return the weights of the base; the vectors of words are kept as whole numbers with a scale each."""
     held = load_file(path)
@@ -348,6 +357,14 @@ class Given:
     rounds: int = 5
     seed: int = 0
     left: int | None = None
+    further: Path | None = None  # an adapter that is fitted further
+    new: str = ""  # the set that it has not seen
+    replay: float = 0.3  # how many questions of all other sets a round sees then
+
+
+def set_of(group: Group) -> str:
+    """Return the name of the set that a group is of."""
+    return group.name.partition("/")[0]
 
 
 def fit(place: Path, given: Given) -> Encoder:
@@ -357,17 +374,25 @@ def fit(place: Path, given: Given) -> Encoder:
     groups = [one for one in pack.groups if one.part != given.left]
     if not groups:
         raise SystemExit(f"Every group is of part {given.left}, which is left out: nothing remains to fit on.")
-    encoder = Encoder(place, pack, given.rank)
+    if given.new and given.new not in map(set_of, groups):
+        raise SystemExit(f"No group is of {given.new}, which is to be new.")
+    held = load_file(given.further) if given.further else {}
+    ranks = [matrix.shape[1] for name, matrix in held.items() if name.endswith(".up")]
+    encoder = Encoder(place, pack, ranks[0] if ranks else given.rank)
+    if held:
+        begin(encoder.layers, held)
+    shares = [one.share * (given.replay if given.new and set_of(one) != given.new else 1.0) for one in groups]
+    again, warm = ((0,), WARM_FURTHER) if held else (AGAIN, WARM)
     walk = torch.optim.AdamW(encoder.learnt(), lr=given.rate, weight_decay=0.01)
     done, total, began, found = 0, 0, time.perf_counter(), []
     for turn in range(given.rounds):
-        if turn in AGAIN:
+        if turn in again:
             found = hard(encoder, groups)
-        batches = list(steps([one for one in found if dice.random() < groups[one.group].share], dice))
+        batches = list(steps([one for one in found if dice.random() < shares[one.group]], dice))
         total = total or len(batches) * given.rounds
         lost = 0.0
         for some in batches:
-            rate = given.rate * min(1.0, (done + 1) / WARM) * max(1 - done / total, 0.01)
+            rate = given.rate * min(1.0, (done + 1) / warm) * max(1 - done / total, 0.01)
             walk.param_groups[0]["lr"] = rate
             loss = loss_of(encoder, some, dice)
             walk.zero_grad(set_to_none=True)
@@ -427,8 +452,11 @@ def main() -> None:
     given.add_argument("--rounds", type=int, default=Given.rounds)
     given.add_argument("--seed", type=int, default=Given.seed)
     given.add_argument("--leave-out", type=int, dest="left", help="The part that only judges.")
-    asked = given.parse_args()
-    run(asked.place, asked.out, Given(asked.rate, asked.rank, asked.rounds, asked.seed, asked.left))
+    given.add_argument("--further", type=Path, help="An adapter to begin with, in its rank.")
+    given.add_argument("--new", default=Given.new, help="The set that it has not seen, of which each round sees all.")
+    given.add_argument("--replay", type=float, default=Given.replay, help="The share of all other sets in a round.")
+    asked = vars(given.parse_args())
+    run(asked.pop("place"), asked.pop("out"), Given(**asked))
 
 
 if __name__ == "__main__":

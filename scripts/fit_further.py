@@ -32,7 +32,8 @@ def run(folders: list[Path], evidence: Path | None, target: Path) -> None:
     """Ask every question of the sets, and write the coefficients with the part for conversations fitted further."""
     torch.set_num_threads(1)  # more of them wait for one another
     written, sets = json.loads(target.read_text(encoding="utf-8")), load(folders)
-    limits = Limits(questions=sum(len(one.questions) + len(one.unanswered) for one in sets), foreign=0, requests=0)
+    asked = sum(len(one.questions) + len(one.unanswered) for one in sets)
+    limits = Limits(questions=asked, foreign=0, requests=0, memories=sum(one.sizes().total() for one in sets))
     some = [training.compiled(examples_of(one, sets, limits, evidence), True, True) for one in sets]
     network = Network.read(written["fused"])
     talk = training.further((network.own, network.talk), some, training.FUSED)

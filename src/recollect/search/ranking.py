@@ -9,7 +9,7 @@ of what a model was trained on all of its scores are low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +33,8 @@ _BESIDE_NAMED = 0.35  # the same for a query of few words, which names what it w
 _FEW_WORDS = 3
 _ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
 _OF_PERIOD = 0.1  # of a score: as much as full trust
+_IN_PERIOD = 0.55  # of what answers a query that names a period, how much is of that period
+_MOST_LOSS = 2.0  # log-odds: a period in which little lies makes no answer of what is about something else
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
 
@@ -187,7 +189,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     # What comes from outside does not raise the bar for all else.
     answers = {outside: _least_match(app, candidates, matches if outside else own) for outside in (False, True)}
     scored = partial(_scored, app, query, view, candidates, fits, answers)
-    ranked = _by_match(query, candidates, scored(matches), fits)
+    losses = _losses(fits, matches) if fits else {}
+    ranked = _by_match(query, candidates, scored(matches), losses)
     order = [one.id for one in ranked]
     answering = [one for one in order[:FIRST] if matches[one] >= answers[rows[one].unapproved]]
     compared = _compared(query.query, candidates, matches, answering)
@@ -213,7 +216,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     further = app.fusion.matches(candidates.signals, candidates.query) | matches
     for one in first:
         del further[one.id]
-    rest = {one.id: one for one in _by_match(query, candidates, scored(further), fits)}
+    rest = {one.id: one for one in _by_match(query, candidates, scored(further), losses)}
     order = rank.behind(list(rest), _ahead(candidates, list(rest), further, same, shown))
     return _falling(first + [rest[one] for one in order], down=True)
 
@@ -249,10 +252,21 @@ def _scored(
     return found
 
 
-def _by_match(query: Query, candidates: Candidates, scored: list[Ranked], fits: Mapping[int, float]) -> list[Ranked]:
+def _losses(fits: Mapping[int, float], among: Iterable[int]) -> dict[int, float]:
+    """Return what each match's log-odds lose for how badly the memory fits (0–1) the period that the query names.
+
+    The rarer the period is among some memories, the more it tells; one that most of them fit tells nothing.
+    """
+    share = (sum(known := [fits[one] for one in among]) + 0.5) / (len(known) + 1.0)
+    tells = math.log(_IN_PERIOD / (1.0 - _IN_PERIOD)) - math.log(share / (1.0 - share))
+    most = min(max(tells, 0.0), _MOST_LOSS)
+    return {one: most * (1.0 - fit) for one, fit in fits.items()}
+
+
+def _by_match(query: Query, candidates: Candidates, scored: list[Ranked], losses: Mapping[int, float]) -> list[Ranked]:
     """Order by match, and what that cannot tell apart by what it holds of the query, then by score.
 
-    The profile of habits is ordered by its scores.
+    A match counts less by the `losses` of its log-odds. The profile of habits is ordered by its scores.
     """
     signals = candidates.signals
 
@@ -262,13 +276,20 @@ def _by_match(query: Query, candidates: Candidates, scored: list[Ranked], fits: 
     if query.profile is Profile.HABIT:
         return sorted(scored, key=lambda one: (-one.score, -one.match, one.id))
     found: list[Ranked] = []
-    ahead = sorted(((one.match + _OF_PERIOD * fits.get(one.id, 0.0), one) for one in scored), key=lambda one: -one[0])
+    lowered = ((_lowered(one.match, losses.get(one.id, 0.0)), one) for one in scored)
+    ahead = sorted(lowered, key=lambda one: -one[0])
     while ahead:
         least = ahead[0][0] * (1.0 - _ERROR)
-        alike = [one for fit, one in ahead if fit >= least]
+        alike = [one for match, one in ahead if match >= least]
         ahead = ahead[len(alike) :]
         found += sorted(alike, key=lambda one: (-held(one), -one.score, -one.match, one.id))
     return found
+
+
+def _lowered(match: float, loss: float) -> float:
+    """Return a probability with its log-odds lowered by so much."""
+    times = math.exp(-loss)
+    return match * times / (1.0 - match + match * times)
 
 
 def _falling(order: list[Ranked], *, down: bool = False) -> list[Ranked]:
