@@ -253,9 +253,9 @@ def _scored(
 
 
 def _losses(fits: Mapping[int, float], among: Iterable[int]) -> dict[int, float]:
-    """Return what each match's log-odds lose for how badly the memory fits (0–1) the period that the query names.
+    """Return how much each match's log-odds are lowered, by how well (0–1) the memory fits the period of the query.
 
-    The rarer the period is among some memories, the more it tells; one that most of them fit tells nothing.
+    The fewer of the memories `among` are of that period, the more all others lose; where most are, none loses anything.
     """
     share = (sum(known := [fits[one] for one in among]) + 0.5) / (len(known) + 1.0)
     tells = math.log(_IN_PERIOD / (1.0 - _IN_PERIOD)) - math.log(share / (1.0 - share))
