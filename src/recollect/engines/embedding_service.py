@@ -19,7 +19,7 @@ import numpy as np
 
 from recollect.domain.search import ModelCard
 from recollect.engines.embedder import TokenEmbeddings
-from recollect.engines.embedding.onnx import plain
+from recollect.engines.embedding.tokens import plain
 from recollect.engines.loading import EmbeddingModel
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.gate import masked

@@ -5,10 +5,10 @@ Nothing heavy is imported before the model is loaded, which happens in the backg
 
 The learned fusion: a small network over what the searchers found, with coefficients from `fusion.json`.
 
-`scripts/fit` writes that file, and another beside the card of a model that coefficients were fitted for. A network has
-three parts. The first scores a memory by its own words and meaning, the
-second adds what its conversation says, and is exactly 0 where there is none, and the third shifts the log-odds of all
-memories of one query alike, by how good its best evidence is: it tells whether anything answers the query at all.
+`scripts/train fusion` writes that file, and another beside the card of a model that coefficients were fitted for. A
+network has three parts. The first scores a memory by its own words and meaning, the second adds what its conversation
+says, and is exactly 0 where there is none, and the third shifts the log-odds of all memories of one query alike, by how
+good its best evidence is: it tells whether anything answers the query at all.
 Inputs are standardised and clipped. More words or more meaning never lower a score. The sum is the log-odds that a
 memory answers the query, calibrated on questions that the network was not fitted on.
 
@@ -26,15 +26,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from recollect.engines.embedding.onnx import plain
-from recollect.engines.embedding.weights import hub_folder, local_folder, roots
-from recollect.engines.loading import WRONG, LazyModel, first_line, need_library, open_cross_encoder
+from recollect.engines.embedding.cards import model_roots
+from recollect.engines.embedding.tokens import plain
+from recollect.engines.loading import LazyModel
+from recollect.engines.sentence_models import (
+    LIBRARY_ERRORS,
+    ModelSource,
+    first_line,
+    model_source,
+    open_cross_encoder,
+)
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.engines.loading import CrossEncoder
+    from recollect.engines.sentence_models import CrossEncoder
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -118,25 +125,22 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         return [float(score) for score in scores]
 
     def _load(self) -> _Loaded:
-        need_library(self._name)
-        model = open_cross_encoder(self._folder())
+        model = open_cross_encoder(self._source())
         limit = min(int(model.max_seq_length or _LONGEST), _LONGEST)
         model.max_seq_length = limit
         return _Loaded(model, limit)
 
-    def _folder(self) -> Path:
-        if folder := local_folder(self._name):
-            return folder
-        local = [root / Path(self._name).name for root in roots(self._models_dir)]
-        if found := next((one for one in local if (one / "config.json").is_file()), None):
-            return found
-        name, _, revision = self._name.partition("@")
-        if "/" in name and not _REVISION.fullmatch(revision):
+    def _source(self) -> ModelSource:
+        local = [root / Path(self._name).name for root in model_roots(self._models_dir)]
+        if found := next((folder for folder in local if (folder / "config.json").is_file()), None):
+            return ModelSource(str(found.absolute()))
+        source = model_source(self._name)
+        if source.folder is None and not _REVISION.fullmatch(source.revision or ""):
             raise ModelUnusable(
-                f"The reranker `{name}` needs its revision: RECOLLECT_RERANK={name}@COMMIT, the 40 digits that the hub "
-                "shows. So no other weights are ever loaded in its place."
+                f"The reranker `{source.name}` needs its revision: RECOLLECT_RERANK={source.name}@COMMIT, the 40 "
+                "digits that the hub shows. So no other weights are ever loaded in its place."
             )
-        return hub_folder(self._name)
+        return source
 
 
 def open_rerank(model: str, models_dir: Path | None = None) -> CrossEncoderRerank | None:
@@ -149,7 +153,7 @@ def _judged(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.flo
     try:
         # Some models are saved with a sigmoid of their own and some without, so it is asked for the bare logits.
         found = model.predict(pairs, batch_size=len(pairs), activation_fn=_as_it_is, show_progress_bar=False)
-    except WRONG as error:
+    except LIBRARY_ERRORS as error:
         raise ModelUnusable(f"The reranker failed at its work: {first_line(error)}") from error
     logits = np.asarray(found, dtype=np.float64)
     return np.asarray(0.5 + 0.5 * np.tanh(logits / 2.0))  # the logistic function, without its overflows

@@ -21,7 +21,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
 from typing import Any, Final
@@ -36,6 +36,7 @@ _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
 _FILLERS: Final = frozenset("ᅟᅠㅤﾠ⠀឴឵")
 _LONGEST_EXPANSION: Final = 4
+_SHORT: Final = 64  # characters of a text that may come again
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,8 +48,36 @@ class Finding:
     kind: str
 
 
+class _Found(Exception):
+    """Secrets were found, so that nothing is kept of the text."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("secrets were found")
+        self.findings = findings
+
+
 def scan(text: str) -> list[Finding]:
-    """Return the secrets in `text`, in order; findings that overlap are one, of the most precise detector's kind."""
+    """Return the secrets in `text`, in order; findings that overlap are one, of the most precise detector's kind.
+
+    Names, categories and tags come again and again: of short texts it is remembered that they hold no secret.
+    """
+    if len(text) > _SHORT:
+        return _scanned(text)
+    try:
+        _check_short(text)
+    except _Found as found:
+        return found.findings
+    return []
+
+
+@lru_cache(maxsize=4_096)
+def _check_short(text: str) -> None:
+    """Raise `_Found` for a text with secrets; an error is not cached, so that no secret stays in memory."""
+    if text and (findings := _scanned(text)):
+        raise _Found(findings)
+
+
+def _scanned(text: str) -> list[Finding]:
     found = [Finding(start, end, kind) for kind, start, end in _find(text)]
     for piece, origin in rejoined(text):
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in tokens(piece, lower(piece))]
@@ -57,7 +86,8 @@ def scan(text: str) -> list[Finding]:
         found += [Finding(origin[start], origin[end - 1] + 1, kind) for kind, start, end in _find(plain)]
     for spelling in ("escape", *(("quoted_printable",) if "=\n" in text or "=\r\n" in text else ())):
         spelt, origin = unescaped(text, spelling)
-        found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt if origin else "")]
+        if origin:
+            found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
     for first, last, inside in encoded_texts(text):
         found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
     return _merge([one for one in found if not heuristics.example(text[one.start : one.end])])

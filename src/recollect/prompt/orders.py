@@ -2,7 +2,7 @@
 
 Orders to people, programs and tools ("never run migrations on Friday") stay. How much a sentence sounds like an order
 is told by its words, its letters and what they stand for: a linear model over hashed features, whose weights
-`scripts/orders.py` fits and writes beside this file. The store keeps every memory as it was written.
+`scripts/train orders` fits and writes beside this file. The store keeps every memory as it was written.
 """
 
 from __future__ import annotations

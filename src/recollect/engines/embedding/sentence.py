@@ -1,4 +1,4 @@
-"""Embeds with sentence-transformers: any model named by its hub id or a local folder, at the price of loading torch."""
+"""Embeds with sentence-transformers: any model of the Hugging Face hub or of a folder, at the price of torch."""
 
 from __future__ import annotations
 
@@ -12,24 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.onnx import Tokenized, Tokens, plain
-from recollect.engines.embedding.weights import (
-    WEIGHTS,
-    check_hub_id,
-    check_weights,
-    file_hash,
-    find_card,
-    find_weights,
-    hub_folder,
-    local_folder,
-)
+from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
 from recollect.engines.late_interaction import make_reading
-from recollect.engines.loading import EmbeddingModel, need_library, open_embedding
+from recollect.engines.loading import EmbeddingModel
+from recollect.engines.sentence_models import ModelSource, commit_of, open_embedding
 from recollect.errors import ModelUnusable
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Matrix, TokenEmbeddings
-    from recollect.engines.loading import SentenceTransformer
+    from recollect.engines.sentence_models import SentenceTransformer
 
 _BATCH: Final = 32
 _LEAST: Final = 1e-12
@@ -43,13 +34,12 @@ class _Loaded(NamedTuple):
 
 
 class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
-    """Embeds with a model that has no ONNX card; loads at the first need and may be used by many threads at once."""
+    """Embeds with any model of the library; loads at the first need and may be used by many threads at once."""
 
-    def __init__(self, model: str, models_dir: Path | None = None) -> None:
+    def __init__(self, source: ModelSource, card: ModelCard | None = None) -> None:
         super().__init__()
-        self._name = model
-        self._models_dir = models_dir
-        self._card = find_card(model, models_dir)
+        self._source = source
+        self._card = card
         self._encoding = Lock()  # the library truncates by changing the tokenizer's state
 
     @property
@@ -93,22 +83,11 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         return self._model().tokens.count if self.ready else None
 
     def _load(self) -> _Loaded:
-        if self._card is None and local_folder(self._name) is None:
-            check_hub_id(self._name)
-        need_library(self._name)
-        folder = self._folder()
-        model = open_embedding(folder)
-        card = self._card or _derive_card(self._name, folder, model)
+        model = open_embedding(self._source)
+        card = self._card or _derive_card(self._source, model)
         if self._card is not None:
             model.max_seq_length = card.max_tokens
-        return _Loaded(model, _read_tokens(self._name, model), card)
-
-    def _folder(self) -> Path:
-        if folder := local_folder(self._name):
-            if self._card is not None:
-                check_weights(folder / WEIGHTS, self._card.sha256)
-            return folder
-        return hub_folder(self._name) if self._card is None else find_weights(self._card, self._models_dir)
+        return _Loaded(model, _read_tokens(self._source.name, model), card)
 
 
 def _reading(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:
@@ -127,12 +106,12 @@ def _array(tensor: Any) -> Matrix:
     return np.asarray(tensor.float().cpu().numpy(), dtype=np.float32)
 
 
-def _derive_card(name: str, folder: Path, model: SentenceTransformer) -> ModelCard:
-    local = Path(name).expanduser().is_dir()
+def _derive_card(source: ModelSource, model: SentenceTransformer) -> ModelCard:
+    folder = source.folder
     return ModelCard(
         # A store that moves with its models keeps its stamp: never the path.
-        id=folder.resolve().name if local else name,
-        revision=_digest(folder) if local else folder.name,
+        id=folder.resolve().name if folder else source.name,
+        revision=_digest(folder) if folder else commit_of(source),
         dimensions=len(model.encode_document("")),  # the method that says it has two names among the releases
         max_tokens=_limit(model.max_seq_length),
         pooling=next((str(mode) for module in model if (mode := getattr(module, "pooling_mode", None))), "unknown"),
@@ -150,8 +129,16 @@ def _digest(folder: Path) -> str:
     paths = sorted(path for pattern in ("*.safetensors", "*.bin") for path in folder.rglob(pattern))
     if not paths:
         raise ModelUnusable(f"The folder {folder} holds no weights (*.safetensors or *.bin).")
-    hashes = [file_hash(path) for path in paths]
+    hashes = [_file_hash(path) for path in paths]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.") from error
 
 
 def _read_tokens(name: str, model: SentenceTransformer) -> Tokens:
