@@ -141,7 +141,7 @@ def inside(settings: Settings, count: int, found: dict[str, Any], *, generated: 
         queries = [" ".join(text.split()[1:9]) for text in sample]
         found |= warm(app, caller, queries)
         found |= filtered(app, caller, queries[:50])
-        files = [file for file in settings.folder.rglob("*") if file.is_file() and settings.caches not in file.parents]
+        files = [file for file in settings.folder.rglob("*") if file.is_file()]
         found["store"] = {
             "disk_mb": round(sum(file.stat().st_size for file in files) / 1e6, 1),
             "process_mb": round(psutil.Process().memory_info().rss / 1e6, 1),

@@ -68,7 +68,7 @@ def main() -> None:
         ),
     }
     settings = Settings()
-    count = open_embedder(settings.model, settings.models_dir, settings.caches).counter()
+    count = open_embedder(settings.model, settings.models_dir).counter()
     assert count is not None
     table = Table("question", "instructions", "text", "in all", "answer at most", "reserved")
     for name, ask in questions.items():

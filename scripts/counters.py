@@ -13,7 +13,15 @@ from typing import Any, NamedTuple, TypeAlias
 FILE_LINES, FUNCTION_LINES, README_LINES = 500, 50, 250
 PACKAGE = "src/recollect/"
 DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors/chroma.py", PACKAGE + "store/sql/migrations"
-ENGINES = ("onnxruntime", "tokenizers", "torch", "sentence_transformers", "huggingface_hub", "transformers")
+ENGINES = (
+    "onnxruntime",
+    "tokenizers",
+    "torch",
+    "sentence_transformers",
+    "huggingface_hub",
+    "safetensors",
+    "transformers",
+)
 # Heavy library: how the path of the one module that may import it begins (migrations are many by nature).
 HEAVY: dict[str, str | tuple[str, ...]] = {
     "chromadb": VECTORS,
@@ -40,8 +48,9 @@ RETIRED = re.compile(
     r"\b(\w*_)?([t]wins?|courie[r]|bringin[g]|closenes[s]|erran[d])(_\w+)?\b|\b(Keepin[g]|Brough[t]|Unrea[d])\b"
 )
 RECORDED = re.compile(
-    r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|conversations)/.*[.](jsonl|txt)"
+    r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|training/data)/.*[.](jsonl|txt)"
 )  # what others wrote
+TESTS = ("tests/", "scripts/training/tests/")
 VAGUE = re.compile(r"(Manager|Service|Helper|Util|Factory|Base|Impl)s?$|V\d+$")
 PROOF = re.compile(r"(.+\.)?(raises|fail|warns|(assert_|check)\w*)$")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -168,7 +177,7 @@ def violations(root: Path) -> Found:
     ports = {n.name for n in nodes if isinstance(n, ast.ClassDef) and "Protocol" in mentioned(*n.bases)}
     for source in sources:
         yield from retired(source)
-        yield from proofs(source) if source.path.startswith("tests/") else sizes(source)
+        yield from proofs(source) if source.path.startswith(TESTS) else sizes(source)
         if source.path.startswith("src/"):
             yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -48,12 +47,11 @@ def pairs_of(path: Path) -> list[Pair]:
 
 def vectors_of(texts: list[str]) -> Any:
     """Return float32[n, d]: the texts as the configured model sees them."""
-    with tempfile.TemporaryDirectory(prefix="recollect-duplicates-") as home:
-        settings = Settings(cache_dir=Settings().cache_dir or Path(home))
-        embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
-        embedder.warm()
-        batches = track(range(0, len(texts), BATCH), "Embedding", console=err)
-        return np.stack([one.vector for start in batches for one in embedder.read(texts[start : start + BATCH])])
+    settings = Settings()
+    embedder = open_embedder(settings.model, settings.models_dir)
+    embedder.warm()
+    batches = track(range(0, len(texts), BATCH), "Embedding", console=err)
+    return np.stack([one.vector for start in batches for one in embedder.read(texts[start : start + BATCH])])
 
 
 def cosines(pairs: list[Pair]) -> Any:

@@ -25,7 +25,7 @@ import calibration
 import growth
 import plot
 import recollect
-from gathering import by_vectors_alone, by_words_alone
+from parents import by_vectors_alone, by_words_alone
 from recollect import App, Caller, Query, Settings
 from recollect.domain.results import Hit
 from recollect.errors import InvalidInput, RecollectError
@@ -160,10 +160,8 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def settings_of(home: Path, one: Set) -> Settings:
     """Return settings of a store of the set's own: word statistics are those of a whole store."""
-    given = Settings()
     # A corpus is an import: what looks like a secret in it is masked, not refused.
-    changes = {"home": home / one.name, "cache_dir": given.cache_dir or home / "cache", "on_secret": "redact"}
-    return Settings(user="eval", team="eval", project="eval", **changes)
+    return Settings(user="eval", team="eval", project="eval", home=home / one.name, on_secret="redact")
 
 
 def run(

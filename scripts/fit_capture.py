@@ -343,7 +343,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="print the figures and write nothing")
     given = parser.parse_args()
     settings = Settings()
-    embedder = open_embedder(settings.model, settings.models_dir, settings.caches)
+    embedder = open_embedder(settings.model, settings.models_dir)
     embedder.warm()
     rows = [row for folder in given.folders for row in played(folder, embedder)] + [*prompts(given.texts, embedder)]
     for row in rows:

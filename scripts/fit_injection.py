@@ -137,10 +137,10 @@ def gathered(folders: Sequence[Path]) -> list[Example]:
     """Return the examples of all folders."""
     given, found = Settings(), list[Example]()
     sets = [load(folder) for folder in folders]
-    embedder = open_embedder(given.model, given.models_dir, given.caches)
+    embedder = open_embedder(given.model, given.models_dir)
     embedder.warm()
     same = SaysTheSame(embedder)
-    ours = {"user": "eval", "team": "eval", "cache_dir": given.caches, "models_dir": given.models_dir}
+    ours = {"user": "eval", "team": "eval", "models_dir": given.models_dir}
     with tempfile.TemporaryDirectory(prefix="recollect-injection-") as home:
         for number, one in enumerate(sets):
             stores = [Settings(home=Path(home) / f"{number}{name}/home", project=one.name, **ours) for name in "ab"]

@@ -18,8 +18,8 @@ from rich.table import Table
 
 import plot
 import recollect
-from gathering import by_vectors_alone, by_words_alone
 from others import other_texts, store
+from parents import by_vectors_alone, by_words_alone
 from recollect import App, Caller, Draft, Query, Settings
 from sets import DEPTH, Question, Set, caller_of, draft_of, err, fuse, rows_of
 

@@ -87,9 +87,7 @@ def main() -> None:
     """Try the guesses on the `recollect` of the PATH, with an empty home, and print those that failed."""
     with tempfile.TemporaryDirectory(prefix="recollect-guesses-") as place:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-        models = {
-            name: os.environ[name] for name in ("RECOLLECT_MODELS_DIR", "RECOLLECT_CACHE_DIR") if name in os.environ
-        }
+        models = {name: os.environ[name] for name in ("RECOLLECT_MODELS_DIR",) if name in os.environ}
         environment = kept | models | {"HOME": place, "COLUMNS": "80"}
         try:
             tried = try_all(Path(place), environment)

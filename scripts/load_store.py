@@ -137,7 +137,7 @@ def staged(folder: Path, texts: Sequence[str], *, keep: bool) -> Iterator[Stage]
 def fill(settings: Settings, texts: Sequence[str]) -> float:
     """Import a memory for each of `texts`; return the seconds: a tenth personal, a tenth of the team, else projects."""
     began = time.perf_counter()
-    real = open_embedder(settings.model, settings.models_dir, settings.caches)
+    real = open_embedder(settings.model, settings.models_dir)
     parts: dict[tuple[str, int], list[tuple[int, str]]] = {}
     for number, one in enumerate(texts):
         scope = {0: "personal", 1: "team"}.get(number % 10, "project")

@@ -18,7 +18,8 @@ def check() -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise InvalidInput(
-            "--plot", "--plot needs matplotlib, which is not installed: run scripts/setup, or `pip install matplotlib`."
+            "--plot",
+            "--plot needs matplotlib, which is not installed: run `scripts/setup --test`, or `pip install matplotlib`.",
         ) from error
 
 

@@ -50,7 +50,7 @@ def store(embedder: Embedder, *, every: bool) -> Iterator[App]:
     given = Settings()
     with tempfile.TemporaryDirectory(prefix="recollect-poison-") as home:
         settings = Settings(home=Path(home), user=CALLER.user, team=CALLER.team, project=CALLER.project, daemon=False)
-        settings = settings.model_copy(update={"cache_dir": given.caches, "models_dir": given.models_dir})
+        settings = settings.model_copy(update={"models_dir": given.models_dir})
         if every:
             settings = settings.model_copy(update={"modules_off": "memorability"})
         with recollect.open_app(settings, embedder=embedder, background=False) as app:
@@ -144,7 +144,7 @@ def main(
 ) -> None:
     """Play attempts to poison a memory and harmless outputs of the same shape, and print what each kind achieved."""
     given = Settings()
-    embedder = open_embedder(given.model, given.models_dir, given.caches)
+    embedder = open_embedder(given.model, given.models_dir)
     embedder.warm()
     counts, kinds = Counts(), Counter[str]()
     for file in files:

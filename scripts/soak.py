@@ -1,7 +1,7 @@
 """Endurance at full size: kill writers, crowd and kill a daemon, kill moves to another model, make random calls.
 
 The suite runs a small round of each (tests/e2e); here the same code runs round after round, each with seeds of its own.
-It also runs the test cases that the suite leaves out.
+It also runs the test cases that the suite leaves out, and the tests of training.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _team(settings: Settings, clock: Clock, chance: random.Random) -> int:
 def replicas(place: Place, clock: Clock, chance: random.Random) -> int:
     """Kill the replicas of a deployment, its PostgreSQL and its Chroma in any order while clients write."""
     place.home.parent.mkdir(parents=True, exist_ok=True)
-    with deployed(place.home.parent, place.settings.caches) as deployment:
+    with deployed(place.home.parent) as deployment:
         load = Load(deployment)
         seen = kill_parts(load, chance, PART_KILLS, lambda: clock.left() and time.monotonic() < clock.round_end)
         check(load, place.settings)
@@ -185,7 +185,15 @@ def alike(place: Place, clock: Clock, chance: random.Random) -> int:
 
 def cases(_place: Place, clock: Clock, _: random.Random) -> int:
     """Run the further cases of the tests, which the whole run leaves out."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "full", str(TESTS)]
+    return _tests([sys.executable, "-m", "pytest", "-q", "-m", "full", str(TESTS)], clock)
+
+
+def training(_place: Place, clock: Clock, _: random.Random) -> int:
+    """Run the tests of training, which installs what they need."""
+    return _tests([str(Path(__file__).with_name("train")), "test", "-q"], clock)
+
+
+def _tests(command: list[str], clock: Clock) -> int:
     done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4_000:]
     clock.progress.console.print(done.stdout.splitlines()[-1])
@@ -204,6 +212,7 @@ KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "replicas": replicas,
     "alike": alike,
     "cases": cases,
+    "training": training,
 }
 
 
@@ -228,7 +237,7 @@ def _one_round(folder: Path, name: str, clock: Clock, chance: random.Random, tal
     home = folder / f"{name}-{tally.rounds}" / "home"
     began = time.monotonic()
     with ExitStack() as undo:
-        place = open_place(home, folder / "cache", undo, daemon=False)
+        place = open_place(home, undo, daemon=False)
         try:
             tally.kills += KINDS[name](place, clock, chance)
         except (AssertionError, OSError, RuntimeError, ExceptionGroup):

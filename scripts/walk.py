@@ -30,8 +30,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from recollect import Settings
-
 ROOT: Final = Path(__file__).parents[1]
 PROGRAMS: Final = Path(sys.executable).parent
 PATIENCE: Final = 120.0  # seconds for a process to answer
@@ -192,7 +190,7 @@ class Walk:
         home = str(self.folder / who)
         ours = {"HOME": home, "PATH": f"{self.folder / 'bin'}{os.pathsep}{kept['PATH']}", "WALK": str(self.folder)}
         ours |= {"WALK_AS": who, "WALK_PORTS": " ".join(map(str, self.ports)), "WALK_CHROMA": self.chroma}
-        ours |= {"PGHOST": "127.0.0.1", "PGPORT": str(self.postgres), "RECOLLECT_CACHE_DIR": str(Settings().caches)}
+        ours |= {"PGHOST": "127.0.0.1", "PGPORT": str(self.postgres)}
         root = self.folder / "caddy/pki/authorities/local/root.crt"
         return kept | ours | ({"SSL_CERT_FILE": str(root)} if root.exists() else {})
 

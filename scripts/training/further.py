@@ -1,6 +1,6 @@
 """Fit the part of the fusion that judges conversations further, on sets that the embedding model has not seen.
 
-`scripts/fit` needs evidence of all sets, gathered by models that were fitted without them. This begins with the
+`fusion` needs evidence of all sets, gathered by models that were fitted without them. This begins with the
 coefficients that ship, stays near them, and needs the new sets alone. The parts for a memory by itself, for words and
 for silence stay as they are, so that nothing changes where there is no conversation.
 """
@@ -15,15 +15,13 @@ from typing import Annotated
 import torch
 import typer
 from rich.console import Console
-from rich.markup import escape
 
-import training
-from fit import target_of
-from gathering import Limits, examples_of
 from recollect import Settings
 from recollect.engines.matching import Network
-from recollect.errors import RecollectError
-from sets import err, load
+from sets import load
+from training import network
+from training.evidence import Limits, examples_of
+from training.fusion import target_of
 
 out = Console(width=160)
 
@@ -34,10 +32,10 @@ def run(folders: list[Path], evidence: Path | None, target: Path) -> None:
     written, sets = json.loads(target.read_text(encoding="utf-8")), load(folders)
     asked = sum(len(one.questions) + len(one.unanswered) for one in sets)
     limits = Limits(questions=asked, foreign=0, requests=0, memories=sum(one.sizes().total() for one in sets))
-    some = [training.compiled(examples_of(one, sets, limits, evidence), True, True) for one in sets]
-    network = Network.read(written["fused"])
-    talk = training.further((network.own, network.talk), some, training.FUSED)
-    written["fused"]["talk"] = training.plain(replace(network, talk=talk))["talk"]
+    some = [network.compiled(examples_of(one, sets, limits, evidence), True, True) for one in sets]
+    fused = Network.read(written["fused"])
+    talk = network.further((fused.own, fused.talk), some, network.FUSED)
+    written["fused"]["talk"] = network.plain(replace(fused, talk=talk))["talk"]
     target.write_text(json.dumps(written) + "\n", encoding="utf-8")
     out.print(f"{target.name} written: {sum(map(len, some)):,} questions and copies of them.")
 
@@ -51,13 +49,5 @@ def main(
         Path | None, typer.Option(help="The coefficients that change. Default: those of the model that is set.")
     ] = None,
 ) -> None:
-    """Fit the part for conversations further, and write the coefficients."""
-    try:
-        run(folders, evidence, target or target_of(Settings().model))
-    except RecollectError as error:
-        err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(error.exit_code) from error
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    """Fit the fusion's part for conversations further, on sets that the adapter has not seen."""
+    run(folders, evidence, target or target_of(Settings().model))

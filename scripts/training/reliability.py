@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from recollect.engines.embedding.weights import find_card
-from training import Question
+from recollect import Settings
+from recollect.engines.embedding import find_model
+from training.network import Question
 
 EVERY: Final = "all"
 BINS: Final = 10
@@ -25,7 +26,7 @@ class Tenth(NamedTuple):
     relevant: float
 
 
-def reliability(sets: Sequence[Asked]) -> list[Tenth]:
+def tenths(sets: Sequence[Asked]) -> list[Tenth]:
     """Return the tenths of `match` over all questions that are not put aside, each set weighing the same."""
     found = []
     for questions, best in sets:
@@ -57,9 +58,9 @@ def draw(sets: Mapping[str, Asked], folder: Path) -> None:
     panel = figure.subplots()
     panel.plot((0, 1), (0, 1), color="#999999", linewidth=1)
     for name, one in sets.items():
-        rows = [row for row in reliability([one]) if row.weight > 0]
+        rows = [row for row in tenths([one]) if row.weight > 0]
         panel.plot([row.match for row in rows], [row.relevant for row in rows], linewidth=0.8, marker=".", label=name)
-    rows = [row for row in reliability(list(sets.values())) if row.weight > 0]
+    rows = [row for row in tenths(list(sets.values())) if row.weight > 0]
     panel.plot(
         [row.match for row in rows], [row.relevant for row in rows], "k-o", label=f"all, error {error(rows):.3f}"
     )
@@ -67,8 +68,8 @@ def draw(sets: Mapping[str, Asked], folder: Path) -> None:
     panel.set_ylabel("share of hits that answer")
     panel.legend(fontsize=7, frameon=False)
     figure.savefig(folder / "reliability.png", format="png", dpi=150)
-    card = find_card("notes-MiniLM-L6-v2")
-    _silence(sets, folder / "silence.png", card.floor if card else 0.0)
+    shipped = find_model(Settings.model_fields["model"].default)
+    _silence(sets, folder / "silence.png", shipped.card.floor if shipped else 0.0)
 
 
 def _silence(sets: Mapping[str, Asked], path: Path, shipped: float) -> None:

@@ -1,6 +1,7 @@
-"""Train an adapter on packed texts, on a GPU where there is one.
+"""Fit an adapter of the embedding model, small changes of its weights, on packed texts; on a GPU where there is one.
 
-It needs numpy, torch, transformers and safetensors, and nothing of Recollect, so a machine that has only those will do.
+It needs numpy, torch, transformers, safetensors and typer, and nothing of Recollect, so that a machine which has only
+those and this file can run it as a program of its own.
 Questions learn to lie nearer to what answers them than to what looks alike, by the cosine of both texts and by late
 interaction over their tokens, as recall compares them: of a stored token only the signs are kept. The weights of the
 model stay; each linear layer gets the product of two small matrices added, as in LoRA (Hu et al., 2021).
@@ -8,7 +9,6 @@ model stay; each linear layer gets the product of two small matrices added, as i
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
@@ -16,10 +16,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import torch
+import typer
 from safetensors.numpy import load_file, save_file
 from torch import nn
 from torch.nn import functional as fn
@@ -442,22 +443,21 @@ def run(place: Path, target: Path, given: Given) -> None:
         print(name, *(f"{first:.1f} / {five:.1f}" for first, five in figures))
 
 
-def main() -> None:
-    """Fit an adapter on what `scripts/fit-encoder --pack` wrote, and write it."""
-    given = argparse.ArgumentParser(description=main.__doc__)
-    given.add_argument("place", type=Path, help="The folder that `scripts/fit-encoder --pack` wrote.")
-    given.add_argument("out", type=Path, help="Where the adapter goes.")
-    given.add_argument("--rate", type=float, default=Given.rate)
-    given.add_argument("--rank", type=int, default=Given.rank)
-    given.add_argument("--rounds", type=int, default=Given.rounds)
-    given.add_argument("--seed", type=int, default=Given.seed)
-    given.add_argument("--leave-out", type=int, dest="left", help="The part that only judges.")
-    given.add_argument("--further", type=Path, help="An adapter to begin with, in its rank.")
-    given.add_argument("--new", default=Given.new, help="The set that it has not seen, of which each round sees all.")
-    given.add_argument("--replay", type=float, default=Given.replay, help="The share of all other sets in a round.")
-    asked = vars(given.parse_args())
-    run(asked.pop("place"), asked.pop("out"), Given(**asked))
+def main(
+    place: Annotated[Path, typer.Argument(help="The folder that `pack` wrote.")],
+    target: Annotated[Path, typer.Option("--out", help="Where the adapter goes.")],
+    rate: Annotated[float, typer.Option(help="The rate of learning.")] = Given.rate,
+    rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = Given.rank,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each question is seen.")] = Given.rounds,
+    seed: Annotated[int, typer.Option(help="What every chance begins with.")] = Given.seed,
+    left: Annotated[int | None, typer.Option("--leave-out", help="The part of parts.toml that only judges.")] = None,
+    further: Annotated[Path | None, typer.Option(help="An adapter to begin with, in its rank.")] = None,
+    new: Annotated[str, typer.Option(help="The set that it has not seen, of which each round sees all.")] = Given.new,
+    replay: Annotated[float, typer.Option(help="With --new: the share of all other sets in a round.")] = Given.replay,
+) -> None:
+    """Fit an adapter on what `pack` wrote, and print how a part that was left out is answered by it."""
+    run(place, target, Given(rate, rank, rounds, seed, left, further, new, replay))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from recollect.engines.matching import LIMIT, Part, evidence
-from training import Inputs, Net, Question, Scale, averaged
+from training.network import Inputs, Net, Question, Scale, averaged
 
 ROUNDS: Final = 400
 RATE: Final = 0.03

@@ -1,9 +1,6 @@
-"""Fit an adapter for the default embedding model: small changes of its weights, for questions to notes.
+"""Pack what an adapter of the embedding model learns from, so that any machine can fit it.
 
-It learns that a question lies nearer to what answers it than to what looks alike, and that texts lie as near to each
-other as a larger model says. `encoder_training` does the work; this reads the sets, lets the larger model read their
-texts, and packs both, so that another machine can fit as well. Needs torch and transformers, which `recollect[models]`
-installs.
+It reads the sets, cuts their memories as recall stores them, and lets a larger model, the teacher, read all texts.
 """
 
 from __future__ import annotations
@@ -11,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -26,23 +22,19 @@ from rich.progress import track
 from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
-import encoder_training as training
-from encoder_training import Given, Group
-from parts import part_of
-from recollect import Settings
-from recollect.domain.search import ModelCard
-from recollect.engines.embedding import find_card
-from recollect.engines.embedding.onnx import Tokens
-from recollect.engines.embedding.weights import TOKENIZER, WEIGHTS, file_hash, find_weights
-from recollect.errors import ModelUnusable
+from recollect.engines.embedding.cards import CARD_FILE, read_card
+from recollect.engines.embedding.tokens import Tokens
 from recollect.search.rank import rarity
 from recollect.text.entities import name_words, transcript_speakers, without_names
 from recollect.text.layers import chunk
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
 from sets import Question, Set, err, load, rows_of
+from training import adapter, base
+from training.adapter import Group
+from training.parts import part_of
 
-BASE: Final = "all-MiniLM-L6-v2"
+MODELS: Final = Path(__file__).resolve().parents[2] / "models"
 TEACHER: Final = "all-mpnet-base-v2"
 SIZE: Final = 128  # tokens of a chunk, and how many two of them share, as recall stores them
 OVERLAP: Final = 16
@@ -110,11 +102,12 @@ def _group(
     return Group(f"{name}/{group}", memories, answered, name in LOOSE, SHARES.get(name, 1.0), part)
 
 
-def pack(sets: Sequence[Set], place: Path) -> None:
-    """Write what `encoder_training` reads: texts as token ids with their weights, groups, and the base."""
-    base, settings = _card(BASE), Settings()
-    folder = find_weights(base, settings.models_dir, settings.caches)
-    tokens, texts = Tokens.read(folder / TOKENIZER), Texts()
+def pack(sets: Sequence[Set], place: Path, folder: Path, teacher: Path | None) -> None:
+    """Write what `adapter` reads: texts as token ids with their weights, groups, and the base that lies in `folder`.
+
+    Without a `teacher` the larger model is fetched from the Hugging Face hub, at the revision of its card.
+    """
+    tokens, texts = Tokens.read(folder / base.TOKENIZER), Texts()
     groups = [group for one in track(sets, "Cutting", console=err) for group in groups_of(one, tokens, texts)]
     ids, starts, plain, rare = [], [0], [], []
     for number, one in enumerate(tokens.tokenized(texts.all, LONGEST)):
@@ -128,20 +121,13 @@ def pack(sets: Sequence[Set], place: Path) -> None:
     halves = {name: np.concatenate(some).astype(np.float16) for name, some in (("plain", plain), ("rare", rare))}
     shown = {"ids": short.astype(np.uint16), "starts": np.array(starts, dtype=np.int32), "used": used.astype(np.int32)}
     place.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(place / training.TEXTS, **shown, **halves)
-    (place / training.GROUPS).write_text(json.dumps([asdict(one) for one in groups]), encoding="utf-8")
-    np.savez_compressed(place / training.TAUGHT, vectors=_narrowed(_taught(texts.all)))
-    shutil.copy(folder / training.CONFIG, place / training.CONFIG)
-    _save_base(folder / WEIGHTS, used, place / training.BASE)
+    np.savez_compressed(place / adapter.TEXTS, **shown, **halves)
+    (place / adapter.GROUPS).write_text(json.dumps([asdict(one) for one in groups]), encoding="utf-8")
+    np.savez_compressed(place / adapter.TAUGHT, vectors=_narrowed(_taught(texts.all, teacher)))
+    shutil.copy(folder / base.CONFIG, place / adapter.CONFIG)
+    _save_base(folder / base.WEIGHTS, used, place / adapter.BASE)
     count = sum(len(one.questions) for one in groups)
     out.print(f"{count:,} questions, {len(texts.all):,} texts, {starts[-1]:,} tokens in {place}")
-
-
-def _card(name: str) -> ModelCard:
-    card = find_card(name)
-    if card is None:
-        raise ModelUnusable(f"There is no card of {name}.")
-    return card
 
 
 def _weights_of(texts: Texts, number: int, spans: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -162,20 +148,21 @@ def _weights_of(texts: Texts, number: int, spans: Sequence[tuple[int, int]]) -> 
     return found
 
 
-def _taught(texts: Sequence[str]) -> np.ndarray:
+def _taught(texts: Sequence[str], folder: Path | None) -> np.ndarray:
     """Return the larger model's unit vectors of all texts, float32[n, d]."""
-    settings = Settings()
-    folder = find_weights(_card(TEACHER), settings.models_dir, settings.caches)
-    model, tokenizer = AutoModel.from_pretrained(folder).to(torch.bfloat16), AutoTokenizer.from_pretrained(folder)
+    card = read_card(MODELS / TEACHER / CARD_FILE)
+    source, revision = (card.id, card.revision) if folder is None else (str(folder), "main")
+    model = AutoModel.from_pretrained(source, revision=revision).to(torch.bfloat16)
+    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     found = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
     for start in track(range(0, len(order), TOGETHER), f"{TEACHER}: reading", console=err):
         some = order[start : start + TOGETHER]
         cut = [texts[place] for place in some]
-        given = tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
+        read = tokenizer(cut, padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")
         with torch.no_grad():
-            hidden = model(**given).last_hidden_state.float()
-        mask = given["attention_mask"].unsqueeze(-1).float()
+            hidden = model(**read).last_hidden_state.float()
+        mask = read["attention_mask"].unsqueeze(-1).float()
         found[some] = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1).numpy()
     return found
 
@@ -200,24 +187,14 @@ def _save_base(weights: Path, used: np.ndarray, target: Path) -> None:
 
 def main(
     folders: Annotated[list[Path], typer.Argument(help="Evaluation sets: folders with corpus, queries and qrels.")],
-    target: Annotated[Path | None, typer.Option("--out", help="Where the adapter goes; without it, only pack.")] = None,
-    place: Annotated[Path | None, typer.Option("--pack", help="Keep here what `encoder_training.py` reads.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each question is seen.")] = Given.rounds,
-    rate: Annotated[float, typer.Option(help="The rate of learning.")] = Given.rate,
-    rank: Annotated[int, typer.Option(min=1, help="The smaller side of the added matrices.")] = Given.rank,
-    seed: Annotated[int, typer.Option(help="What the order of the questions begins with.")] = Given.seed,
-    left: Annotated[int | None, typer.Option("--leave-out", help="The part of parts.toml that only judges.")] = None,
+    target: Annotated[Path, typer.Option("--out", help="The folder that gets what `adapter` reads.")],
+    folder: base.Base = None,
+    teacher: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Folder of {TEACHER}, as transformers reads it. Default: it is fetched from the Hugging Face hub."
+        ),
+    ] = None,
 ) -> None:
-    """Pack the questions of sets, let the larger model read all their texts, and fit and write the adapter."""
-    if target is None and place is None:
-        raise typer.BadParameter("Name where the adapter goes, where to pack, or both.", param_hint="--out, --pack")
-    with tempfile.TemporaryDirectory(prefix="recollect-encoder-") as other:
-        home = place or Path(other)
-        pack(load(folders), home)
-        if target is not None:
-            training.run(home, target, Given(rate, rank, rounds, seed, left))
-            out.print("sha256 of the adapter:", file_hash(target))
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    """Read the sets, let the larger model read all their texts, and pack what `adapter` learns from."""
+    pack(load(folders), target, base.base_folder(folder), teacher)

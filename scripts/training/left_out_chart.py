@@ -1,4 +1,4 @@
-"""Draw the table of sets left out, as docs/recall.md has it from `scripts/fit --leave-out`."""
+"""Draw the table of sets left out, as docs/recall.md has it from `scripts/train fusion --leave-out`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(
     page: Annotated[Path, typer.Argument(help="The page with the table.")],
     target: Annotated[Path, typer.Argument(help="The PNG to write.")],
 ) -> None:
-    """Write a PNG with a panel for each measure and a group of bars for each set."""
+    """Draw the table of sets left out as a chart: a panel for each measure, a group of bars for each set."""
     plot.check()
     from matplotlib.figure import Figure
 
@@ -49,7 +49,3 @@ def main(
     panel.set_xticks(range(len(rows)), list(rows), fontsize=8)
     figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center", ncols=len(SYSTEMS), frameon=False)
     figure.savefig(target, format="png", dpi=150)
-
-
-if __name__ == "__main__":
-    typer.run(main)

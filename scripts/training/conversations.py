@@ -3,7 +3,7 @@
 `talks` (turns), `talk_sessions` and `talk_passages` (the same as whole sessions and in parts of them), `talk_facts` and
 `people` (distilled facts), and `people_apart`, which only judges.
 
-The sources lie in the folder `conversations` beside this file; the README there describes their format.
+The sources lie in `data/conversations`; the README there describes their format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 Row: TypeAlias = dict[str, str | int]
-SOURCES: Final = Path(__file__).with_suffix("")
+SOURCES: Final = Path(__file__).with_name("data") / "conversations"
 SETS: Final = {
     "talks": "talk-*.txt",
     "talk_sessions": "talk-*.txt",
@@ -116,14 +116,10 @@ def write(folder: Path, conversations: list[Conversation]) -> None:
 
 
 def main(out: Annotated[Path, typer.Argument(help="The folder that gets the sets.")]) -> None:
-    """Convert every source to its sets; end with a message when a source is wrong."""
+    """Write the conversations of this project as six sets."""
     try:
         for name, pattern in SETS.items():
             found = [read(path) for path in sorted(SOURCES.glob(pattern))]
             write(out / name, [joined(one, LONGEST[name]) for one in found] if name in LONGEST else found)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="source") from error
-
-
-if __name__ == "__main__":
-    typer.run(main)

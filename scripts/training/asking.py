@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from gathering import REQUEST, Example
 from recollect.engines.embedder import Embedder, TokenEmbeddings
 from recollect.engines.matching import Asking
+from training.evidence import REQUEST, Example
 
 FOLDS: Final = 5
 PENALTY: Final = 0.05  # on the squares of the weights, which are large beside unit vectors

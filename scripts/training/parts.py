@@ -1,4 +1,4 @@
-"""The parts of what trains: what judges, or what a network learns from, was read by an adapter that never saw it."""
+"""The four parts of what trains, so that the vectors of a set can come from an adapter that never saw it."""
 
 from __future__ import annotations
 

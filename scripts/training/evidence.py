@@ -1,6 +1,6 @@
-"""Gather what recall would know: each set in a store of its own, and for each question the signals of its candidates.
+"""Gather what recall knows of a question: each set in a store of its own, the signals of each question's candidates.
 
-The raw signals are kept, so that the network's inputs can change without asking again.
+This is what the fusion learns from. The raw signals are kept, so that its inputs can change without asking again.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ from rich.progress import track
 
 import recollect
 from others import other_texts, store
-from parts import part_of
-from recollect import App, Caller, Draft, Query, Settings
-from recollect.domain.search import QuerySignals, Signals, View
+from parents import parents
+from recollect import App, Draft, Query, Settings
+from recollect.domain.search import QuerySignals, Signals
 from recollect.search.features import gather
-from recollect.search.parse import parse
 from recollect.search.visibility import view_of
-from recollect.store.text.index import Term
-from sets import DEPTH, Question, Set, caller_of, err, fill, fuse, load, ordered, rows_of
+from sets import DEPTH, Question, Set, caller_of, err, fill, load, rows_of
+from training.parts import part_of
 
 T = TypeVar("T")
 FOREIGN: Final = "foreign"
 REQUEST: Final = "request"  # asks for work, not for anything remembered
-REQUESTS: Final = Path(__file__).with_name("notes") / "requests.txt"
-RECALLS: Final = REQUESTS.with_name("recalls.txt")
-FETCH: Final = 50
+DATA: Final = Path(__file__).with_name("data")
+REQUESTS: Final = DATA / "requests.txt"
+RECALLS: Final = DATA / "recalls.txt"
 
 
 @dataclass(frozen=True)
@@ -191,39 +190,15 @@ def _example(app: App, name: str, question: Question, behind: dict[str, list[str
     )
 
 
-def parents(app: App, text: str, caller: Caller) -> tuple[list[int], list[int], list[int]]:
-    """Return the best memories by words alone, by vectors alone, and by their rank fusion."""
-    lexical, near = by_words_alone(app, text, caller), by_vectors_alone(app, text, caller)
-    return lexical, near, fuse(lexical, near)
-
-
-def by_words_alone(app: App, text: str, caller: Caller) -> list[int]:
-    """Return the best memories by bm25."""
-    words = [Term(word) for word in parse(text).words]
-    return (
-        ordered(app.text.search(words, View(namespaces=caller.namespaces(), now=app.clock()), FETCH)) if words else []
-    )
-
-
-def by_vectors_alone(app: App, text: str, caller: Caller) -> list[int]:
-    """Return the best memories by cosine."""
-    vector = app.embedder.read([text], "query")[0].vector
-    return ordered(app.vectors.nearest(vector, View(namespaces=caller.namespaces(), now=app.clock()), FETCH))
-
-
 def main(
     folders: Annotated[list[Path], typer.Argument(help="The sets to ask; other sets' texts are stored beside them.")],
-    evidence: Annotated[Path, typer.Option(help="Keep what was asked here. Pickles: only your own.")],
-    part: Annotated[int, typer.Option(help="The part of parts.toml; RECOLLECT_MODELS_DIR names its adapter's folder.")],
+    evidence: Annotated[Path, typer.Option(help="The folder that keeps what was found. Pickles: only your own.")],
+    part: Annotated[int, typer.Option(help="The part of parts.toml. RECOLLECT_MODELS_DIR names its model's folder.")],
     questions: Annotated[int, typer.Option(min=1, help="The most questions of a set.")] = Limits.questions,
     crowd: Annotated[int, typer.Option(min=0, help="Memories of other sets that are stored beside.")] = Limits.crowd,
 ) -> None:
-    """Ask the groups of one part, with an adapter that was not fitted on it, and keep what it found for `fit`."""
+    """Ask the groups of one part, with a model that was not fitted on it, and keep what it finds for `fusion`."""
     sets, limits = load(folders), Limits(questions=questions, crowd=crowd, part=part)
     for one in sets:
         if any(part_of(one.name, question.group) == part for question in one.questions):
             examples_of(one, sets, limits, evidence)
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -13,8 +13,6 @@ import typer
 from rich.console import Console
 from safetensors.numpy import load_file, save_file
 
-from recollect.engines.embedding.weights import file_hash
-
 out = Console(width=160)
 
 
@@ -42,11 +40,7 @@ def main(
     target: Annotated[Path, typer.Option("--out", help="Where the mix goes.")],
     rank: Annotated[int, typer.Option(min=1, help="The smaller side of its matrices.")] = 64,
 ) -> None:
-    """Mix adapters and write the result."""
+    """Mix adapters, or weaken one: each changes the weights by its share."""
     pairs = [(Path(name), float(share)) for name, _, share in (one.rpartition("=") for one in adapters)]
     save_file(mixed(pairs, rank), target)
-    out.print("sha256 of the adapter:", file_hash(target))
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    out.print(f"{target} written: {target.stat().st_size / 1e6:.1f} MB.", soft_wrap=True)

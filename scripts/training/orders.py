@@ -1,9 +1,10 @@
 """Fit the governor's model of orders to a model, and write its weights.
 
-It learns from the templates in `orders/` and from the files given: attempts and ordinary texts, a text a line (or JSON
-lines with `text`). What is drawn from templates is the same in every run. What ships was fitted on `orders/written_*`,
-the files in `tests/prompt/injections` (of the JSON ones the dev halves), and as ordinary text on `agent_notes`,
-`agent_sessions`, `cookbook_*`, `stackfaq`, `chats_assistant`, `chats_channel`, `tldr`, `qmsum` and `xquad`.
+It learns from the templates in `data/orders` and from the files given: attempts and ordinary texts, a text a line (or
+JSON lines with `text`). What is drawn from templates is the same in every run. What ships was fitted on the files
+`written_*` there and those in `tests/prompt/injections` (of the JSON ones the dev halves), and as ordinary text on
+`agent_notes`, `agent_sessions`, `cookbook_*`, `stackfaq`, `chats_assistant`, `chats_channel`, `tldr`, `qmsum` and
+`xquad`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from recollect.prompt import orders
 from recollect.prompt.neutral import visible
 from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, features, share
 
-HERE: Final = Path(__file__).parent / "orders"
-TARGET: Final = Path(__file__).resolve().parents[1] / "src" / "recollect" / "prompt" / WEIGHTS
+HERE: Final = Path(__file__).with_name("data") / "orders"
+TARGET: Final = Path(__file__).resolve().parents[2] / "src" / "recollect" / "prompt" / WEIGHTS
 DRAWN: Final = {"attempts": (40, 30), "harmless": (40, 10)}  # sentences of an English template, of another one
 EPOCHS, BATCH, RATE, DECAY = 12, 64, 0.25, 2e-5
 GIVEN: Final = 5.0  # times the weight of a drawn sentence, of one that was given
@@ -105,7 +106,7 @@ def main(
     half: Annotated[str, typer.Option(help="Of the given texts only those of this half.")] = "dev",
     most: Annotated[int, typer.Option(help="Sentences of each file of prose.")] = 2_000,
 ) -> None:
-    """Fit the model and write its weights.
+    """Fit what recognises instructions to a model in memories, and write its weights.
 
     An attempt often stands among ordinary sentences: a first fit takes all of its sentences for orders, a second one
     only the one that sounds most like an order.
@@ -131,7 +132,3 @@ def main(
 def _score(w: np.ndarray, b: float, text: str) -> float:
     places = features(orders.plain(text))
     return float(w[places].sum() * share(places) + b) if places else -9.0
-
-
-if __name__ == "__main__":
-    typer.run(main)

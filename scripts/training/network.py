@@ -1,4 +1,4 @@
-"""Training of the learned fusion: inputs with their signs, what a question is in other words and in small stores."""
+"""Fit the network of the fusion: inputs with their signs, and questions in other words and in small stores."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from gathering import Example
 from recollect.domain.search import Signals
 from recollect.engines.matching import Network, Part, columns, standardised
+from training.evidence import Example
 
 SEEDS: Final = 4
 ROUNDS: Final = 320

@@ -1,4 +1,4 @@
-"""Fit the learned fusion on evaluation sets, each left out once to judge by, and write its coefficients.
+"""Fit the fusion on evaluation sets, each left out once to judge by, and write its coefficients.
 
 Everything it learns from comes out of the real store through the same code that recall runs.
 """
@@ -15,24 +15,20 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-import asking
-import curves
 import plot
-import silence
-import training
-from gathering import FOREIGN, Example, Limits, examples_of, recalls
 from recollect import Settings
-from recollect.engines.embedding import find_card, open_embedder
+from recollect.engines.embedding import find_model, open_embedder
 from recollect.engines.matching import FUSION, Network, Part
-from recollect.errors import InvalidInput, RecollectError
+from recollect.errors import InvalidInput
 from sets import DEPTH, err, load, measures
-from training import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain
+from training import asking, network, reliability, silence
+from training.evidence import FOREIGN, Example, Limits, examples_of, recalls
+from training.network import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT: Final = ROOT / "src" / "recollect" / "engines" / FUSION
 ASIDE: Final = ("adversarial", FOREIGN)  # adversarial ones name the wrong speaker: their answers are not what was asked
 PARENTS: Final = ("words", "vectors", "rrf")
@@ -64,13 +60,13 @@ class LeftOut:
 
 def ordered(one: Order, questions: Sequence[Question]) -> Orders:
     """Return the scores of each question's candidates."""
-    network = Network(*one, training.nothing(), 1.0)
-    return [network.order(question.known) for question in questions]
+    both = Network(*one, network.nothing(), 1.0)
+    return [both.order(question.known) for question in questions]
 
 
 def fitted(sets: Mapping[str, Compiled], inputs: Inputs, seeds: int, rounds: int) -> list[Order]:
     """Fit a network for each seed on the sets, each counting alike."""
-    return [training.fit([one.copies for one in sets.values()], inputs, seed, rounds) for seed in range(seeds)]
+    return [network.fit([one.copies for one in sets.values()], inputs, seed, rounds) for seed in range(seeds)]
 
 
 def mean(orders: Sequence[Order]) -> Order:
@@ -155,13 +151,13 @@ def show(sets: Mapping[str, Compiled], found: Mapping[str, LeftOut], title: str,
     for name, one in sets.items():
         rows = [reached(one.asked, [q.example.parents[place] for q in one.asked], False) for place in range(3)]
         rows.append(reached(one.asked, ranked(one.asked, convex(one.asked, mixes[name])), False))
-        network = reached(one.asked, ranked(one.asked, found[name].asked), False)
+        whole = reached(one.asked, ranked(one.asked, found[name].asked), False)
         seeds = np.array([reached(one.asked, ranked(one.asked, some), False) for some in found[name].seeds])
         spread = (seeds.max(0) - seeds.min(0)) / 2
         apart = [question for question in one.asked if ordinary(question.example) and shares_nothing(question)]
         near = reached(one.asked, [q.example.parents[1] for q in one.asked], True)
         own = reached(one.asked, ranked(one.asked, found[name].asked), True)
-        figures = [*map(pair, rows), f"[bold]{pair(network)}[/bold]", pair(spread), f"{network[2]:.1f}"]
+        figures = [*map(pair, rows), f"[bold]{pair(whole)}[/bold]", pair(spread), f"{whole[2]:.1f}"]
         count = str(sum(ordinary(question.example) for question in one.asked))
         table.add_row(name, count, *figures, str(len(apart)), pair(near), pair(own))
     out.print(table)
@@ -221,11 +217,11 @@ def show_silence(sets: Mapping[str, Compiled], best: Matches, title: str) -> Non
 def show_reliability(sets: Mapping[str, Compiled], best: Matches, title: str) -> None:
     """Print of each tenth of `match` which share of the hits is relevant, and how far that is from `match`."""
     table = Table("set", *(f"{step / 10:.1f}" for step in range(10)), "error", title=f"{title}: relevant, in percent")
-    for name in [*sets, curves.EVERY]:
+    for name in [*sets, reliability.EVERY]:
         some = [name] if name in sets else list(sets)
-        rows = curves.reliability([(sets[one].asked, best[one]) for one in some])
+        rows = reliability.tenths([(sets[one].asked, best[one]) for one in some])
         shares = [f"{100 * row.relevant:.0f}" if row.weight else "" for row in rows]
-        table.add_row(name, *shares, f"{100 * curves.error(rows):.1f}")
+        table.add_row(name, *shares, f"{100 * reliability.error(rows):.1f}")
     out.print(table)
 
 
@@ -239,27 +235,27 @@ def finished(sets: Mapping[str, Compiled], inputs: Inputs, given: Given, title: 
     show_silence(whole, best, f"{title}, each set left out")
     show_reliability(whole, best, f"{title}, each set left out")
     if given.plots is not None and inputs is FUSED:
-        curves.draw({name: (one.asked, best[name]) for name, one in whole.items()}, given.plots)
+        reliability.draw({name: (one.asked, best[name]) for name, one in whole.items()}, given.plots)
     if given.leave_out:
         return None
     return Network(*mean(fitted(sets, inputs, given.seeds, given.rounds)), part, stretch)
 
 
-def judge(network: Network, sets: Mapping[str, Compiled], mix: float) -> None:
+def judge(fused: Network, sets: Mapping[str, Compiled], mix: float) -> None:
     """Print what the finished network brings back of sets that it was not fitted on."""
     if not sets:
         return
-    orders = {name: ordered((network.own, network.talk), one.asked) for name, one in sets.items()}
+    orders = {name: ordered((fused.own, fused.talk), one.asked) for name, one in sets.items()}
     found = {name: LeftOut(some, [], [some]) for name, some in orders.items()}
     show(sets, found, "only for judging", dict.fromkeys(sets, mix))
-    best = {name: [top(network, question) for question in one.asked] for name, one in sets.items()}
+    best = {name: [top(fused, question) for question in one.asked] for name, one in sets.items()}
     show_silence(sets, best, "only for judging")
     show_reliability(sets, best, "only for judging")
 
 
-def top(network: Network, question: Question) -> tuple[np.ndarray, np.ndarray]:
+def top(fused: Network, question: Question) -> tuple[np.ndarray, np.ndarray]:
     """Return the best matches of a question, and whether they answer it."""
-    scores = network.scores_of(question.known, question.example.query)
+    scores = fused.scores_of(question.known, question.example.query)
     best = np.argsort(-scores, kind="stable")[:DEPTH]
     return sigmoid(scores[best]), question.relevant[best]
 
@@ -300,23 +296,24 @@ def run(folders: list[Path], judging: list[Path], evidence: Path | None, target:
     if unknown := given.ordering - {one.name for one in sets}:
         raise InvalidInput("order-only", f"No set is named {min(unknown)}; name one of the folders.")
     every = {one.name: examples_of(one, sets, given.limits, evidence) for one in [*sets, *others]}
-    card = find_card(Settings().model)
-    if card is None:
-        raise InvalidInput("model", f"{Settings().model} has no card.")
-    embedder = open_embedder(Settings().model, Settings().models_dir, Settings().caches)
+    settings = Settings()
+    model = find_model(settings.model, settings.models_dir)
+    if model is None:
+        raise InvalidInput("model", f"{settings.model} has no card.")
+    embedder = open_embedder(settings.model, settings.models_dir)
     every = asking.read(every, embedder)
     recalled = [one.vector for one in embedder.read(recalls(), "query")]
     own = {one.name: every[one.name] for one in sets}
-    asking_by = asking.fit([one for some in own.values() for one in some], card.id, recalled)
-    examples = asking.known_apart(own, card.id, recalled)
+    asking_by = asking.fit([one for some in own.values() for one in some], model.card.id, recalled)
+    examples = asking.known_apart(own, model.card.id, recalled)
     examples |= {one.name: [asking.asking(two, asking_by) for two in every[one.name]] for one in others}
     words = {} if given.keep_words else {one.name: compiled_set(examples[one.name], False, copies=True) for one in sets}
     both = {one.name: compiled_set(examples[one.name], True, copies=True) for one in sets if read(examples[one.name])}
     fused = finished(both, FUSED, given, "words and meaning")
     written = {} if fused is None else {"fused": plain(fused), "asking": asking.plain(asking_by)}
-    if given.keep_words and target_of(Settings().model) == DEFAULT:
+    if given.keep_words and target_of(settings.model) == DEFAULT:
         written["words"] = json.loads(DEFAULT.read_text(encoding="utf-8"))["words"]
-    elif target_of(Settings().model) == DEFAULT:  # words are the same for every model
+    elif target_of(settings.model) == DEFAULT:  # words are the same for every model
         lexical = finished(words, LEXICAL, replace(given, seeds=(given.seeds + 1) // 2), "words alone")
         written |= {} if lexical is None else {"words": plain(lexical)}
     if fused is None:
@@ -342,7 +339,8 @@ def main(
     evidence: Annotated[
         Path | None,
         typer.Option(
-            help="A folder that keeps the evidence of each set and gives it when it is there. Pickles: only your own."
+            help="A folder with the evidence of sets, as `evidence` writes it; that of others is added. Pickles: only "
+            "your own."
         ),
     ] = None,
     target: Annotated[
@@ -371,18 +369,10 @@ def main(
     ] = 0,
     keep_words: Annotated[bool, typer.Option("--keep-words", help="Do not fit the part for words alone anew.")] = False,
 ) -> None:
-    """Gather evidence on every set, judge each set left out, fit on all of them and write the coefficients.
+    """Fit the fusion: gather evidence on every set, judge each left out, fit on all, write fusion.json.
 
     RECOLLECT_MODEL names the embedding model whose similarities are fitted.
     """
-    try:
-        limits = replace(Limits(), questions=questions, crowd=crowd)
-        given = Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ()), folds, keep_words)
-        run(folders, judging or [], evidence, target or target_of(Settings().model), given)
-    except RecollectError as error:
-        err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(error.exit_code) from error
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    limits = replace(Limits(), questions=questions, crowd=crowd)
+    given = Given(seeds, rounds, leave_out, limits, plots, frozenset(ordering or ()), folds, keep_words)
+    run(folders, judging or [], evidence, target or target_of(Settings().model), given)
