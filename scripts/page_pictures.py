@@ -92,7 +92,7 @@ def main() -> None:
         taken = Path(folder) / "pictures"
         taken.mkdir()
         os.environ["HOME"] = folder  # no picture shows what is connected on this machine
-        place = open_place(Path(folder) / "home", Path(folder) / "cache", undo)
+        place = open_place(Path(folder) / "home", undo)
         ids = fill(lambda name, **fields: place.ask(name, fields))
         of_daemon(browser, place, ids, taken, wanted)
         if not wanted or "team" in wanted:

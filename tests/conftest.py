@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+import tiny_model as tiny_model_files
 from chroma_process import ChromaProcess
 from clock import Clock
 from places import SCRIPTS, TESTS
@@ -97,24 +98,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture(scope="session")
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the cache of models, for the whole run."""
-    run = tmp_path_factory.getbasetemp()
-    return (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "model-cache"
-
-
-@pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an empty database file at the newest revision, to be copied."""
     return make_migrated(tmp_path_factory.mktemp("migrated") / "memory.db")
 
 
 @pytest.fixture
-def unused_settings(tmp_path: Path, cache_dir: Path) -> Settings:
+def unused_settings(tmp_path: Path) -> Settings:
     """Return settings of a store whose folder is not even there, which each process opens itself."""
-    return Settings(
-        home=tmp_path / "home", cache_dir=cache_dir, user="ada", team="crew", project="engine", daemon=False
-    )
+    return Settings(home=tmp_path / "home", user="ada", team="crew", project="engine", daemon=False)
 
 
 @pytest.fixture
@@ -184,6 +176,12 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
     for name in set(sys.modules) - before:
         if Path(getattr(sys.modules[name], "__file__", None) or "").parent == SCRIPTS:
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model that sentence-transformers serves; it has no card."""
+    return tiny_model_files.build(tmp_path_factory.mktemp("models") / "tiny-polyglot")
 
 
 @pytest.fixture(scope="session")

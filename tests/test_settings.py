@@ -43,7 +43,6 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     settings = Settings()
     assert settings.folder == tmp_path / ".recollect"
-    assert settings.caches == tmp_path / ".cache" / "recollect"
     assert (settings.user, settings.team, settings.project) == ("ada", "local", find_project(tmp_path).name)
     assert (settings.model, settings.models_dir) == ("notes-MiniLM-L6-v2", None)
     assert settings.on_secret is OnSecret.BLOCK
@@ -106,12 +105,10 @@ def test_a_vanished_working_folder_is_no_traceback(tmp_path: Path, monkeypatch: 
     assert Settings(home=tmp_path).project == "default"
 
 
-def test_a_home_that_cannot_be_expanded_is_named(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_expanded_is_named() -> None:
     """The home of a user that does not exist is an error that names the setting."""
     with pytest.raises(InvalidInput, match="RECOLLECT_HOME: ~nobody-of-that-name/x"):
         _ = Settings(home=Path("~nobody-of-that-name/x")).folder
-    with pytest.raises(InvalidInput, match="RECOLLECT_CACHE_DIR"):
-        _ = Settings(home=tmp_path, cache_dir=Path("~nobody-of-that-name/x")).caches
 
 
 def test_a_team_with_a_slash_is_refused() -> None:

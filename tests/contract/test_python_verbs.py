@@ -72,7 +72,7 @@ def _in_process(home: Path, made: Made) -> dict[str, Any]:
 
 def _over_daemon(home: Path, made: Made) -> dict[str, Any]:
     lay(made.migrated, home)
-    open_place(home, made.cache_dir, made.undo).pid()
+    open_place(home, made.undo).pid()
     return {"home": str(home), "daemon": True}
 
 
@@ -80,9 +80,7 @@ def _over_server(home: Path, made: Made) -> dict[str, Any]:
     """Serve a store in PostgreSQL and a Chroma server, where root may do everything."""
     database_url = made.undo.enter_context(made.postgres.migrated())
     names = {"user": "ada", "team": "crew", "project": "engine"}
-    settings = Settings(
-        home=home, cache_dir=made.cache_dir, database_url=database_url, chroma_url=made.chroma_process.url, **names
-    )
+    settings = Settings(home=home, database_url=database_url, chroma_url=made.chroma_process.url, **names)
     team = TeamServer(made.undo.enter_context(open_app(settings, background=True)), settings)
     team.administer("grant_team", team="crew", user="root", role="admin")
     served = made.undo.enter_context(listening(team))
@@ -96,7 +94,6 @@ class Made(NamedTuple):
     """What stores are made of, and what ends them."""
 
     migrated: Path
-    cache_dir: Path
     postgres: Postgres
     chroma_process: ChromaProcess
     undo: ExitStack
@@ -107,13 +104,12 @@ def both(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     migrated: Path,
-    cache_dir: Path,
     postgres: Postgres,
     chroma_process: ChromaProcess,
 ) -> Iterator[Both]:
     """Return connections to a new store in one of the places."""
     with ExitStack() as undo:
-        made = Made(migrated, cache_dir, postgres, chroma_process, undo)
+        made = Made(migrated, postgres, chroma_process, undo)
         yield Both(PLACES[request.param](tmp_path_factory.mktemp(request.param) / "home", made))
 
 

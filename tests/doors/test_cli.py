@@ -16,7 +16,7 @@ from recollect.doors.cli.main import DAILY, whole
 from recollect.doors.cli.options import FILTERS
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
 from recollect.store.folder import own
-from stores import open_app
+from stores import altered_model, open_app
 
 pytestmark = pytest.mark.slow
 
@@ -243,21 +243,12 @@ def test_a_bad_home_ends_with_six(typed: Typed, tmp_path: Path, home: str, comma
     assert str(folder) in ended.err
 
 
-def test_altered_weights_end_with_eight(typed: Typed, tmp_path: Path) -> None:
-    """A model whose weights are not those of its card is not used, and the sentence says what to do."""
-    ended = typed("remember", "x", **altered_models(tmp_path))
+def test_an_altered_model_ends_with_eight(typed: Typed, tmp_path: Path) -> None:
+    """A model whose file is not the one of its card is not used, and the sentence says what to do."""
+    ended = typed("remember", "x", RECOLLECT_MODELS_DIR=str(altered_model(tmp_path)))
     assert ended.code == ModelUnusable.exit_code
-    assert "are not those of the model card" in ended.err
-    assert "Delete the file" in ended.err
-
-
-def altered_models(folder: Path) -> dict[str, str]:
-    """Lay weights that are not those of the card where the model is looked for; return the variables that say so."""
-    model = folder / "models" / "all-MiniLM-L6-v2"
-    model.mkdir(parents=True)
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (model / name).write_text("{}", encoding="utf-8")
-    return {"RECOLLECT_MODELS_DIR": str(folder / "models"), "RECOLLECT_CACHE_DIR": str(folder / "cache")}
+    assert "is not the one of its model card" in ended.err
+    assert "Install Recollect again" in " ".join(ended.err.split())
 
 
 def test_text_that_is_no_text_is_refused(typed: Typed) -> None:

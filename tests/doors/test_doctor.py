@@ -15,7 +15,7 @@ from recollect import Draft, Settings, remember
 from recollect.domain.origin import SaidBy
 from recollect.store.folder import own
 from run_operations import add
-from stores import altered_weights, open_app
+from stores import altered_model, open_app
 
 Typed = Callable[..., Any]
 
@@ -152,10 +152,10 @@ def test_settings_of_a_project_in_place_are_well(typed: Typed, tmp_path: Path) -
         assert typed("doctor").code == 0
 
 
-def test_altered_weights_are_noticed(typed: Typed, tmp_path: Path) -> None:
-    """Weights that are not those of the card are noticed, with both hashes."""
-    seen = ill(typed, **altered_weights(tmp_path))["model"]["seen"]
-    assert "are not those of the model card: expected sha256 53aa51172d14" in seen
+def test_an_altered_model_is_noticed(typed: Typed, tmp_path: Path) -> None:
+    """A model that is not the one of its card is noticed, with both hashes."""
+    seen = ill(typed, RECOLLECT_MODELS_DIR=str(altered_model(tmp_path)))["model"]["seen"]
+    assert "is not the one of its model card: expected sha256 047648b848ff" in seen
 
 
 @pytest.mark.usefixtures("settings")
@@ -199,5 +199,5 @@ def test_a_store_of_another_model_is_noticed(typed: Typed, settings: Settings) -
         remember(app, Draft(content="The mascot is a quokka"), ADA)
         app.records.set_stamps({"model": "somebody/else", "revision": "1", "dimensions": "768"})
     [found] = ill(typed).values()
-    assert "somebody/else (768 dimensions)" in found["seen"]
+    assert "somebody/else (768 dimensions, version 1)" in found["seen"]
     assert "recollect reindex" in found["seen"] + found["advice"]

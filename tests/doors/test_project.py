@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 def typed(folder: Path, settings: Settings, *arguments: str) -> Ended:
     """Type a command in a folder, with nothing that names the project."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    ours = {"HOME": settings.home, "CACHE_DIR": settings.caches, "USER": "ada", "TEAM": "crew", "DAEMON": "0"}
+    ours = {"HOME": settings.home, "USER": "ada", "TEAM": "crew", "DAEMON": "0"}
     environment = theirs | {f"RECOLLECT_{name}": str(value) for name, value in ours.items()}
     return call(["project", *arguments], environment, folder)
 

@@ -11,6 +11,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from callers import ADA
+from places import DEFAULT_MODEL
 from recollect import App
 from recollect.domain.enums import Concept
 from recollect.domain.fields import MAX_LIMIT
@@ -21,8 +22,6 @@ from recollect.doors.mcp import mcp_tool
 from recollect.doors.memory_tool import DATA, ToolAnswer
 from recollect.doors.pipe import check_names
 from recollect.doors.serializers import input_schema
-from recollect.engines.embedding import find_card
-from recollect.engines.embedding.weights import find_weights
 from recollect.errors import InvalidInput
 from run_operations import call_tool
 
@@ -186,9 +185,7 @@ def test_a_door_without_the_field_only_names(call: Call) -> None:
 @pytest.mark.parametrize("name", toolsets.TOOLSETS)
 def test_what_a_model_is_shown_is_small(name: str) -> None:
     """Names, descriptions and schemas of a set take few tokens, as the embedding model's tokenizer counts them."""
-    card = find_card("notes-MiniLM-L6-v2")
-    assert card is not None
-    tokenizer = Tokenizer.from_file(str(find_weights(card) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(DEFAULT_MODEL / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tools = [mcp_tool(one) for one in toolsets.tool_names([name])]

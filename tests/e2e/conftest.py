@@ -13,14 +13,14 @@ from stores import lay
 
 
 @pytest.fixture
-def make_place(tmp_path: Path, migrated: Path, cache_dir: Path) -> Iterator[Callable[..., Place]]:
+def make_place(tmp_path: Path, migrated: Path) -> Iterator[Callable[..., Place]]:
     """Return a function that makes places, each where nobody has been; tables are made unless a `home` is given."""
     with ExitStack() as undo:
 
         def making(home: Path | None = None, **changes: object) -> Place:
             if home is None:
                 lay(migrated, tmp_path / "home")
-            return open_place(home or tmp_path / "home", **({"cache_dir": cache_dir, "undo": undo} | changes))
+            return open_place(home or tmp_path / "home", undo, **changes)
 
         yield making
 
@@ -32,12 +32,12 @@ def place(make_place: Callable[..., Place]) -> Place:
 
 
 @pytest.fixture(scope="module")
-def common(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[Place]:
+def common(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Place]:
     """Return a place with one daemon for all tests of a module that leave it as it was."""
     home = tmp_path_factory.mktemp("common") / "home"
     lay(migrated, home)
     with ExitStack() as undo:
-        place = open_place(home, cache_dir, undo)
+        place = open_place(home, undo)
         place.pid()
         yield place
 

@@ -198,7 +198,7 @@ def test_a_home_that_cannot_be_written(make_place: Callable[..., Place], tmp_pat
     """Where no data folder can be made, every command says so in a sentence and ends with exit code 6."""
     (tmp_path / "file").write_text("here already")
     homes = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "home"}
-    place = make_place(homes.get(where, Path("/proc/none")), cache_dir=tmp_path / "cache")
+    place = make_place(homes.get(where, Path("/proc/none")))
     for command in (["remember", "anything"], ["recall", "anything"], ["serve"]):
         run = place.execute if command == ["serve"] else place.cli
         said = " ".join(run(*command, code=6).split())

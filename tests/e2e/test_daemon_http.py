@@ -38,12 +38,12 @@ def serving(place: Place) -> Iterator[Place]:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[Place]:
+def served(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Place]:
     """Return a place that is served for all tests here."""
     home = tmp_path_factory.mktemp("served") / "home"
     lay(migrated, home)
     with ExitStack() as undo:
-        yield undo.enter_context(serving(open_place(home, cache_dir, undo)))
+        yield undo.enter_context(serving(open_place(home, undo)))
 
 
 def http(place: Place, way: str, token: str | None = None, **headers: str) -> httpx2.AsyncClient:

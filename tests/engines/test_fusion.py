@@ -17,16 +17,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from places import ROOT
 from recollect import Settings
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.matching import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
+from second_model import NAME, second_model
 from stores import open_app
 
 if TYPE_CHECKING:
     from recollect.engines.matching import LearnedFusion
 
-NAME = "all-MiniLM-L6-v2"
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200, asks=1.5)
 UNEMBEDDED = replace(QUESTION, semantic=False)
 ALL = Signals(
@@ -322,9 +321,7 @@ def test_the_shipped_coefficients_are_whole(name: str, known: dict[str, list[flo
 
 def test_coefficients_beside_a_card_count_for_its_model_alone(tmp_path: Path, settings: Settings) -> None:
     """A model whose card has coefficients beside it is matched by these; what they leave out is everybody's."""
-    folder = tmp_path / "models" / NAME
-    folder.mkdir(parents=True)
-    (folder / "card.toml").write_bytes((ROOT / "models" / NAME / "card.toml").read_bytes())
+    folder = second_model(tmp_path / "models") / NAME
     own = shipped()["fused"] | {"stretch": 0.0}
     (folder / "fusion.json").write_text(json.dumps({"fused": own}), encoding="utf-8")
     found = {1: Signals(cosine=0.7, bm25=9.0, coverage=1.0, late=0.6, rare=0.5, length=80), 2: Signals(cosine=0.1)}

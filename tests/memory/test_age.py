@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -50,12 +49,10 @@ class Store:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Return a store in which every note was stored at its own date."""
     clock = Clock()
-    settings = Settings(
-        home=tmp_path_factory.mktemp("age"), cache_dir=cache_dir, user="ada", team="crew", project="engine"
-    )
+    settings = Settings(home=tmp_path_factory.mktemp("age"), user="ada", team="crew", project="engine")
     with open_app(settings, clock=clock) as app:
         assert app.embedder.wait(60)
         ids = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,10 +51,10 @@ def candidates(app: App, text: str, caller: Caller = ADA, **fields: Any) -> Cand
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store that tests only read: one talk among more small matters than a search by meaning brings back."""
     home = tmp_path_factory.mktemp("evidence")
-    settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
+    settings = Settings(home=home, user="ada", team="crew", project="engine")
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for thing in THINGS:
             for place in PLACES:

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -49,10 +48,10 @@ FACTS = {
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store in many languages that all tests here only read."""
     home = tmp_path_factory.mktemp("library")
-    settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
+    settings = Settings(home=home, user="ada", team="crew", project="engine")
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for key, content in FACTS.items():
             remember(app, Draft(content=content, key=key), ADA)
@@ -161,7 +160,7 @@ def test_forgetting_leaves_no_trace(open_store: Callable[..., App], settings: Se
         for term in view_words:
             match = connection.execute("SELECT count(*) FROM memory_text(?)", (f'"{term.text}"',)).fetchone()
             assert match == (0,)
-    files = [path for path in settings.folder.rglob("*") if path.is_file() and "cache" not in path.parts]
+    files = [path for path in settings.folder.rglob("*") if path.is_file()]
     assert [path.name for path in files if content[:4].encode() in path.read_bytes()] == []
 
 

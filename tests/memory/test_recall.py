@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,10 +32,10 @@ FACTS = {
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store that all tests here only read."""
     home = tmp_path_factory.mktemp("library")
-    settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
+    settings = Settings(home=home, user="ada", team="crew", project="engine")
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for key, content in FACTS.items():
             remember(app, Draft(content=content, key=key), ADA)

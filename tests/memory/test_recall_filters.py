@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -27,10 +26,10 @@ AREAS = ("billing", "search", "login", "mail")
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store of some hundred memories that speak of payments too, few of which have the wanted label."""
     home = tmp_path_factory.mktemp("crowd")
-    settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
+    settings = Settings(home=home, user="ada", team="crew", project="engine")
     with open_app(settings) as app:
         for number in range(SIZE - 4):
             area = AREAS[number % len(AREAS)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,10 +56,10 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store of hundreds of memories on one subject, three of which have what the filters ask for."""
     home = tmp_path_factory.mktemp("filtered")
-    settings = Settings(home=home, cache_dir=cache_dir, user="ada", team="crew", project="engine")
+    settings = Settings(home=home, user="ada", team="crew", project="engine")
     with open_app(settings) as app:
         for number in range(SIZE):
             remember(

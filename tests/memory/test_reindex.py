@@ -17,7 +17,7 @@ from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memo
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of
 from recollect.store.sql import tables
-from second_model import ID, MODELS, NAME, second_model
+from second_model import ID, NAME, second_model
 from stores import open_app
 from text_vectors import vectors
 
@@ -270,11 +270,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
 @pytest.mark.full
 def test_another_target_drops_what_was_begun(filled: App, settings: Settings, models: Path) -> None:
     """What was read for a model that is not moved to after all is dropped, never mixed with another's."""
-    card = (MODELS / "all-MiniLM-L6-v2" / "card.toml").read_text(encoding="utf-8")
-    third = models / "third" / "card.toml"
-    third.parent.mkdir()
-    card = card.replace("sentence-transformers/all-MiniLM-L6-v2", "acme/third")
-    third.write_text(card.replace('document_prompt = ""', 'document_prompt = "x y z "'))
+    second_model(models, "third", "acme/third", "x y z ")
 
     def stop(done: int, _: int) -> None:
         if done >= 16:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,11 +45,9 @@ SMALL = {f"note {n}": f"Quokka note {n}: keeper {n % 7} weighed it, {n} grams mo
 
 
 @pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[App]:
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Return a store about one animal, from one line to a book, that all tests here only read."""
-    settings = Settings(
-        home=tmp_path_factory.mktemp("zoo"), cache_dir=cache_dir, user="ada", team="crew", project="zoo"
-    )
+    settings = Settings(home=tmp_path_factory.mktemp("zoo"), user="ada", team="crew", project="zoo")
     with open_app(settings, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as app:
         for key, content in (CONTENTS | SMALL).items():
             remember(app, Draft(content=content, key=key), ADA)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -52,13 +51,11 @@ class Store(NamedTuple):
     params=[(60 * 24, SOME), *(pytest.param((hours, 1), marks=pytest.mark.full) for hours in HOURS)],
     ids=lambda param: f"{param[0]}h-1/{param[1]}",
 )
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Return a store of the pairs, or of some, an hour after the last was written."""
     hours, every = request.param
     clock, siblings, versions = Clock(), SIBLINGS[::every], VERSIONS[::every]
-    settings = Settings(
-        home=tmp_path_factory.mktemp("versions"), cache_dir=cache_dir, user="ada", team="crew", project="engine"
-    )
+    settings = Settings(home=tmp_path_factory.mktemp("versions"), user="ada", team="crew", project="engine")
     with open_app(settings, clock=clock) as app:
         assert app.embedder.wait(60)
         for place in (0, 1):

@@ -251,13 +251,9 @@ MISTAKES = {
 
 @pytest.fixture
 def evaluated(
-    module: Callable[[str], ModuleType],
-    cache_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    module: Callable[[str], ModuleType], capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Return a function that runs scripts/eval.py in this process: its exit code and both its streams."""
-    monkeypatch.setenv("RECOLLECT_CACHE_DIR", str(cache_dir))
 
     def run(*folders: Path, **options: Path) -> tuple[int, str, str]:
         with pytest.raises(typer.Exit) as ended:
@@ -294,7 +290,7 @@ def test_eval_looks_before_it_works(
     for (code, printed, said), sentence in (
         (absent, "its folder does not exist"),
         (twice, "Two folders are named tiny"),
-        (unplotted, "--plot needs matplotlib, which is not installed: run scripts/setup"),
+        (unplotted, "--plot needs matplotlib, which is not installed: run `scripts/setup --test`"),
     ):
         assert (code, printed) == (2, "")
         assert sentence in said

@@ -48,12 +48,12 @@ def test_a_client_counts_a_server_that_is_away(module: Callable[[str], ModuleTyp
 
 
 @pytest.mark.full
-def test_load_times_real_replicas_and_drops_its_database(tmp_path: Path, cache_dir: Path) -> None:
+def test_load_times_real_replicas_and_drops_its_database(tmp_path: Path) -> None:
     """A load of two seconds answers without an error, times each part, and leaves no database behind."""
     postgres = Postgres(ADDRESS)
     postgres.create()  # skips where there is no PostgreSQL
     postgres.close()
-    environment = os.environ | {"RECOLLECT_TEST_POSTGRES_URL": ADDRESS, "RECOLLECT_CACHE_DIR": str(cache_dir)}
+    environment = os.environ | {"RECOLLECT_TEST_POSTGRES_URL": ADDRESS}
     before = _databases()
     command = [sys.executable, SCRIPT, *FEW, "--json", "load.json", "--picture", "load.png"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

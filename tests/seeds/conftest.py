@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,12 @@ from seed_doors import Door, House, Opening, open_house
 
 
 @pytest.fixture(scope="session")
-def opening(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Opening]:
+def opening(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opening]:
     """Return a function that opens stores with settings of their own, which are closed when all is over."""
     opened: list[House] = []
 
     def one(**settings: object) -> House:
-        opened.append(open_house(tmp_path_factory.mktemp("seeds"), cache_dir, **settings))
+        opened.append(open_house(tmp_path_factory.mktemp("seeds"), **settings))
         return opened[-1]
 
     yield one

@@ -107,12 +107,12 @@ def test_a_memory_has_vector_counter_and_times(door: Door) -> None:
     assert door.memory(memory_id)["accessed_count"] == 1
 
 
-def test_what_was_added_is_there_after_a_restart(tmp_path: Path, cache_dir: Path) -> None:
+def test_what_was_added_is_there_after_a_restart(tmp_path: Path) -> None:
     """Every write is on disk when it is acknowledged, so that the next opening has it."""
-    first = open_house(tmp_path, cache_dir)
+    first = open_house(tmp_path)
     memory_id = put(first.door(), **LAYERS)
     first.app.close()
-    second = open_house(tmp_path, cache_dir)
+    second = open_house(tmp_path)
     try:
         assert second.door().memory(memory_id)["content"] == LAYERS["content"]
     finally:

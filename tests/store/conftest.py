@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -115,6 +117,15 @@ def open_parts(tmp_path: Path, migrated: Path, clock: Any) -> Iterator[Callable[
     yield opening
     for parts in opened:
         parts.close()
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """Return a folder that other users may enter, as the folders of tests are not."""
+    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -34,6 +32,7 @@ from recollect.store.folder import DAEMON, held, own
 from recollect.store.journal import FIRST, SIGNED, chained
 from recollect.transfer.recollect_jsonl import export_page, pages
 from stores import open_app
+from unprivileged import unprivileged
 
 pytestmark = pytest.mark.slow
 
@@ -412,28 +411,6 @@ def contents(folder: Path) -> list[Any]:
             database.execute("SELECT id, content, author, namespace_id FROM memory NOT INDEXED ORDER BY id").fetchall(),
             database.execute("SELECT hash FROM journal NOT INDEXED ORDER BY id").fetchall(),
         ]
-
-
-@pytest.fixture
-def public_folder() -> Iterator[Path]:
-    """Return a folder that other users may enter, as the folders of tests are not."""
-    folder = Path(tempfile.mkdtemp(prefix="recollect-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@contextlib.contextmanager
-def unprivileged() -> Iterator[None]:
-    """Let the block run as a user whom file modes bind, where this process is the superuser's."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
 
 
 def test_a_store_that_cannot_be_written_is_read(filled: Path, settings: Settings, public_folder: Path) -> None:

@@ -263,7 +263,7 @@ def test_a_server_that_is_away_costs_nothing(
     chroma_process.kill()
     try:
         meanwhile = add(app, "The heron keeps the keys of the release cupboard.")
-        assert {before, meanwhile} <= recalled(app, "heron quokka")
+        assert {before, meanwhile} <= recalled(app, "heron keys quokka")
         assert recalled(app, "which bird guards the deployment locker?") >= {meanwhile}
         app.vectors.sync()
         assert app.vectors.state == "away"

@@ -25,7 +25,7 @@ TEXT = f"Our {RARE[0]} mascot {RARE[1]} is fed on {RARE[2]} beside the {RARE[3]}
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return every file of a data folder, the model's cache aside."""
+    """Return every file of a data folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

@@ -154,11 +154,10 @@ class Place:
                 continue
 
 
-def open_place(home: Path, cache_dir: Path, undo: ExitStack, **changes: object) -> Place:
+def open_place(home: Path, undo: ExitStack, **changes: object) -> Place:
     """Return a place; whatever still runs in it when `undo` closes is ended."""
     names = {"user": "ada", "team": "crew", "project": "engine"}
-    paths = {"home": home, "cache_dir": cache_dir}
-    settings = Settings(**(paths | names | {"daemon": True} | changes))
+    settings = Settings(**({"home": home, "daemon": True} | names | changes))
     ours = settings.model_dump(mode="json", exclude_none=True)
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     place = Place(settings, theirs | {f"RECOLLECT_{name.upper()}": str(value) for name, value in ours.items()})

@@ -10,3 +10,4 @@ ROOT: Final = TESTS.parent
 SCRIPTS: Final = ROOT / "scripts"
 DOCS: Final = ROOT / "docs"
 MODELS: Final = ROOT / "models"
+DEFAULT_MODEL: Final = MODELS / "notes-MiniLM-L6-v2"

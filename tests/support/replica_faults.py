@@ -40,7 +40,7 @@ class Deployment:
 
 
 @contextmanager
-def deployed(folder: Path, cache: Path, count: int = 2) -> Iterator[Deployment]:
+def deployed(folder: Path, count: int = 2) -> Iterator[Deployment]:
     """Run replicas over one PostgreSQL and one Chroma until the block ends."""
     with ExitStack() as undo:
         postgres, chroma = Cluster(), ChromaProcess(folder / "chroma")
@@ -51,7 +51,7 @@ def deployed(folder: Path, cache: Path, count: int = 2) -> Iterator[Deployment]:
         servers = {"RECOLLECT_DATABASE_URL": postgres.url, "RECOLLECT_CHROMA_URL": chroma.url}
         free = {"RECOLLECT_REQUESTS_PER_MINUTE": "0"}
         replicas = [
-            undo.enter_context(serving_team(folder / f"home{at}", cache, folder / f"log{at}", **servers, **free))
+            undo.enter_context(serving_team(folder / f"home{at}", folder / f"log{at}", **servers, **free))
             for at in range(count)
         ]
         with ThreadPoolExecutor() as pool:

@@ -93,10 +93,10 @@ class House:
         return Door(self.app, self.time, caller, self.home)
 
 
-def open_house(home: Path, cache_dir: Path, **settings: Any) -> House:
+def open_house(home: Path, **settings: Any) -> House:
     """Open a store in a folder."""
     time = Clock()
-    ours = {"home": home, "cache_dir": cache_dir, "user": "ada", "team": "crew", "project": "engine", "daemon": False}
+    ours = {"home": home, "user": "ada", "team": "crew", "project": "engine", "daemon": False}
     chosen = Settings(**ours | settings)
     return House(open_app(chosen, background=False, clock=time), time, chosen.folder, [])
 

@@ -88,10 +88,10 @@ def talking(
         yield Talk(portal, client)
 
 
-def environment_of(home: Path, cache: Path, **changes: str) -> dict[str, str]:
+def environment_of(home: Path, **changes: str) -> dict[str, str]:
     """Return the environment of a server that opens the store in `home` itself, unless `DAEMON` says otherwise."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    ours = {"HOME": str(home), "CACHE_DIR": str(cache), "USER": "ada", "TEAM": "crew", "PROJECT": "engine"}
+    ours = {"HOME": str(home), "USER": "ada", "TEAM": "crew", "PROJECT": "engine"}
     return theirs | {f"RECOLLECT_{name}": value for name, value in (ours | {"DAEMON": "0"} | changes).items()}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import recollect
+from places import DEFAULT_MODEL
 from recollect import App, Settings
 from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import open_embedder
@@ -28,15 +29,15 @@ def with_model(settings: Settings, options: dict[str, Any]) -> dict[str, Any]:
     """
     if settings.models_dir or "embedder" in options:
         return options
-    shared = _embedder(settings.model, settings.caches)
+    shared = _embedder(settings.model)
     if options.get("wait", True):
         shared.warm()
     return options | {"embedder": copy(shared)}
 
 
 @lru_cache
-def _embedder(model: str, cache_dir: Path) -> Embedder:
-    return open_embedder(model, None, cache_dir)
+def _embedder(model: str) -> Embedder:
+    return open_embedder(model, None)
 
 
 def make_migrated(file: Path) -> Path:
@@ -55,10 +56,11 @@ def lay(migrated: Path, home: Path) -> None:
         shutil.copy(migrated, home / "memory.db")
 
 
-def altered_weights(folder: Path) -> dict[str, str]:
-    """Lay weights below a folder that are not those of the card; return the variables that name them."""
-    model = folder / "models" / "all-MiniLM-L6-v2"
-    model.mkdir(parents=True)
-    for name in ("model.safetensors", "tokenizer.json", "config.json"):
-        (model / name).write_text("{}", encoding="utf-8")
-    return {"RECOLLECT_MODELS_DIR": str(folder / "models"), "RECOLLECT_CACHE_DIR": str(folder / "cache")}
+def altered_model(models: Path) -> Path:
+    """Lay the default model into a models folder, with files that are not those of its card; return that folder."""
+    folder = models / DEFAULT_MODEL.name
+    folder.mkdir(parents=True)
+    shutil.copy(DEFAULT_MODEL / "card.toml", folder)
+    for name in ("model.onnx", "tokenizer.json"):
+        (folder / name).write_text("{}", encoding="utf-8")
+    return models

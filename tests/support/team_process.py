@@ -86,11 +86,10 @@ class TeamProcess:
 
 
 @contextmanager
-def serving_team(home: Path, cache: Path, log: Path, **changes: str) -> Iterator[TeamProcess]:
+def serving_team(home: Path, log: Path, **changes: str) -> Iterator[TeamProcess]:
     """Serve the store of `home`, or what the variables in `changes` say, until the block ends."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    ours = {"RECOLLECT_HOME": str(home), "RECOLLECT_CACHE_DIR": str(cache)} | changes
-    process = TeamProcess(theirs | ours, log)
+    process = TeamProcess(theirs | {"RECOLLECT_HOME": str(home)} | changes, log)
     try:
         yield process
     finally:

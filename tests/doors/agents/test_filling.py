@@ -29,7 +29,7 @@ CLAUDE, CODEX = ImportFormat.CLAUDE_CODE, ImportFormat.CODEX
 @pytest.fixture
 def starting(typing: Typed, settings: Settings) -> Typed:
     """Return a function that types a command with a store of its own, without a daemon."""
-    ours = {"HOME": settings.home, "CACHE_DIR": settings.caches, "USER": "ada", "DAEMON": "0"}
+    ours = {"HOME": settings.home, "USER": "ada", "DAEMON": "0"}
     return partial(typing, **{f"RECOLLECT_{name}": str(value) for name, value in ours.items()})
 
 

@@ -12,7 +12,6 @@ import pytest
 from recollect import Settings
 from recollect.doors.agents.hooks import found_hooks
 from recollect.doors.cli import setup
-from stores import altered_weights
 
 Typed = Callable[..., Any]
 
@@ -20,17 +19,16 @@ Typed = Callable[..., Any]
 @pytest.fixture
 def starting(typing: Typed, settings: Settings) -> Typed:
     """Return a function that types `init` with a store of its own and the model of the whole run."""
-    ours = {"HOME": settings.home, "CACHE_DIR": settings.caches, "USER": "ada", "DAEMON": "0"}
+    ours = {"HOME": settings.home, "USER": "ada", "DAEMON": "0"}
     return partial(typing, "init", **{f"RECOLLECT_{name}": str(value) for name, value in ours.items()})
 
 
 def test_all_in_one_and_again(starting: Typed, settings: Settings, home: Path, checkout: Path) -> None:
-    """It makes the store, has the model, names project and agents, tells of instruction files and what to try."""
+    """It makes the store, names project and agents, tells of instruction files and what to try."""
     (checkout / "CLAUDE.md").write_text("# Rules\n")
     (home / ".codex").mkdir()
     body = starting("--yes", "--json").json
     assert body["store"] == {"folder": str(settings.folder), "memories": 0}
-    assert body["model"]["ready"] is True
     assert body["project"]["name"].startswith("engine-")
     assert body["agents"] == [{"agent": "claude-code", "registered": True}, {"agent": "codex", "registered": True}]
     assert (body["remembered"]["files"], body["remembered"]["state"]) == (1, "taken in")
@@ -40,7 +38,6 @@ def test_all_in_one_and_again(starting: Typed, settings: Settings, home: Path, c
     assert again.code == 0
     for part in (
         "Store: ",
-        "is ready",
         "Project: engine-",
         "Codex is registered already",
         "All that agents here remember is taken in.",
@@ -76,11 +73,3 @@ def test_a_terminal_is_asked_for_each(starting: Typed, home: Path, monkeypatch: 
     assert f"{home / '.gemini' / 'settings.json'} cannot be edited" in ended.out
     assert "Zed is registered for all projects" in ended.out
     assert not (home / ".codex").exists()
-
-
-def test_without_a_model_the_rest_goes_on(starting: Typed, tmp_path: Path) -> None:
-    """A model that cannot be had is told with the command that fetches it, and with its exit code at the end."""
-    ended = starting(**altered_weights(tmp_path))
-    assert ended.code == 8
-    assert "`recollect model fetch`" in ended.out
-    assert "Try next: " in ended.out

@@ -42,10 +42,10 @@ if {"hook", "recollect.doors.hook"} & set(sys.orig_argv):  # the daemon and its 
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, cache_dir: Path) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Return a place whose daemon has no Unix socket, and knows one thing."""
     with ExitStack() as undo:
-        made = open_place(tmp_path_factory.mktemp("windows") / ("long" * 25), cache_dir, undo)
+        made = open_place(tmp_path_factory.mktemp("windows") / ("long" * 25), undo)
         made.remember("We ship on Fridays, because the support team is at work then")
         yield made
 

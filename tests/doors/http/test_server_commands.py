@@ -87,7 +87,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "audit": (),
     "install": ("claude-code", "--print"),
     "uninstall": ("claude-code", "--dry-run"),
-    "model fetch": ("--help",),
     "backup verify": ("backup.db",),
     "restore": ("backup.db",),
 }
