@@ -147,7 +147,7 @@ def test_a_declared_embedding_model_is_refused(copy: Path) -> None:
 
 def test_a_classifier_of_several_labels_is_refused(tmp_path: Path) -> None:
     """A cross-encoder that gives a pair three scores says nothing of relevance."""
-    with pytest.raises(ModelUnusable, match="gives a pair 3 scores, not 1"):
+    with pytest.raises(ModelUnusable, match="a pair gets 3 scores, not 1"):
         CrossEncoderRerank(str(build(tmp_path / "three", labels=3)), 30).warm()
 
 
