@@ -76,10 +76,12 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
             return _read(model.session, one)
 
         tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
-        if len(texts) == 1:
-            return [reading(tokenized[0])]
         longest_first = sorted(range(len(texts)), key=lambda place: -len(tokenized[place].ids))
-        found = dict(zip(longest_first, model.pool.map(reading, [tokenized[i] for i in longest_first]), strict=True))
+        try:  # in the pool each time: its threads are waited for when the process ends, others would be cut off inside
+            readings = model.pool.map(reading, [tokenized[place] for place in longest_first])
+        except RuntimeError as error:
+            raise ModelUnusable("Nothing is embedded any more, as this process ends.") from error
+        found = dict(zip(longest_first, readings, strict=True))
         return [found[place] for place in range(len(texts))]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
