@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -40,7 +40,7 @@ _MOST_THREADS: Final = 4  # the machine is not ours alone
 class _Loaded(NamedTuple):
     session: InferenceSession
     tokens: Tokens
-    pool: ThreadPoolExecutor
+    pools: Mapping[str, ThreadPoolExecutor]  # one for queries, which never wait behind documents
 
 
 class OnnxEmbedder(EmbeddingModel[_Loaded]):
@@ -77,8 +77,8 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
 
         tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
         longest_first = sorted(range(len(texts)), key=lambda place: -len(tokenized[place].ids))
-        try:  # in the pool each time: its threads are waited for when the process ends, others would be cut off inside
-            readings = model.pool.map(reading, [tokenized[place] for place in longest_first])
+        try:  # in a pool each time: its threads are waited for when the process ends, others would be cut off inside
+            readings = model.pools[kind].map(reading, [tokenized[place] for place in longest_first])
         except RuntimeError as error:
             raise ModelUnusable("Nothing is embedded any more, as this process ends.") from error
         found = dict(zip(longest_first, readings, strict=True))
@@ -104,8 +104,8 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
         check_file(self._folder / MODEL_FILE, self._card.sha256)
         check_file(self._folder / TOKENIZER_FILE, self._card.tokenizer_sha256)
         tokens = Tokens.read(self._folder / TOKENIZER_FILE)
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="recollect-embedding")
-        return _Loaded(_open_session(self._folder / MODEL_FILE), tokens, pool)
+        pools = {kind: ThreadPoolExecutor(self._threads, f"recollect-{kind}") for kind in ("query", "document")}
+        return _Loaded(_open_session(self._folder / MODEL_FILE), tokens, pools)
 
 
 def check_file(path: Path, expected: str) -> None:
