@@ -28,7 +28,7 @@ def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.
 
     def noted(session: object, text: object) -> object:
         found = read(session, text)
-        in_pool = threading.current_thread().name.startswith("recollect-embedding")
+        in_pool = threading.current_thread().name.startswith("recollect-document")
         done.append("document" if in_pool else "query")
         return found
 
