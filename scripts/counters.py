@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-FILE_LINES, FUNCTION_LINES, README_LINES = 500, 50, 250
+FUNCTION_LINES, README_LINES = 50, 250
 PACKAGE = "src/recollect/"
 DOORS, VECTORS, MIGRATIONS = PACKAGE + "doors/", PACKAGE + "store/vectors/chroma.py", PACKAGE + "store/sql/migrations"
 ENGINES = (
@@ -84,9 +84,8 @@ def called(node: ast.AST) -> str:
 
 
 def sizes(source: Source) -> Found:
-    limit = README_LINES if source.path == "README.md" else FILE_LINES
-    if source.path.endswith((".py", "README.md")) and len(source.lines) > limit:
-        yield source.path, limit + 1, f"the file has {len(source.lines)} lines; {limit} at most."
+    if source.path == "README.md" and len(source.lines) > README_LINES:
+        yield source.path, README_LINES + 1, f"the file has {len(source.lines)} lines; {README_LINES} at most."
     for node, *_ in walk(source.tree):
         if isinstance(node, FUNCTIONS) and (length := node.end_lineno - node.lineno + 1) > FUNCTION_LINES:
             yield source.path, node.lineno, f"{node.name} has {length} lines; {FUNCTION_LINES} at most."

@@ -209,6 +209,7 @@ log = logging.getLogger(__name__)
 NAMES: Final = (
     "capture",
     "inject",
+    "ask",
     "memorability_threshold",
     "token_budget",
     "max_inject_count",
@@ -220,6 +221,8 @@ NAMES: Final = (
 """The settings that a project may change."""
 _SWITCHES: Final = ("capture", "inject")
 """Those of them that every file of a project may turn off, also one that a nearer file overrides."""
+ASKING: Final = ("off", "compact", "on")
+"""How often an agent is asked to store what it learnt, the least first: a project may only lower this."""
 NO_MORE: Final = (*_SWITCHES, "token_budget", "max_inject_count", "consolidation_decay_rate")
 """Those of them that it may only turn off, or lower."""
 NO_LESS: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
@@ -262,6 +265,8 @@ def asked_here(folder: str, told: Mapping[str, str]) -> dict[str, Any]:
     for name in NO_LESS:
         if name in said:
             asked[name] = said[name] if _least(said[name], asked[name]) == asked[name] else asked[name]
+    if "ask" in said:  # a word that is none says nothing, and the server names it
+        asked["ask"] = min((said["ask"], str(asked["ask"])), key=lambda word: (*ASKING, word).index(word))
     if "modules_off" in said:
         more = asked["modules_off"]
         asked["modules_off"] = ",".join([said["modules_off"], *(more if isinstance(more, list) else [str(more)])])

@@ -67,6 +67,8 @@ WAYS: dict[str, Do] = {
     "session_start": verb("session_start", **SESSION, source="startup"),
     "prompt_submit": verb("prompt_submit", **SESSION, prompt=f"We always paint the {OF_PERSON} boat in May."),
     "note_prompt": verb("note_prompt", **SESSION, prompt=f"We always paint the {OF_PERSON} boat in May."),
+    "note_turn": verb("note_turn", **SESSION, output=f"It works, because the {OF_PERSON} lamp was changed in May."),
+    "note_shown": verb("note_shown", **SESSION, memory_ids=["1"], whole_ids=["1"], ask=True),
     "tool_post": verb("tool_post", **SESSION, tool="WebFetch", input={"url": URL}, output=CLAIM),
     "correct_observation": lambda app, _: keep_dropped(app),
     "session_checkpoint": verb("session_checkpoint", **SESSION),

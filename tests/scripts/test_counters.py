@@ -39,7 +39,6 @@ def found(root: Path, **sources: str) -> list[str]:
 
 
 BAD = {
-    "a long file": ("R__a", "x = 1\n" * 501, "501 lines; 500 at most"),
     "a long function": ("R__a", "def f():\n" + "    x = 1\n" * 50, "f has 51 lines; 50 at most"),
     "a long method in a script": ("scripts__a", "class A:\n async def f():\n" + "  x = 1\n" * 50, "f has 51 lines"),
     "a long README": ("README.md", "line\n" * 251, "251 lines; 250 at most"),

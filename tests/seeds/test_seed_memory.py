@@ -112,6 +112,13 @@ def test_a_parameter_of_remember_is_kept(door: Door, name: str) -> None:
     assert hit[name] == VALUES[name]
 
 
+def test_a_title_is_kept(door: Door) -> None:
+    """The statement in few words that an agent gives stands as the title of the memory, and is found by its words."""
+    mine = remembered(door, "The gazebo was painted on 3 May, with two coats.", title="The gazebo is green since May")
+    [hit] = recalled(door, "green since")
+    assert hit["id"] == mine
+
+
 @pytest.mark.parametrize("kind", FactType)
 def test_a_fact_type_is_set_and_filters(door: Door, kind: str) -> None:
     """Each kind is stored by `remember`, and `recall` shows only that one when it is asked for."""

@@ -8,9 +8,9 @@ import pytest
 
 from callers import ADA
 from recollect import App
-from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, StartSession, SubmitPrompt
+from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, SubmitPrompt
 from recollect.sessions import pipeline
-from recollect.sessions.pipeline import STAGES, passed, prompt_submit, session_start
+from recollect.sessions.pipeline import STAGES, passed, prompt_submit
 from run_operations import OTHER, add, do
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ NOTES = (
 )
 
 
-def fill(app: App) -> int:
+def fill(app: App, **fields: object) -> int:
     """Store notes, and return the id of the one that the prompt wants."""
     for note in NOTES:
         add(app, note)
-    return add(app, LIMITS, type="discovery")
+    return add(app, LIMITS, type="discovery", **fields)
 
 
 def ask(app: App, prompt: str = PROMPT, session: str = "s1", **fields: object) -> Injection:
@@ -68,19 +68,31 @@ def test_nothing_is_shown_twice(app: App) -> None:
 @pytest.mark.parametrize(("source", "again"), [("compact", True), ("clear", True), ("resume", False)])
 def test_what_was_lost_is_shown_again(app: App, source: str, again: bool) -> None:
     """After a compaction or in an empty window the memory is shown anew; a session that goes on has it still."""
-    fill(app)
+    one = fill(app, title="Limits of Parcelwing")
     ask(app)
-    session_start(app, StartSession(session_id="s1", source=source), ADA)
-    assert bool(ask(app).memory_ids) is again
+    begin(app, source=source)
+    assert (str(one) in ask(app).memory_ids) is again
 
 
 def test_a_compaction_makes_room(app: App) -> None:
     """The event before a compaction forgets what was shown, and what the session itself had kept."""
     one = fill(app)
-    context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, STAGES)
-    assert context.state.injected == (one,)
+    ask(app)
+    context, _ = passed(app, SubmitPrompt(session_id="s1", prompt="thanks"), ADA, ())
+    assert (context.state.injected, context.state.owes_index) == ((one,), False)
     context, _ = passed(app, CheckpointSession(session_id="s1"), ADA, STAGES)
-    assert context.state.injected == ()
+    assert (context.state.injected, context.state.owes_index) == ((), True)
+
+
+def test_only_what_was_delivered_is_known(app: App) -> None:
+    """What was made for an answer that nobody heard is shown again, and counts as no use of the memory."""
+    one = fill(app)
+    for _ in range(2):
+        assert do(app, "answer_prompt", session_id="s1", prompt=PROMPT).memory_ids == (str(one),)
+    assert do(app, "get_memory", id=str(one)).recalled_count == 0
+    assert ask(app).memory_ids == (str(one),)
+    assert not ask(app).memory_ids
+    assert do(app, "get_memory", id=str(one)).recalled_count == 1
 
 
 def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,34 +207,24 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     assert injection.memory_ids == tuple(map(str, ids[:5]))
 
 
-FAILED = (
-    "E   sqlite3.OperationalError: database is locked\nFAILED tests/test_orders.py::test_two - database is locked\n"
-)
-WAITS = "SQLite gives up at once with 'database is locked' when two writers meet; connect(timeout=30) makes one wait."
-
-
-def begin(app: App, session: str = "s1", source: str = "startup") -> Injection:
-    """Begin a session as the daemon answers it."""
-    found: Injection = do(app, "answer_start", session_id=session, source=source)
-    return found
-
-
-def fail(app: App, output: str = FAILED, session: str = "s1", **fields: object) -> Injection:
-    """Report a command as the daemon answers it."""
-    given = {"command": "pytest"}
-    found: Injection = do(app, "answer_tool", session_id=session, tool="Bash", input=given, output=output, **fields)
+def begin(app: App, session: str = "s1", source: str = "startup", **fields: object) -> Injection:
+    """Begin a session as the daemon answers it; the answer reaches the agent."""
+    found: Injection = do(app, "answer_start", session_id=session, source=source, **fields)
+    do(app, "note_shown", session_id=session, **found.shown)
     return found
 
 
 def test_a_session_begins_with_the_rules(app: App) -> None:
-    """What a person decided stands before a session, the most important first; what tools found does not."""
-    fill(app)
-    small = add(app, "Commits are squashed.", fact_type="decision", importance=0.3)
+    """What a person decided stands before a session, the most important first, then all else by what it matters."""
+    one = fill(app)
+    small = add(app, "Commits are squashed.", fact_type="decision", importance=0.3, trust=0.9)
     great = add(app, "Nobody deploys on Fridays.", fact_type="decision", importance=0.9, trust=0.9)
-    add(app, "A page says: always deploy on Fridays.", fact_type="decision", importance=1.0, trust=0.3)
-    assert begin(app).memory_ids == (str(great), str(small))
-    assert begin(app, source="resume") == Injection()
+    doubtful = add(app, "Deploys on Fridays are fine, some say.", fact_type="decision", importance=1.0, trust=0.3)
+    found = begin(app).memory_ids
+    assert found[:3] == (str(great), str(small), str(doubtful))
+    assert str(one) in found
     assert great not in map(int, ask(app, "may I deploy on Fridays?").memory_ids)
+    assert begin(app, source="resume").memory_ids == found
 
 
 def test_after_a_compaction_comes_what_the_session_learnt(app: App) -> None:
@@ -238,30 +240,20 @@ def test_after_a_compaction_comes_what_the_session_learnt(app: App) -> None:
     assert "Checkpoint" not in begin(app, "s2", "compact").text
 
 
-def test_a_failure_gets_what_was_learnt_of_it_once(app: App) -> None:
-    """After a command that failed comes the memory of the same failure; not after one that passed, and never twice."""
-    fill(app)
-    one = add(app, WAITS, type="bugfix")
-    assert fail(app, "3 passed in 0.2s").memory_ids == ()
-    assert fail(app).memory_ids == (str(one),)
-    assert fail(app) == Injection()
-    assert fail(app, "KeyError: 'sku'", "s2").memory_ids == ()
-
-
 def test_a_start_in_two_parts_forgets_once(app: App) -> None:
     """What the answer to a start showed is still known after the rest of that start is worked off."""
     great = add(app, "Nobody deploys on Fridays.", fact_type="decision", importance=0.9, trust=0.9)
     fields = {"session_id": "s1", "source": "startup", "at": "2026-03-01T10:00:00Z"}
-    assert do(app, "answer_start", **fields).memory_ids == (str(great),)
+    assert begin(app, "s1", at=fields["at"]).memory_ids == (str(great),)
     do(app, "session_start", **fields)
     assert str(great) not in ask(app, "may I deploy on Fridays?").memory_ids
 
 
 def test_what_is_pinned_stands_first_at_the_start(app: App) -> None:
     """A session begins with what somebody pinned, of whatever kind, before the rules that matter most."""
-    rule = add(app, "Deploys go out on Tuesdays.", fact_type="decision", importance=0.9)
+    rule = add(app, "Deploys go out on Tuesdays.", fact_type="decision", importance=0.9, trust=0.9)
     note = add(app, "The staging database is called heron.", importance=0.2)
-    assert begin(app).memory_ids == (str(rule),)
+    assert begin(app).memory_ids == (str(rule), str(note))
     do(app, "pin", id=str(note))
     assert begin(app, "s2").memory_ids == (str(note), str(rule))
     do(app, "bury", id=str(note))

@@ -45,7 +45,13 @@ def _tool(name: str, given: dict[str, Any], output: str, *, failed: bool = False
 
 CASES: list[Case] = [
     ("claude-code", "SessionStart", {"source": "compact"}, "session:start", {"source": "compact"}),
-    ("claude-code", "UserPromptSubmit", {"prompt": "Write a test"}, "prompt:submit", {"prompt": "Write a test"}),
+    (
+        "claude-code",
+        "UserPromptSubmit",
+        {"prompt": "Write a test"},
+        "prompt:submit",
+        {"prompt": "Write a test", "transcript": "/home/ada/.claude/projects/x/abc123.jsonl"},
+    ),
     (
         "claude-code",
         "PostToolUse",
@@ -113,8 +119,8 @@ CASES: list[Case] = [
         "claude-code",
         "Stop",
         {"stop_hook_active": False, "last_assistant_message": "Done."},
-        "tool:post",
-        _tool("Assistant", {}, "Done."),
+        "turn:end",
+        {"output": "Done.", "continued": False},
     ),
     (
         "claude-code",
@@ -136,9 +142,9 @@ CASES: list[Case] = [
     (
         "codex",
         "Stop",
-        {"stop_hook_active": False, "last_assistant_message": "Fixed."},
-        "tool:post",
-        _tool("Assistant", {}, "Fixed."),
+        {"stop_hook_active": True, "last_assistant_message": "Fixed."},
+        "turn:end",
+        {"output": "Fixed.", "continued": True},
     ),
     ("codex", "PreCompact", {"trigger": "manual"}, "session:checkpoint", {}),
     ("codex", "SessionEnd", {"reason": "other"}, "session:end", {"reason": "other"}),
@@ -186,10 +192,18 @@ CASES: list[Case] = [
         _tool("issue", {"id": 7}, "open"),
     ),
     ("cursor", "afterAgentResponse", {"text": "Ready."}, "tool:post", _tool("Assistant", {}, "Ready.")),
+    ("cursor", "stop", {"status": "completed", "loop_count": 0}, "turn:end", {"output": "", "continued": False}),
+    ("cursor", "stop", {"status": "completed", "loop_count": 1}, "turn:end", {"output": "", "continued": True}),
     ("cursor", "preCompact", {"trigger": "auto", "message_count": 45}, "session:checkpoint", {}),
     ("cursor", "sessionEnd", {"session_id": "c-1", "reason": "user_close"}, "session:end", {"reason": "user_close"}),
     ("gemini-cli", "SessionStart", {"source": "startup"}, "session:start", {"source": "startup"}),
-    ("gemini-cli", "BeforeAgent", {"prompt": "Hello"}, "prompt:submit", {"prompt": "Hello"}),
+    (
+        "gemini-cli",
+        "BeforeAgent",
+        {"prompt": "Hello"},
+        "prompt:submit",
+        {"prompt": "Hello", "transcript": "/tmp/g.json"},
+    ),
     (
         "gemini-cli",
         "AfterTool",
@@ -205,8 +219,8 @@ CASES: list[Case] = [
         "gemini-cli",
         "AfterAgent",
         {"prompt": "Hello", "prompt_response": "Hi.", "stop_hook_active": False},
-        "tool:post",
-        _tool("Assistant", {}, "Hi."),
+        "turn:end",
+        {"output": "Hi.", "continued": False},
     ),
     ("gemini-cli", "PreCompress", {"trigger": "manual"}, "session:checkpoint", {"transcript": "/tmp/g.json"}),
     ("gemini-cli", "SessionEnd", {"reason": "exit"}, "session:end", {"reason": "exit"}),
@@ -223,7 +237,7 @@ CASES: list[Case] = [
         "tool:post",
         _tool("Bash", {"command": "go test"}, "FAIL", failed=True),
     ),
-    ("opencode", "Stop", {"last_assistant_message": "Hi."}, "tool:post", _tool("Assistant", {}, "Hi.")),
+    ("opencode", "Stop", {"last_assistant_message": "Hi."}, "turn:end", {"output": "Hi.", "continued": False}),
     ("opencode", "PreCompact", {}, "session:checkpoint", {}),
     ("opencode", "SessionEnd", {"reason": "exit"}, "session:end", {"reason": "exit"}),
 ]

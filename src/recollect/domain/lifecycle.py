@@ -30,11 +30,24 @@ class Fading(StrEnum):
     ALL = "all"
 
 
+class Ask(StrEnum):
+    """When an agent is asked to store what its session learnt."""
+
+    OFF = "off"
+    COMPACT = "compact"
+    ON = "on"
+
+
 class LifecycleSettings(BaseModel):
     """How sessions are captured and memories injected: from the environment, or from the files of a project."""
 
     capture: bool = Field(default=True, description="Keep what is worth keeping of the sessions that hooks report.")
     inject: bool = Field(default=True, description="Add relevant memories to the prompts that hooks report.")
+    ask: Ask = Field(
+        default=Ask.ON,
+        description="When an agent is asked to store what its session learnt: `on` is at the end of a turn, `compact` "
+        "only at the start after, `off` never.",
+    )
     memorability_threshold: float = Field(
         default=0.30, ge=0, le=1, description="Score from which an observation is kept, 0–1."
     )
@@ -130,6 +143,9 @@ class SubmitPrompt(SessionEvent):
     prompt: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
         description="What the person wrote"
     )
+    typed: bool | None = Field(
+        default=None, description="Whether a person typed it, by the agent's transcript; null where that says nothing"
+    )
 
 
 class UseTool(SessionEvent):
@@ -147,6 +163,17 @@ class UseTool(SessionEvent):
     failed: bool = Field(default=False, description="Whether the agent says that the tool failed")
 
 
+class EndTurn(SessionEvent):
+    """An agent ends its turn, with what it said last."""
+
+    event: ClassVar[str] = "turn:end"
+
+    output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
+        default="", description="What the agent said last"
+    )
+    continued: bool = Field(default=False, description="Whether a hook let the agent go on in this turn already")
+
+
 class CheckpointSession(SessionEvent):
     """A session is about to lose its earlier messages: what it learnt is written down."""
 
@@ -161,6 +188,18 @@ class EndSession(SessionEvent):
     reason: Annotated[fields.Line, Field(max_length=100)] = Field(
         default="", description="Why it ends, in the agent's words"
     )
+
+
+class NoteShown(SessionEvent):
+    """What an answer to an event held has reached the agent."""
+
+    event: ClassVar[str] = "session:shown"
+
+    memory_ids: tuple[fields.Name, ...] = Field(default=(), description="Memories in the answer")
+    whole_ids: tuple[fields.Name, ...] = Field(default=(), description="Those of them that stood there whole")
+    index: bool = Field(default=False, description="Whether the answer held the index")
+    ask: bool = Field(default=False, description="Whether it asked the agent to store what was learnt")
+    offered: str = Field(default="", max_length=200, description="Earlier session whose notes it offered")
 
 
 class Decision(StrEnum):
@@ -256,11 +295,27 @@ class Noted(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Injection(Answer):
-    """What to put before a prompt, empty where nothing is relevant; the memories in it, and the stages that failed."""
+    """What to put before a prompt, empty where nothing is relevant; the memories in it, and the stages that failed.
+
+    `whole_ids` are those of the memories that stand there whole, or as far as they are shown at all. With `index` the
+    text holds the index, in which most memories have a title only. With `ask` the text asks the agent to go on once.
+    `offered` is an earlier session whose notes nobody has stored, and which the text offers.
+    """
 
     text: str = ""
     memory_ids: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    whole_ids: tuple[str, ...] = ()
+    index: bool = False
+    ask: bool = False
+    offered: str = ""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Return the fields of the note that this has reached the agent; empty where there is nothing to note."""
+        names = ("memory_ids", "whole_ids", "index", "ask", "offered")
+        found = {name: getattr(self, name) for name in names}
+        return found if any(found.values()) else {}
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -120,6 +120,9 @@ PARTS: Final = {
     "note_prompt": Verb("note_prompt", lifecycle.SubmitPrompt, lifecycle.Noted),
     "answer_start": Verb("answer_start", lifecycle.StartSession, lifecycle.Injection),
     "answer_tool": Verb("answer_tool", lifecycle.UseTool, lifecycle.Injection),
+    "answer_turn": Verb("answer_turn", lifecycle.EndTurn, lifecycle.Injection),
+    "note_turn": Verb("note_turn", lifecycle.EndTurn, lifecycle.Noted),
+    "note_shown": Verb("note_shown", lifecycle.NoteShown, lifecycle.Noted),
 }
 """The parts of an event that the daemon runs apart, so that a coding agent waits for nothing but memories."""
 

@@ -30,18 +30,26 @@ PATH = "/v1/hooks/"
 """Where the daemon takes events, each under its name."""
 LIMIT = 1.0
 """Seconds from the start until nobody waits for the daemon any more."""
-_END = 1.3  # seconds until the process ends whatever it does
+START_LIMIT = 2.4
+"""The same for the start of a session: it comes once, and the daemon may have to be started for it."""
+_END = 0.3  # seconds after that until the process ends whatever it does
 _LARGEST = 2**25  # bytes of a payload; one that is larger is read to its end and dropped
 _LARGEST_ANSWER = 2**22  # bytes
 _PAUSE = 0.05
 _SERVER_PATIENCE = 20.0  # seconds that an event is tried for which nobody waits
 _START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
-_PATIENCE = {hook_events.START: 0.0, hook_events.TOOL: 0.3}
-"""Seconds to wait for a daemon that is starting, where it is less than the limit: these events come often, or first."""
+_PATIENCE = {
+    hook_events.START: START_LIMIT,
+    hook_events.TOOL: 0.3,
+    hook_events.TURN: 0.3,
+}
+"""Seconds to wait for a daemon that is starting, where it is not the limit: events of tools come often."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
 _RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
 _FIRST_FOLDER = "CLAUDE_PROJECT_DIR"  # where the session began; what its payloads name follows each `cd`
 _OWN_TOOL = "recollect"
+_STORE, _STORING = "remember", ("store_memory", "memory_store", "memory_remember")
+"""The action and the tools by which an agent stores a memory."""
 _TIME, _LONGEST_TIME = "timestamp", 64
 _LONGEST_PATH = 4096
 _unsent: list[Callable[[], None]] = []
@@ -59,8 +67,9 @@ class Outdated(Absent):
 def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
     """Read the agent's payload on standard input, pass it on, write the answer, and end the process with 0."""
     try:
-        deadline = time.monotonic() + LIMIT
-        _end_after(_END)
+        limit = START_LIMIT if _starts(words) else LIMIT
+        deadline = time.monotonic() + limit
+        _end_after(limit + _END)
         said = answer(words, _read(), given, deadline)
         if said:
             _write(said.encode())
@@ -105,12 +114,14 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     if remote:
         fields.pop("transcript", None)  # a file that the server does not have
         return _reply(heard, _ask_server(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
-    body = {
+    body: dict[str, Any] = {
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
         "fields": fields,
         "client": {"given": dict(given), "variables": told, "folder": _folder(said), "user": process.user()},
     }
+    if heard.event == hook_events.TOOL and not hook_events.takes_context(heard):
+        body["late"] = True  # nothing is shown, so nothing counts as shown
     return _reply(heard, _tell(process.store(given, told), body, given, deadline))
 
 
@@ -119,6 +130,11 @@ def _reply(heard: hook_events.Heard, found: Mapping[str, Any]) -> str:
     text = found.get("text")
     reply = hook_events.injection(heard, text) if isinstance(text, str) else None
     return json.dumps(reply) if reply else ""
+
+
+def _starts(words: Sequence[str]) -> bool:
+    """Say whether a command names the start of a session, as agents or we call it."""
+    return any(word.replace(":", "").lower() == "sessionstart" for word in words)
 
 
 def _asked(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
@@ -150,15 +166,21 @@ def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
     for name in ("source", "reason"):
         if isinstance(found.get(name), str):
             fields[name] = hook_events.cut(found[name], 60)
-    if heard.event == hook_events.CHECKPOINT and isinstance(found.get("transcript"), str):
+    if heard.event in (hook_events.CHECKPOINT, hook_events.PROMPT) and isinstance(found.get("transcript"), str):
         fields["transcript"] = hook_events.cut(found["transcript"], _LONGEST_PATH)
     if heard.event == hook_events.PROMPT:
         prompt = found["prompt"]
         return fields | {"prompt": hook_events.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
+    if heard.event == hook_events.TURN:
+        fields["output"] = hook_events.cut(hook_events.text_of(found.get("output")))
+        return fields | {"continued": bool(found.get("continued"))}
+    tool = found.get("tool")
     if heard.event == hook_events.TOOL:
-        tool = found.get("tool")
-        if not isinstance(tool, str) or not tool.strip() or _OWN_TOOL in tool:  # what was recalled is known already
+        if not isinstance(tool, str) or not tool.strip():
             return None
+        if _OWN_TOOL in tool:  # what was recalled or stored is known already
+            stores = hook_events.arguments(found.get("input")).get("action") == _STORE or tool.endswith(_STORING)
+            return fields | {"tool": _OWN_TOOL, "input": {"action": _STORE}} if stores else None
         fields["tool"] = hook_events.cut(tool, 100)
         fields["input"] = hook_events.arguments(found.get("input"))
         said = hook_events.opened(found.get("output"))
@@ -254,7 +276,7 @@ def _ask_server(
 
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
-    waits = event in (hook_events.PROMPT, hook_events.START) or fields.get("failed") is True
+    waits = _waits(event, fields)
     if process.POSIX:
         said = _sent_by_fork(given, told, event, fields, deadline, waits=waits)
     else:
@@ -262,6 +284,12 @@ def _ask_server(
         said = _apart(work, deadline if waits else None)
     found = json.loads(said) if said else None
     return found if isinstance(found, dict) else {}
+
+
+def _waits(event: str, fields: Mapping[str, Any]) -> bool:
+    """Say whether somebody waits for the server's answer to an event."""
+    at_once = (hook_events.PROMPT, hook_events.START, hook_events.TURN)
+    return event in at_once or fields.get("failed") is True
 
 
 def _sent_by_fork(
@@ -332,12 +360,13 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
 
     folder = fields["folder"]
     settings = projects.asked_here(folder, told)
-    wanted = "inject" if event == hook_events.PROMPT else "capture"
+    wanted = "inject" if event in (hook_events.START, hook_events.PROMPT) else "capture"
     both_off = all(projects.is_off(settings.get(name, True)) for name in ("inject", "capture"))
     if both_off or (wanted == "capture" and projects.is_off(settings.get("capture", True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
-    return dict(client_here(given, folder).post(f"/v1/hooks/{event}", {"fields": said, "settings": settings}))
+    body = {"fields": said, "settings": settings} | ({} if _waits(event, fields) else {"late": True})
+    return dict(client_here(given, folder).post(f"/v1/hooks/{event}", body))
 
 
 def _piped(reading: int, deadline: float) -> bytes:

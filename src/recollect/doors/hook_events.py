@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     Keys = tuple[str, ...]
 
-START, PROMPT, TOOL, CHECKPOINT, END = (
+START, PROMPT, TOOL, TURN, CHECKPOINT, END = (
     "session:start",
     "prompt:submit",
     "tool:post",
+    "turn:end",
     "session:checkpoint",
     "session:end",
 )
-OURS = (START, PROMPT, TOOL, CHECKPOINT, END)
+OURS = (START, PROMPT, TOOL, TURN, CHECKPOINT, END)
 """Our events, which all others become."""
 DEFAULT = "claude-code"
 """Whose contract holds where nothing tells: others have taken over its form."""
@@ -64,10 +65,11 @@ class Contract:
     """An agent's events; what tells its payloads from those of others; its names of tools; where it takes context.
 
     `injects` are its events whose answers may add context. `plain` is the key of the answer that takes it, empty where
-    that is Claude Code's form.
+    that is Claude Code's form. `goes_on` is the key of the answer that lets the agent go on with a text at the end of
+    a turn, empty where that is Claude Code's form.
     """
 
-    __slots__ = ("injects", "mark", "plain", "rules", "tools")
+    __slots__ = ("goes_on", "injects", "mark", "plain", "rules", "tools")
 
     def __init__(
         self,
@@ -75,12 +77,14 @@ class Contract:
         *,
         injects: Keys = (),
         plain: str = "",
+        goes_on: str = "",
         mark: str = "",
         tools: Mapping[str, str] | None = None,
     ) -> None:
         self.rules = rules
         self.injects = injects
         self.plain = plain
+        self.goes_on = goes_on
         self.mark = mark
         self.tools = tools or {}
 
@@ -98,9 +102,9 @@ _USED = {"tool": ("tool_name",), "input": ("tool_input",)}
 _ASSISTANT = {"tool": "Assistant"}
 _STARTED = Rule(START, {"source": ("source",)})
 _ENDED = Rule(END, {"reason": ("reason",)})
-_PROMPTED = Rule(PROMPT, {"prompt": ("prompt",)})
+_PROMPTED = Rule(PROMPT, {"prompt": ("prompt",), "transcript": ("transcript_path",)})
 _ANSWERED = Rule(TOOL, _USED | {"output": ("tool_response",)})
-_STOPPED = Rule(TOOL, {"output": ("last_assistant_message",)}, _ASSISTANT)
+_STOPPED = Rule(TURN, {"output": ("last_assistant_message",), "continued": ("stop_hook_active",)})
 _COMPACTING = Rule(CHECKPOINT, {"transcript": ("transcript_path",)})
 
 CONTRACTS: dict[str, Contract] = {
@@ -136,6 +140,7 @@ CONTRACTS: dict[str, Contract] = {
             "postToolUse": Rule(TOOL, _USED | {"output": ("tool_output",)}),
             "postToolUseFailure": Rule(TOOL, _USED | {"output": ("error_message",)}, {"failed": True}),
             "afterAgentResponse": Rule(TOOL, {"output": ("text",)}, _ASSISTANT),
+            "stop": Rule(TURN, {"continued": ("loop_count",)}),
             "preCompact": _COMPACTING,
             "sessionEnd": _ENDED,
             "afterShellExecution": Rule(TOOL, {"output": ("output",)}, {"tool": "Bash"}, {"command": ("command",)}),
@@ -144,6 +149,7 @@ CONTRACTS: dict[str, Contract] = {
         },
         injects=("sessionStart", "postToolUse"),
         plain="additional_context",
+        goes_on="followup_message",
         mark="cursor_version",
         tools={"Shell": "Bash", "MCP:memory": "recollect"},
     ),
@@ -152,7 +158,7 @@ CONTRACTS: dict[str, Contract] = {
             "SessionStart": _STARTED,
             "BeforeAgent": _PROMPTED,
             "AfterTool": _ANSWERED,
-            "AfterAgent": Rule(TOOL, {"output": ("prompt_response",)}, _ASSISTANT),
+            "AfterAgent": Rule(TURN, {"output": ("prompt_response",), "continued": ("stop_hook_active",)}),
             "PreCompress": Rule(CHECKPOINT, _COMPACTING.fields, unless={"trigger": "auto"}),  # before every model turn
             "SessionEnd": _ENDED,
         },
@@ -183,6 +189,7 @@ CONTRACTS: dict[str, Contract] = {
         },
         injects=("UserPromptSubmit", "SessionStart", "PostToolUse"),
         plain="context",
+        goes_on="context",
         mark="opencode",
         tools={
             "bash": "Bash",
@@ -238,11 +245,18 @@ def understood(event: str, agent: str, payload: Mapping[str, Any]) -> Heard | No
 def injection(heard: Heard, text: str) -> dict[str, Any] | None:
     """Return the answer that adds a text to the context, None where the agent's contract has no place for it."""
     contract = CONTRACTS[heard.agent]
+    if text and heard.event == TURN:
+        return {contract.goes_on: text} if contract.goes_on else {"decision": "block", "reason": text}
     if not text or heard.name not in contract.injects:
         return None
     if contract.plain:
         return {contract.plain: text}
     return {"hookSpecificOutput": {"hookEventName": heard.name, "additionalContext": text}}
+
+
+def takes_context(heard: Heard) -> bool:
+    """Say whether the answer to an event has a place for context, or lets the agent go on with a text."""
+    return heard.event == TURN or heard.name in CONTRACTS[heard.agent].injects
 
 
 def folder_of(payload: Mapping[str, Any]) -> str:

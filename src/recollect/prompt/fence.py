@@ -26,11 +26,11 @@ _SHORT: Final = 400  # characters: what is no longer is shown whole where there 
 
 def _line(memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
-    origin = "" if memory.authority is Authority.TOLD else f", from {_origin(memory)}"
+    origin = "" if memory.authority is Authority.TOLD else f", from {origin_in_words(memory)}"
     return neutral(f"- [{memory.id}] ({memory.fact_type}, {day}{origin}) {said}")
 
 
-def _origin(memory: Memory) -> str:
+def origin_in_words(memory: Memory) -> str:
     """Return in plain words where a memory came from; its address is a stranger's text."""
     stamp = memory.stamp
     return in_words(stamp.said_by, governed(one_line(stamp.came_from)).text)
@@ -117,7 +117,8 @@ def governed_memory(memory: Memory) -> Memory:
 def _context_line(denied: Mapping[int, Memory], memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     author = governed(memory.author).text
-    labels = f"{memory.type or memory.fact_type}, {day}, from {_origin(memory)} by {author}, trust {memory.trust:.1f}"
+    kind, origin = memory.type or memory.fact_type, origin_in_words(memory)
+    labels = f"{kind}, {day}, from {origin} by {author}, trust {memory.trust:.1f}"
     other = denied.get(memory.id)
-    warning = f" (Memory {other.id}, from {_origin(other)}, may say otherwise.)" if other is not None else ""
+    warning = f" (Memory {other.id}, from {origin_in_words(other)}, may say otherwise.)" if other is not None else ""
     return neutral(f"- [{memory.id}] ({labels}) {said}{warning}")

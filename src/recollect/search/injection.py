@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, FactType, ObservationType, Order, Standing
-from recollect.domain.requests import Caller, Filters, Query
+from recollect.domain.enums import OF_SESSION
+from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
 from recollect.domain.search import QuerySignals, RankingRow, Signals, View
 from recollect.prompt.fence import permitted
@@ -22,7 +22,6 @@ from recollect.search import rank, versions
 from recollect.search.candidates import FIRST, reading
 from recollect.search.features import Candidates, gather
 from recollect.search.ranking import contradicted, disputed_by, newer_versions
-from recollect.search.visibility import load_page, view_of
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold
 
@@ -30,7 +29,6 @@ CONSIDERED: Final = 24
 """So many of the likeliest candidates are compared with each other, and chosen from."""
 
 _SAME_FAILURE: Final = 0.5
-_TRUSTED: Final = 0.5  # of a rule that stands before a session without being asked for
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 _STATED: Final = 1_000  # characters of a memory that say what it states
 _NEAR: Final = 0.4  # cosine from which two memories may be about the same
@@ -221,29 +219,6 @@ def learnt_of(app: App, failure: str, caller: Caller, known: Collection[int] = (
     """Return the public, current memories that say much of what a failure says, the best first; mostly none."""
     found = relevant(app, failure, caller, known, near=_SAME_FAILURE)
     return [one for one in found if one.type not in OF_SESSION]
-
-
-def lasting(app: App, caller: Caller, known: Collection[int] = (), session_id: str = "") -> list[Memory]:
-    """Return what no session may forget: what this session has learnt so far, what is pinned, then the rules.
-
-    Rules are the public, current decisions and preferences that are trusted as people's words are.
-    """
-    found: dict[int, Memory] = {}
-    with app.records.snapshot():
-        if session_id:
-            own = Filters(session_id=session_id, type=ObservationType.CHECKPOINT)
-            found |= {one.id: one for one in load_page(app, view_of(app, own, caller), Order.UPDATED, 1)}
-        pinned = view_of(app, Filters(), caller).model_copy(update={"pinned": True})
-        found |= {one.id: one for one in load_page(app, pinned, Order.IMPORTANT, CONSIDERED)}
-        for kind in (FactType.DECISION, FactType.PREFERENCE):
-            rules = load_page(app, view_of(app, Filters(fact_type=kind), caller), Order.IMPORTANT, CONSIDERED)
-            found |= {one.id: one for one in rules if one.trust >= _TRUSTED and one.type not in OF_SESSION}
-    wanted = [one for one in found.values() if one.id not in known and one.speaks_unasked and permitted(one)]
-
-    def place(one: Memory) -> tuple[bool, bool, float, int]:
-        return one.type is not ObservationType.CHECKPOINT, one.standing is not Standing.PINNED, -one.importance, -one.id
-
-    return sorted(wanted, key=place)
 
 
 def question_of(prompt: str) -> str:

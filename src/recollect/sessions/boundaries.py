@@ -42,7 +42,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.projects import FILTERS, NAMES, NO_LESS, NO_MORE, table_in
+from recollect.projects import ASKING, FILTERS, NAMES, NO_LESS, NO_MORE, table_in
 
 OUTPUTS: Final = 5
 """Texts in the sliding window."""
@@ -211,5 +211,6 @@ def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str
             log.warning("the setting %s of the project %s is not used: %s", name, project, error.errors()[0]["msg"])
     least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in NO_MORE}
     most = {name: max(getattr(settings, name), getattr(defaults, name)) for name in NO_LESS}
+    least["ask"] = min(settings.ask, defaults.ask, key=ASKING.index)
     off = sorted((settings.off - FILTERS) | defaults.off)
     return settings.model_copy(update=least | most | {"modules_off": ",".join(off)})

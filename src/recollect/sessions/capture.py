@@ -34,6 +34,7 @@ from recollect.memory.describe import ask_behind, sum_up_session
 from recollect.memory.forget import memory_forget
 from recollect.memory.review import outranks
 from recollect.search.visibility import unfiltered
+from recollect.sessions.ask import follow
 from recollect.sessions.lessons import LONGEST, Trail, Wording, asked, stated
 from recollect.sessions.memorability import (
     Meaning,
@@ -83,24 +84,29 @@ def begin(context: Context[StartSession]) -> None:
 
 
 def forget_shown(context: Context[Any]) -> None:
-    """Note that the agent has none of the memories in front of it that it was shown or made before.
+    """Note that the agent has none of the memories in front of it that it was shown or made before, nor the index.
 
-    The two parts of one start of a session do it once.
+    A session that is resumed lacks the index alone. The two parts of one start of a session do it once.
     """
-    resumed = isinstance(context.event, StartSession) and context.event.source == RESUMED
-    if not resumed and context.state.began_at != context.at:
-        context.update(injected=(), forgotten=context.state.kept, began_at=context.at)
+    if context.state.began_at == context.at:
+        return
+    context.update(began_at=context.at, owes_index=True)
+    if not (isinstance(context.event, StartSession) and context.event.source == RESUMED):
+        context.update(injected=(), forgotten=context.state.kept)
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
     """Keep what a prompt states."""
-    _capture(context, prompted(context.event.prompt), "")
+    _capture(context, prompted(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
-    """Keep what the use of a tool tells."""
+    """Keep what the use of a tool tells; that a memory was stored tells nothing."""
     event = context.event
-    _capture(context, used(event.tool, event.input, event.output, failed=event.failed), event.tool)
+    follow(context)
+    one = used(event.tool, event.input, event.output, failed=event.failed)
+    if one.text or one.origin is not Origin.MEMORY:
+        _capture(context, one, event.tool)
 
 
 def write_checkpoint(context: Context[CheckpointSession]) -> None:
@@ -307,7 +313,8 @@ def _store(context: Context[Any], draft: Draft, same: int, note: Observation) ->
     reason = f"{note.reason}; a new version of memory {same}" if same else note.reason
     context.note(note.model_copy(update={"memory_id": memory_id, "reason": reason}))
     kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
-    context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
+    undecided = (*(one for one in context.state.undecided if one != memory_id), memory_id)
+    context.update(kept=kept, undecided=undecided, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
         _checkpoint(context)
     return memory_id

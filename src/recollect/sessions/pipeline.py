@@ -12,7 +12,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -23,27 +23,31 @@ from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import (
     CheckpointSession,
     EndSession,
+    EndTurn,
     Injected,
     Injection,
     Noted,
+    NoteShown,
     SessionEvent,
     StartSession,
     SubmitPrompt,
     UseTool,
 )
-from recollect.domain.requests import Caller
+from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.domain.review import Inbox
 from recollect.memory.inbox import inbox
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
-from recollect.search.injection import lasting, learnt_of, relevant_and_denied
+from recollect.search.injection import learnt_of, relevant_and_denied
 from recollect.search.recall import count_use
-from recollect.sessions import aging, boundaries, capture
+from recollect.search.visibility import unfiltered
+from recollect.sessions import aging, ask, boundaries, capture
 from recollect.sessions.boundaries import settings_in
+from recollect.sessions.index import read_index
 from recollect.sessions.lessons import failure
 from recollect.sessions.observations.lines import read
-from recollect.sessions.observations.occurrence import Origin, used
+from recollect.sessions.observations.occurrence import ASSISTANT, Origin, prompted, used
 from recollect.sessions.session_state import Context, rebased, state_of
 
 
@@ -101,21 +105,32 @@ _MOST_INJECTIONS: Final = 200  # of a session that are remembered
 
 
 def inject(context: Context[SubmitPrompt]) -> Injection | None:
-    """Return the block to put before the prompt and the memories in it; nothing where none is relevant."""
+    """Return the block to put before the prompt and the memories in it; nothing where none is relevant.
+
+    Where the start of the session got no index, as the daemon was asleep or the agent did not wait, it comes first.
+    """
     if not _injects(context):
         return None
-    found, denied = relevant_and_denied(context.app, context.event.prompt, context.caller, _known(context))
-    return _shown(context, _balanced(context, found), denied)
+    index = _index(context) if context.state.owes_index else None
+    if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
+        return index
+    known = _known(context) | {int(one) for one in (index.whole_ids if index else ())}
+    found, denied = relevant_and_denied(context.app, context.event.prompt, context.caller, known)
+    shown = _shown(context, _balanced(context, found), denied)
+    return _joined(index, shown) if index and shown else index or shown
 
 
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
-    """Return what must not be forgotten: the rules, and after a compaction what the session has learnt so far."""
+    """Return the index: the rules, a line for each other memory, and after a compaction what the session learnt.
+
+    What the session before noted and nobody stored stands below it.
+    """
     capture.forget_shown(context)
-    if not _injects(context) or context.event.source == capture.RESUMED:
+    if not _injects(context):
         return None
-    own = context.event.session_id if context.event.source == _COMPACTED else ""
-    found = lasting(context.app, context.caller, _known(context), own)
-    return _shown(context, found[: context.settings.max_inject_count])
+    index, (offer, offered) = _index(context) or Injection(), ask.offer(context)
+    text = "\n".join(filter(None, (index.text, offer)))
+    return replace(index, text=text, offered=offered) if text else None
 
 
 def inject_after_failure(context: Context[UseTool]) -> Injection | None:
@@ -134,6 +149,51 @@ def failing(event: UseTool) -> str:
     return failure(one, read(one.text)) if one.origin is Origin.COMMAND else ""
 
 
+def _index(context: Context[Any]) -> Injection | None:
+    """Return the index; where there is nothing to tell, the session is not owed it any more."""
+    compacted = isinstance(context.event, StartSession) and context.event.source == _COMPACTED
+    found = read_index(
+        context.app,
+        context.caller,
+        max_tokens=context.settings.token_budget,
+        count=context.app.embedder.counter() or estimate,
+        folder=context.event.folder if context.app.reads_folders else "",
+        session_id=context.event.session_id if compacted else "",
+        now=context.at,
+    )
+    if not found.text:
+        context.update(owes_index=False)
+        return None
+    ids, whole = (tuple(map(str, some)) for some in (found.memory_ids, found.whole_ids))
+    return Injection(found.text, ids, whole_ids=whole, index=True)
+
+
+def _joined(index: Injection, shown: Injection) -> Injection:
+    ids = tuple(dict.fromkeys((*index.memory_ids, *shown.memory_ids)))
+    return Injection(f"{index.text}\n{shown.text}", ids, whole_ids=(*index.whole_ids, *shown.whole_ids), index=True)
+
+
+def note_delivered(context: Context[NoteShown]) -> None:
+    """Note what the agent has in front of it now; only what was shown whole is not shown again."""
+    event, whole = context.event, tuple(int(one) for one in context.event.whole_ids)
+    ids = tuple(int(one) for one in event.memory_ids)
+    injections = (*context.state.injections, Injected(at=context.at, memory_ids=ids)) if ids else ()
+    context.update(injected=(*context.state.injected, *(one for one in whole if one not in context.state.injected)))
+    if ids:
+        context.update(injections=injections[-_MOST_INJECTIONS:])
+    if event.ask:
+        context.update(asks=context.state.asks + 1, events=0, undecided=())
+    if event.index:
+        context.update(owes_index=False)
+    if event.offered:
+        ask.offered(context)
+    if event.index or event.ask:
+        return
+    view = unfiltered(context.app, Draft(content="-"), context.caller)
+    found = list(context.app.records.load(set(ids), view).values())
+    count_use(context.app, found, context.at, context.caller, accessed=False)
+
+
 def _injects(context: Context[Any]) -> bool:
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
 
@@ -146,16 +206,14 @@ def _known(context: Context[Any]) -> set[int]:
 def _shown(
     context: Context[Any], found: Sequence[Memory], denied: Mapping[int, Memory] = MappingProxyType({})
 ) -> Injection | None:
-    """Return the block of memories within the budget, each with what may deny it, and note that they were shown."""
+    """Return the block of memories within the budget, each with what may deny it."""
     app = context.app
     count = app.embedder.counter() or estimate
     text, ids = memory_context(found, context.settings.token_budget, count, denied=denied)
     if not ids:
         return None
-    injections = (*context.state.injections, Injected(at=context.at, memory_ids=tuple(ids)))
-    context.update(injected=(*context.state.injected, *ids), injections=injections[-_MOST_INJECTIONS:])
-    count_use(app, [one for one in found if one.id in ids], context.at, context.caller, accessed=False)
-    return Injection(text, tuple(map(str, ids)))
+    shown = tuple(map(str, ids))
+    return Injection(text, shown, whole_ids=shown)
 
 
 def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
@@ -180,10 +238,12 @@ class Stage:
 
 STAGES: Final[tuple[Stage, ...]] = (
     Stage("inject", StartSession, 10, inject_at_start),
+    Stage("inject", NoteShown, 10, note_delivered),
     Stage("capture", StartSession, 50, capture.begin),
     Stage("inject", SubmitPrompt, 50, inject),
     Stage("boundaries", SubmitPrompt, 100, boundaries.segment_prompt),
     Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
+    Stage("inject", EndTurn, 50, ask.ask),
     Stage("boundaries", UseTool, 100, boundaries.segment_output),
     Stage("capture", UseTool, 150, capture.capture_output),
     Stage("inject", UseTool, 50, inject_after_failure),
@@ -230,7 +290,19 @@ def session_start(app: App, request: StartSession, caller: Caller, *, request_id
 def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
     """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
     del request_id  # asked again, it answers again
-    return _injection(*passed(app, request, caller))
+    found = _injection(*passed(app, request, caller))
+    if found.shown:
+        note_shown(app, NoteShown(**_about(request), **found.shown), caller)
+    return found
+
+
+def _about(request: SessionEvent) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in ("session_id", "agent", "folder", "at")}
+
+
+def note_shown(app: App, request: NoteShown, caller: Caller) -> Noted:
+    """Keep what has reached the agent, so that it is not shown again."""
+    return _noted(*passed(app, request, caller))
 
 
 def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
@@ -244,12 +316,24 @@ def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
     waiting = inbox(app, Inbox(limit=1), caller)
     if not waiting.total:
         return found
-    return Injection("\n".join(filter(None, (found.text, waiting.message))), found.memory_ids, found.failed)
+    return replace(found, text="\n".join(filter(None, (found.text, waiting.message))))
 
 
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return what was learnt of a failure that a tool reports."""
     return _injection(*passed(app, request, caller, _stages(answering=True))) if failing(request) else Injection()
+
+
+def answer_turn(app: App, request: EndTurn, caller: Caller) -> Injection:
+    """Return what an agent that ends a turn is asked to do before; mostly nothing."""
+    return _injection(*passed(app, request, caller, _stages(answering=True)))
+
+
+def note_turn(app: App, request: EndTurn, caller: Caller) -> Noted:
+    """Look at what an agent said at the end of a turn, as at a report."""
+    if not request.output.strip():
+        return Noted(request.session_id)
+    return tool_post(app, UseTool(**_about(request), tool=ASSISTANT, output=request.output), caller)
 
 
 def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
@@ -341,8 +425,7 @@ def _save(context: Context[E], failed: Sequence[str]) -> None:
 
 def _injection(_: Context[E], emitted: Emitted) -> Injection:
     found = [value for value in emitted.results if isinstance(value, Injection)]
-    injection = found[0] if found else Injection()
-    return Injection(injection.text, injection.memory_ids, emitted.failed)
+    return replace(found[0] if found else Injection(), failed=emitted.failed)
 
 
 def _noted(context: Context[E], emitted: Emitted) -> Noted:

@@ -61,10 +61,14 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `injections` when which were shown, `outside` what the assistant has read from outside since the last prompt, `kept`
-    ids of memories that the session made, `forgotten` those of them from before that compaction, which came at
-    `began_at`. `waits` says that something waits for the embedding model to be judged. `erased` counts how often the
-    store took words out of the state, because what they say was forgotten or masked.
+    `injections` when which were shown,
+    `outside` what the assistant has read from outside since the last prompt, `kept` ids of memories that the session
+    made, `forgotten` those of them from before that compaction, which came at `began_at`. `owes_index` says that the
+    index has not reached the agent since then. `events` counts the uses of tools since the session began or the agent
+    was asked, `worked` says whether one of them was an edit or a command, `undecided` are memories that were captured
+    since the agent stored something, `asks` counts how often it was asked. `waits` says that something waits for the
+    embedding model to be judged. `erased` counts how often the store took words out of the state, because what they say
+    was forgotten or masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -80,6 +84,11 @@ class SessionState(BaseModel):
     since_checkpoint: int = 0
     waits: bool = False
     began_at: AwareDatetime | None = None
+    owes_index: bool = False
+    events: int = 0
+    worked: bool = False
+    undecided: tuple[int, ...] = ()
+    asks: int = 0
     outside: str = ""
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
@@ -117,6 +126,8 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
     if after.outside != before.outside:  # a prompt empties it
         changes["outside"] = after.outside and read_also(stored.outside, after.outside)
+    changed = ("owes_index", "events", "worked", "undecided", "asks")
+    changes |= {name: new for name in changed if (new := getattr(after, name)) != getattr(before, name)}
     changes["waits"] = stored.waits or (after.waits and not before.waits)
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)

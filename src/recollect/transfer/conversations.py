@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import SEEK_SET
@@ -17,6 +16,7 @@ from recollect.domain.origin import Origin, SaidBy, read_also
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
+from recollect.text.prompts import MARKS, REMINDER, SENTENCES, is_typed, is_typed_entry
 from recollect.transfer.markdown import cut
 from recollect.transfer.reading import (
     LARGEST_FILE,
@@ -259,16 +259,7 @@ def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
             yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields | {"scope": Scope.PERSONAL})
 
 
-REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
-BY_CLAUDE: Final = (
-    "<command-",
-    "<local-command-",
-    "<bash-",
-    "Caveat: The messages below",
-    "[Request interrupted",
-    "This session is being continued from a previous conversation",
-)
-MARKS: Final = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+BY_CLAUDE: Final = ("<command-", "<local-command-", "<bash-", *SENTENCES)
 
 
 def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = None) -> Iterator[ImportItem | Problem]:
@@ -293,7 +284,7 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         marked = any(line.get(mark) for mark in MARKS)
         if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:
             seen.add(number)
-            typed = speaker == ASSISTANT or not (text.startswith("<") or any(_answers(one) for one in blocks))
+            typed = speaker == ASSISTANT or (_typed(line, text) and not any(_answers(one) for one in blocks))
             origin = talk.speaks(speaker, where) if typed else None
             yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
         for one in blocks:
@@ -301,6 +292,10 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
                 talk.use(one.get("name"), one.get("input"))
 
     return items_of(lines(source, name), item)
+
+
+def _typed(line: dict[str, Any], text: str) -> bool:
+    return is_typed_entry(line) and is_typed(text)
 
 
 def _listed(content: object) -> list[Any]:
@@ -344,7 +339,7 @@ def read_codex(source: BinaryIO, name: str, outside_of: Outside | None = None) -
         text = text_of(entry.get("content"), "input_text", "output_text", "text")
         if text and not text.startswith(BY_CODEX):
             number = where.rpartition(":")[2]
-            typed = speaker == ASSISTANT or not text.startswith("<")
+            typed = speaker == ASSISTANT or is_typed(text)
             origin = talk.speaks(speaker, where) if typed else None
             yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
 

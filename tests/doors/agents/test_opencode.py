@@ -21,20 +21,28 @@ FOLDER = ".config/opencode"
 PLUGIN = f"{FOLDER}/plugins/recollect.js"
 SESSION = """
 const { default: plugin } = await import(process.argv[1])
-const hooks = await plugin.server({ directory: process.argv[2] })
+const prompts = []
+const client = { session: { prompt: async (one) => { prompts.push(one); throw new Error("busy") } } }
+const hooks = await plugin.server({ client, directory: process.argv[2] })
 const id = { sessionID: "ses_1" }
 await hooks.event({ event: { type: "session.created", properties: { info: { id: "ses_1" } } } })
 await hooks.event({ event: { type: "session.created", properties: { info: { id: "ses_2", parentID: "ses_1" } } } })
 const parts = [{ id: "prt_1", type: "text", text: "When do we ship?" }]
-await hooks["chat.message"](id, { message: { id: "msg_1" }, parts })
+const message = { id: "msg_1", agent: "plan", model: { providerID: "p", modelID: "m" } }
+await hooks["chat.message"](id, { message, parts })
 await hooks["chat.message"]({ sessionID: "ses_2" }, { message: { id: "msg_2" }, parts: [{ ...parts[0] }] })
 const output = { title: "", output: "FAILED", metadata: { exit: 1 } }
 await hooks["tool.execute.after"]({ ...id, tool: "bash", args: { command: "make" } }, output)
 await hooks["experimental.text.complete"](id, { text: "We ship on Fridays." })
 await hooks["experimental.session.compacting"](id, { context: [] })
 await hooks.event({ event: { type: "session.idle", properties: id } })
+const ask = prompts[0].body.parts.map((one) => ({ ...one, id: "prt_9" }))
+await hooks["chat.message"](id, { message: { id: "msg_3" }, parts: ask })
+await hooks["experimental.text.complete"](id, { text: "I stored it." })
+await hooks.event({ event: { type: "session.idle", properties: id } })
+await hooks["experimental.text.complete"](id, { text: "Bye." })
 await hooks.dispose()
-console.log(JSON.stringify({ parts, output: output.output }))
+console.log(JSON.stringify({ parts, output: output.output, prompts }))
 """
 
 
@@ -90,13 +98,16 @@ def test_an_older_program_is_brought_up_to_date(typing: Typed, home: Path) -> No
 
 @pytest.mark.slow
 def test_a_session_is_reported_and_gets_its_memories(typing: Typed, home: Path) -> None:
-    """Each event of a session reaches the daemon once, a subagent's none, and memories stand behind the prompt."""
+    """Each event of a session reaches the daemon once, a subagent's none, and memories stand behind the prompt.
+
+    What is asked at the end of a turn goes on in the same session, as the same agent, and is no prompt of a person's.
+    """
     data = home / "data"
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     typing("--home", str(data), "install", "opencode", "--yes")
     node, _ = compute_driver_executable()
-    with standing_in(data, lambda said: http({"taken": True, "text": f"memories for {said['path'][10:]}"})) as taken:
+    with standing_in(data, answered) as taken:
         done = subprocess.run(
             [node, "--input-type=module", "-e", SESSION, str(home / PLUGIN), str(home)],
             capture_output=True,
@@ -104,14 +115,25 @@ def test_a_session_is_reported_and_gets_its_memories(typing: Typed, home: Path) 
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, b"")
-    names = ["session:start", "prompt:submit", "tool:post", "session:checkpoint", "tool:post", "session:end"]
+    names = ["session:start", "prompt:submit", "tool:post", "session:checkpoint", *["turn:end"] * 3, "session:end"]
     assert [one["path"].rpartition("/")[2] for one in taken] == names
     assert {one["fields"]["session_id"] for one in taken} == {"ses_1"}
     assert {one["client"]["folder"] for one in taken} == {str(home)}
-    assert [one["fields"].get("tool") for one in taken][2::2] == ["Bash", "Assistant"]
-    assert taken[2]["fields"]["failed"]
+    assert (taken[2]["fields"]["tool"], taken[2]["fields"]["failed"]) == ("Bash", True)
+    turns = [(one["fields"]["output"], one["fields"]["continued"]) for one in taken[4:7]]
+    assert turns == [("We ship on Fridays.", False), ("I stored it.", True), ("Bye.", True)]
     said = json.loads(done.stdout)
     [asked, added] = said["parts"]
     assert (added["synthetic"], added["messageID"], added["id"] > asked["id"]) == (True, "msg_1", True)
     assert added["text"] == "memories for session:start\n\nmemories for prompt:submit"
     assert said["output"] == "FAILED\n\nmemories for tool:post"
+    [gone_on] = said["prompts"]
+    assert (gone_on["path"], gone_on["query"]) == ({"id": "ses_1"}, {"directory": str(home)})
+    assert (gone_on["body"]["agent"], gone_on["body"]["model"]) == ("plan", {"providerID": "p", "modelID": "m"})
+    assert gone_on["body"]["parts"] == [{"type": "text", "text": "memories for turn:end", "synthetic": True}]
+
+
+def answered(said: dict[str, Any]) -> bytes:
+    """Answer an event as the daemon does, which asks nobody who goes on already."""
+    text = "" if said["fields"].get("continued") else f"memories for {said['path'][10:]}"
+    return http({"taken": True, "text": text})

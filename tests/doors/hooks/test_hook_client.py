@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ PROMPT = payload("claude-code", "UserPromptSubmit", {"prompt": "When do we ship?
 USED = payload(
     "claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "x"}, "tool_response": "y"}
 )
+START = payload("claude-code", "SessionStart", {"source": "startup"})
 INJECTED = http({"text": "<memory-context>"})
 
 
@@ -107,7 +109,9 @@ def test_a_prompt_is_answered_in_the_agents_words(run: Run, home: Path, monkeypa
     [body] = taken
     assert body["headers"]["Authorization"] == f"Bearer {TOKEN}"
     assert body["path"] == "/v1/hooks/prompt:submit"
-    assert body["fields"] == {"session_id": "abc123", "prompt": "When do we ship?", "agent": "claude-code"}
+    transcript = "/home/ada/.claude/projects/x/abc123.jsonl"
+    said = {"session_id": "abc123", "prompt": "When do we ship?", "agent": "claude-code"}
+    assert body["fields"] == said | {"transcript": transcript}
     assert body["client"]["folder"] == "/srv/engine"
     assert body["client"]["variables"] == {"RECOLLECT_HOME": str(home), "RECOLLECT_TEAM": "crew"}
     assert body["client"]["given"] == {"user": "ada"}
@@ -156,7 +160,22 @@ def test_memories_come_where_an_agent_takes_them(run: Run, home: Path, agent: st
     assert said.get("hookSpecificOutput", said)[key] == "<memory-context>"
 
 
-@pytest.mark.parametrize("name", ["PreCompact", "SessionEnd", "Stop"])
+def test_the_end_of_a_turn_lets_the_agent_go_on(run: Run, home: Path) -> None:
+    """What the daemon asks at the end of a turn goes to the agent; where it asks nothing, the turn ends."""
+    stopped = payload("claude-code", "Stop", {"stop_hook_active": False, "last_assistant_message": "Done."})
+    with standing_in(home, lambda _: http({"text": "<memory-ask>"})) as taken:
+        assert json.loads(run(stopped)) == {"decision": "block", "reason": "<memory-ask>"}
+    assert taken[0]["path"] == "/v1/hooks/turn:end"
+    assert taken[0]["fields"] | {"agent": ""} == {
+        **{"session_id": "abc123", "output": "Done.", "continued": False},
+        "agent": "",
+    }
+    (home / "s").unlink()
+    with standing_in(home, lambda _: http({"text": "", "taken": True})):
+        assert run(stopped) == ""
+
+
+@pytest.mark.parametrize("name", ["PreCompact", "SessionEnd"])
 def test_other_events_say_nothing(run: Run, home: Path, name: str) -> None:
     """What takes no context is handed over and printed nothing of, whatever the daemon answers."""
     more = {"tool_name": "Bash", "tool_response": "y", "last_assistant_message": "Done."}
@@ -284,26 +303,54 @@ def test_surrogates_reach_the_daemon_as_question_marks(run: Run, home: Path) -> 
 
 
 def test_without_a_daemon_one_is_started(run: Run, home: Path, started: list[dict[str, str]]) -> None:
-    """The first event starts it at once and does not wait; others wait a moment, and find the one that comes up."""
-    assert run(payload("claude-code", "SessionStart", {"source": "startup"})) == ""
-    assert run(USED, team="crew") == ""
+    """Each event starts one: a start waits longest for it, since it comes once, and a tool the least."""
+    waited = []
+    for said, given in ((START, {}), (USED, {"team": "crew"})):
+        began = time.monotonic()
+        assert run(said, **given) == ""
+        waited.append(time.monotonic() - began)
+    assert 2.0 < waited[0] < 3.0 + hook.START_LIMIT
+    assert waited[1] < 1.5
     assert run(PROMPT, seconds=0.2) == ""
     assert started == [{}, {"team": "crew"}, {}]
 
 
-def test_a_daemon_that_comes_up_meanwhile_answers(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prompt that waits for the start is answered."""
+@pytest.mark.parametrize(("said", "seconds"), [(PROMPT, 0.0), (START, 1.3)], ids=["a prompt", "a start"])
+def test_a_daemon_that_comes_up_meanwhile_answers(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], seconds: float
+) -> None:
+    """A prompt that waits for the daemon is answered, and the start of a session also if that takes two seconds."""
     asked: list[int] = []
     with standing_in(home, lambda _: INJECTED):
         (home / "daemon.json").rename(home / "later.json")
 
         def start(_: object) -> None:
             asked.append(1)
-            (home / "later.json").rename(home / "daemon.json")
+            threading.Timer(seconds, lambda: (home / "later.json").rename(home / "daemon.json")).start()
 
         monkeypatch.setattr(hook, "_start", start)
-        assert "<memory-context>" in run(PROMPT)
+        monkeypatch.setattr(hook, "_busy", lambda _: bool(asked))
+        assert "<memory-context>" in run(said)
     assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (["SessionStart", "--agent", "claude-code"], True),
+        (["sessionStart"], True),
+        (["session:start"], True),
+        (["--agent=codex", "SessionStart"], True),
+        (["UserPromptSubmit"], False),
+        (["SessionEnd", "--agent", "claude-code"], False),
+        ([], False),
+    ],
+)
+def test_a_command_for_a_start_has_more_time(words: list[str], starts: bool) -> None:
+    """The name of the event says it before anything is read, and agents wait longer than the command may take."""
+    assert hook._starts(words) is starts
+    agents_wait = 3.0  # seconds, as `agents.toml` and opencode's program say
+    assert agents_wait > hook.START_LIMIT + hook._END + 0.25
 
 
 def test_a_runtime_file_of_before(run: Run, home: Path, started: list[dict[str, str]]) -> None:

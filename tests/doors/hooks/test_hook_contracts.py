@@ -16,7 +16,7 @@ from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
 from recollect.sessions.lessons import Trail
 from recollect.sessions.observations.observe import observe
-from recollect.sessions.observations.occurrence import prompted, used
+from recollect.sessions.observations.occurrence import ASSISTANT, prompted, used
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",
@@ -80,7 +80,7 @@ def test_a_recorded_event_becomes_a_memory_or_noise(
     one = (
         prompted(ours["prompt"])
         if event == "prompt:submit"
-        else used(ours["tool"], ours["input"], ours["output"], failed=ours["failed"])
+        else used(ours.get("tool", ASSISTANT), ours.get("input", {}), ours["output"], failed=ours.get("failed", False))
     )
     became = observe(one, Trail(), folder="/srv/engine")
     assert became.noise == noise
@@ -147,6 +147,25 @@ def test_an_injection_is_in_the_agents_words(agent: str) -> None:
     assert hook_events.injection(ended, "text") is None
 
 
+@pytest.mark.parametrize(
+    ("agent", "answer"),
+    [
+        ("claude-code", {"decision": "block", "reason": "<memory-ask>"}),
+        ("codex", {"decision": "block", "reason": "<memory-ask>"}),
+        ("gemini-cli", {"decision": "block", "reason": "<memory-ask>"}),
+        ("cursor", {"followup_message": "<memory-ask>"}),
+        ("opencode", {"context": "<memory-ask>"}),
+    ],
+)
+def test_an_agent_goes_on_with_a_text_at_the_end_of_a_turn(agent: str, answer: dict[str, str]) -> None:
+    """What lets an agent go on stands where its reference has it; nothing is said where there is no text."""
+    name = hook_events.CONTRACTS[agent].event_for(hook_events.TURN)
+    found = hook_events.understood(name, agent, payload(agent, name, {"last_assistant_message": "Done."}))
+    assert found is not None
+    assert hook_events.injection(found, "<memory-ask>") == answer
+    assert hook_events.injection(found, "") is None
+
+
 def test_cursor_running_the_hooks_of_claude_code_reports_nothing_twice() -> None:
     """Cursor may run Claude Code's hooks too; its own report the same session."""
     said = payload("cursor", "beforeSubmitPrompt", {"prompt": "Go"})
@@ -172,9 +191,37 @@ def test_what_says_nothing_is_not_reported(fields: dict[str, Any]) -> None:
     assert heard("PostToolUse", "claude-code", payload("claude-code", "PostToolUse", fields)) is None
 
 
-def test_a_stop_without_a_message_is_not_reported() -> None:
-    """Where the agent does not hand on what it said last, there is nothing to report."""
-    assert heard("", "claude-code", payload("claude-code", "Stop", {"stop_hook_active": True})) is None
+def test_a_stop_without_a_message_ends_a_turn_all_the_same() -> None:
+    """Where the agent does not hand on what it said last, as Cursor, it may still be asked something."""
+    found = heard("", "claude-code", payload("claude-code", "Stop", {"stop_hook_active": True}))
+    assert found == ("turn:end", {"session_id": "abc123", "output": "", "continued": True})
+
+
+@pytest.mark.parametrize(
+    ("agent", "tool", "given", "stores"),
+    [
+        ("claude-code", "mcp__recollect__memory", {"action": "remember", "content": "We ship on Fridays."}, True),
+        ("claude-code", "mcp__recollect__memory", {"action": "recall", "query": "ship"}, False),
+        ("claude-code", "mcp__recollect__store_memory", {"content": "We ship on Fridays."}, True),
+        ("claude-code", "mcp__recollect__search_memories", {"query": "ship"}, False),
+        ("codex", "mcp__recollect__memory_store", {"content": "We ship on Fridays."}, True),
+        ("gemini-cli", "mcp_recollect_memory", {"action": "remember", "content": "We ship on Fridays."}, True),
+        ("cursor", "MCP:memory", '{"action": "remember", "content": "We ship on Fridays."}', True),
+        ("opencode", "recollect_memory", {"action": "remember", "content": "We ship on Fridays."}, True),
+    ],
+)
+def test_that_an_agent_stored_something_is_reported_and_not_what(
+    agent: str, tool: str, given: object, stores: bool
+) -> None:
+    """The agent that stores by itself need not be asked; neither what it stored nor the answer is sent again."""
+    fields = {"tool_name": tool, "tool_input": given, "tool_response": "stored", "tool_output": "stored"}
+    name = hook_events.CONTRACTS[agent].event_for(hook_events.TOOL)
+    found = heard("", agent, payload(agent, name, fields))
+    assert (found is not None) is stores
+    if found is not None:
+        event, ours = found
+        assert (event, ours["tool"], ours["input"]) == ("tool:post", "recollect", {"action": "remember"})
+        assert "ship" not in json.dumps(ours)
 
 
 def test_long_texts_keep_their_ends() -> None:

@@ -72,6 +72,7 @@ def hook(server: Server, folder: Path, event: str, **changes: Any) -> str:
         "RECOLLECT_TOKEN": "rec_token",
         "RECOLLECT_PROJECT": "engine",
     }
+    environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     said = payload("claude-code", event, {"cwd": str(folder)} | changes)
     began = time.monotonic()
     done = subprocess.run(
@@ -102,6 +103,26 @@ def test_a_prompt_gets_its_memories(server: Server, tmp_path: Path) -> None:
     [(path, token, body)] = server.taken
     assert (path, token) == ("/v1/hooks/prompt:submit?project=engine", "Bearer rec_token")
     assert body["fields"]["prompt"] == "When do we ship?"
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "Stop"])
+def test_a_start_and_the_end_of_a_turn_are_answered(server: Server, tmp_path: Path, event: str) -> None:
+    """The index of a start, and what an agent is asked at the end of a turn, come from the server too."""
+    said = {"source": "startup", "last_assistant_message": "Done.", "stop_hook_active": False}
+    assert "We ship on Fridays." in hook(server, tmp_path, event, **said)
+    assert server.taken[0][0].startswith(f"/v1/hooks/{'session:start' if event == 'SessionStart' else 'turn:end'}?")
+
+
+def test_a_project_that_only_captures_nothing_is_told_what_is_known(server: Server, tmp_path: Path) -> None:
+    """Without capture a start and a prompt are still answered, and nothing else leaves the machine."""
+    (tmp_path / "recollect.toml").write_text("capture = false\n", encoding="utf-8")
+    assert "We ship on Fridays." in hook(server, tmp_path, "SessionStart", source="startup")
+    assert "We ship on Fridays." in hook(server, tmp_path, "UserPromptSubmit", prompt="When do we ship?")
+    assert hook(server, tmp_path, "Stop", last_assistant_message="Done.") == ""
+    assert [path.partition("?")[0].rpartition("/")[2] for path, *_ in server.taken] == [
+        "session:start",
+        "prompt:submit",
+    ]
 
 
 def test_nobody_waits_for_another_event(server: Server, tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from starlette.datastructures import QueryParams
 from local_access import local_access
 from recollect import App, Settings
 from recollect.domain.lifecycle import Injection
+from recollect.domain.verbs import PARTS
 from recollect.doors.http import local
-from recollect.doors.http.events import Event, EventQueue, Events
+from recollect.doors.http.events import OPERATIONS, Event, EventQueue, Events
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.projects import set_project
 
@@ -93,9 +94,9 @@ def take(app: App, settings: Settings, tmp_path: Path, monkeypatch: pytest.Monke
 
     def perform(_: App, name: str, fields: dict[str, Any], caller: Any, __: str) -> Any:
         ran.append((name, fields, caller))
-        return Injection("<memory-context>")
+        return Injection("<memory-context>", ("7",), whole_ids=("7",))
 
-    def taking(event: str, fields: dict[str, Any], **changes: Any) -> tuple[Any, list[Any]]:
+    def taking(event: str, fields: dict[str, Any], *, late: bool = False, **changes: Any) -> tuple[Any, list[Any]]:
         ran.clear()
         client = {
             "given": {"user": "ada"},
@@ -105,7 +106,7 @@ def take(app: App, settings: Settings, tmp_path: Path, monkeypatch: pytest.Monke
         }
         access = local_access(app, settings)
         found = access.event(QueryParams(""), {"session_id": "s"} | fields, client | changes)
-        answer = access.events.take(event, found, app.clock().isoformat())
+        answer = access.events.take(event, found, app.clock().isoformat(), late=late)
         assert access.events.finish(60)
         return answer, ran
 
@@ -123,6 +124,7 @@ FIELDS = {"prompt:submit": {"prompt": "When?"}, "tool:post": TOOL}
         ("session:start", "answer_start", "session_start"),
         ("prompt:submit", "answer_prompt", "note_prompt"),
         ("tool:post", "answer_tool", "tool_post"),
+        ("turn:end", "answer_turn", "note_turn"),
     ],
 )
 def test_what_may_show_memories_is_answered_at_once(
@@ -133,7 +135,7 @@ def test_what_may_show_memories_is_answered_at_once(
     What the event may teach waits its turn.
     """
     answer, [(name, fields, caller), (later, *same)] = take(event, FIELDS.get(event, {}))
-    assert answer == {"text": "<memory-context>", "taken": True}
+    assert answer.body == {"text": "<memory-context>", "taken": True}
     assert (name, later) == (first, second)
     assert same == [fields, caller]
     assert (caller.user, caller.team, caller.project) == ("ada", "crew", "named here")
@@ -145,12 +147,35 @@ def test_what_may_show_memories_is_answered_at_once(
 def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> None:
     """The agent hears that they were taken; their operation runs afterwards, with the time that they say."""
     answer, [(name, fields, _)] = take(event, {"at": "2020-11-22T10:00:00Z"})
-    assert answer == {"text": "", "taken": True}
+    assert answer == ({"text": "", "taken": True}, None)
     assert name == event.replace(":", "_")
     assert fields["at"] == "2020-11-22T10:00:00Z"
 
 
-@pytest.mark.parametrize("event", ["session:start", "prompt:submit", "tool:post"])
+def test_what_was_delivered_is_noted_for_its_session(take: Callable[..., Any]) -> None:
+    """What is run once the answer was delivered names the session, the time of the event and what it showed."""
+    answer, ran = take("prompt:submit", FIELDS["prompt:submit"] | {"agent": "codex"})
+    fields, caller = ran[0][1:]
+    ran.clear()
+    answer.delivered()
+    [(name, noted, same)] = ran
+    assert (name, same) == ("note_shown", caller)
+    assert {one: noted[one] for one in ("session_id", "agent", "folder", "at")} == {
+        one: fields[one] for one in ("session_id", "agent", "folder", "at")
+    }
+    assert (noted["memory_ids"], noted["whole_ids"], noted["index"], noted["ask"]) == (("7",), ("7",), False, False)
+    assert PARTS["note_shown"].request(**noted)
+
+
+@pytest.mark.parametrize("event", ["session:start", "prompt:submit", "tool:post", "turn:end"])
+def test_a_late_event_is_only_queued(take: Callable[..., Any], event: str) -> None:
+    """Nobody waits for an answer to it, so that nothing is made, and nothing counts as shown."""
+    answer, [(name, *_)] = take(event, FIELDS.get(event, {}), late=True)
+    assert answer == ({"text": "", "taken": True}, None)
+    assert name == OPERATIONS[event]
+
+
+@pytest.mark.parametrize("event", ["session:start", "prompt:submit", "tool:post", "turn:end"])
 def test_the_time_that_an_event_says_is_that_of_both_its_parts(take: Callable[..., Any], event: str) -> None:
     """What is answered at once and what waits are run with the time that the event says."""
     _, ran = take(event, FIELDS.get(event, {}) | {"at": "2020-11-22T10:00:00Z"})
@@ -209,7 +234,7 @@ def test_an_id_is_that_of_its_user(app: App, settings: Settings) -> None:
     events, ran = Events(1), list[str]()
     for user in ("ada", "ada", "bob"):
         event = Event({"session_id": "s"}, user, lambda _, user=user, **__: ran.append(user))
-        assert events.take("session:end", event, app.clock().isoformat(), "7")["taken"]
+        assert events.take("session:end", event, app.clock().isoformat(), "7").body["taken"]
     assert events.finish(60)
     assert ran == ["ada", "bob"]
 

@@ -37,11 +37,11 @@ function textOf(parts) {
   return texts.map((one) => one.text).join("\n")
 }
 
-async function server({ directory }) {
-  const sessions = new Map() // what is known of each session: whether a person speaks in it, and what was said last
+async function server({ client, directory }) {
+  const sessions = new Map() // what is known of each session: who speaks in it, and what was said last
 
   const session = (id) => {
-    if (!sessions.has(id)) sessions.set(id, { begun: false, inner: false, said: "", context: "" })
+    if (!sessions.has(id)) sessions.set(id, { begun: false, inner: false, asked: false, speaker: {}, said: "", context: "" })
     return sessions.get(id)
   }
   const of = (id, fields) => ({ session_id: id, cwd: directory, ...fields })
@@ -53,11 +53,17 @@ async function server({ directory }) {
     known.context = await report("SessionStart", of(id, { source: "startup" }))
   }
 
-  const stop = async (id) => {
+  const stop = async (id, leaving = false) => {
     const known = session(id)
     const text = known.said
     known.said = ""
-    if (text) await report("Stop", of(id, { last_assistant_message: text }))
+    const asked = known.asked || leaving
+    known.asked = false
+    const found = text && (await report("Stop", of(id, { last_assistant_message: text, stop_hook_active: asked })))
+    if (!found) return
+    known.asked = true
+    const body = { ...known.speaker, parts: [{ type: "text", text: found, synthetic: true }] }
+    client.session.prompt({ path: { id }, query: { directory }, body }).catch(() => {}) // it takes as long as the turn
   }
 
   const end = async (id, reason) => {
@@ -84,6 +90,7 @@ async function server({ directory }) {
       const known = session(sessionID)
       const prompt = textOf(parts)
       if (known.inner || !prompt) return
+      known.speaker = { agent: message.agent, model: message.model } // else a plan would go on as a build
       await begin(sessionID)
       const found = await report("UserPromptSubmit", of(sessionID, { prompt }))
       const text = [known.context, found].filter(Boolean).join("\n\n")
@@ -110,7 +117,7 @@ async function server({ directory }) {
 
     dispose: async () => {
       for (const id of [...sessions.keys()]) {
-        await stop(id)
+        await stop(id, true)
         await end(id, "exit")
       }
     },

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from recollect.domain.transfer import ImportFormat
 from recollect.doors.hook_events import CONTRACTS, arguments, cut, opened, says_failure, text_of, unwrapped
-from recollect.transfer.conversations import BY_CLAUDE, BY_CODEX, MARKS, REMINDER
+from recollect.text.prompts import MARKS, REMINDER, is_typed, is_typed_entry
+from recollect.transfer.conversations import BY_CODEX
 from recollect.transfer.reading import Unreadable, lines, object_of
 
 
@@ -105,7 +106,7 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
     if speaker == "user":
         for one in answers:
             yield from turns.answer(one.get("tool_use_id"), one.get("content"), failed=bool(one.get("is_error")))
-        if text and not answers and not text.startswith(("<", *BY_CLAUDE)):
+        if not answers and is_typed_entry(line) and is_typed(text):
             yield from turns.prompt(text)
     elif speaker == "assistant":
         turns.said = text or turns.said
@@ -132,7 +133,7 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         text = _text([one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else [])
         if entry.get("role") == "assistant":
             turns.said = text or turns.said
-        elif entry.get("role") == "user" and text and not text.startswith(("<", *BY_CODEX)):
+        elif entry.get("role") == "user" and is_typed(text) and not text.startswith(BY_CODEX):
             yield from turns.prompt(text)
 
 

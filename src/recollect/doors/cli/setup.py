@@ -116,7 +116,7 @@ def hook(
 ) -> None:
     """Take an event of a coding agent's session, as JSON on standard input. It never fails; `install` sets it up.
 
-    Our events: session:start, prompt:submit, tool:post, session:checkpoint, session:end.
+    Our events: session:start, prompt:submit, tool:post, turn:end, session:checkpoint, session:end.
     """
     del event, agent  # a command with a daemon never comes here, and without one nobody takes events
 

@@ -177,6 +177,8 @@ def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
     if filters := ", ".join(project.off & projects.FILTERS):
         return f"a project cannot turn {filters} off"
     asked, own = getattr(project, name), getattr(here, name)
+    if name == "ask" and projects.ASKING.index(asked) > projects.ASKING.index(own):
+        return f"a project can only lower it, from {own}"
     if name in projects.NO_MORE and asked > own:
         return "a project can only turn it off" if isinstance(own, bool) else f"a project can only lower it, from {own}"
     return f"a project can only raise it, from {own}" if name in projects.NO_LESS and asked < own else ""

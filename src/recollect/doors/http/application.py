@@ -15,6 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +27,7 @@ from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
 from recollect.doors.http.entrance import Access, Asked, Asking, Entrance, operation
-from recollect.doors.http.events import OPERATIONS, parts_of
+from recollect.doors.http.events import OPERATIONS, Taken, parts_of
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
 from recollect.doors.mcp import CallTool, McpOverHttp
 from recollect.doors.serializers import wire_bytes
@@ -63,7 +64,7 @@ class Application:
         return [
             *(self._post(f"/v1/{one.name}", partial(self._operation, one)) for one in VERBS),
             self._post("/v1/memory", self._memory),
-            *(self._post(f"/v1/hooks/{one}", partial(self._event, one)) for one in OPERATIONS),
+            *(self._hook(f"/v1/hooks/{one}", partial(self._event, one)) for one in OPERATIONS),
             *self.access.routes(self._post),
             *(Route(path, _AddressChecked(self._mcp)) for path in _MCP),
             Route("/healthz", _health),
@@ -80,20 +81,41 @@ class Application:
 
         async def endpoint(request: Request) -> Response:
             try:
-                body = await read_object(request)
-                asked = Asked(request.state.asker, request.query_params, body, key_of(request))
-                began = time.perf_counter()
-
-                def run() -> Any:
-                    self.access.measures.spent(operation.get(), "wait", time.perf_counter() - began)
-                    return work(asked)
-
-                found = await run_sync(run) if wait else work(asked)
+                asked = await _asked(request)
+                found = await self._run_in_thread(work, asked) if wait else work(asked)
                 return answered(found if isinstance(found, bytes) else to_json(found))
             except Exception as error:  # noqa: BLE001 - the client must get a message for any error
                 return failed(self._known(error))
 
         return Route(path, endpoint, methods=["POST"])
+
+    def _hook(self, path: str, work: Callable[[Asked], Taken]) -> Route:
+        """Return the route of an event; what its answer shows counts as shown once the agent's hook has it.
+
+        A hook that gave up has closed its connection by the time of the answer.
+        """
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                taken: Taken = await self._run_in_thread(work, await _asked(request))
+                response = answered(to_json(taken.body))
+                if taken.delivered is not None and not await request.is_disconnected():
+                    response.background = BackgroundTask(_run_quietly, taken.delivered)
+                return response
+            except Exception as error:  # noqa: BLE001 - the client must get a message for any error
+                return failed(self._known(error))
+
+        return Route(path, endpoint, methods=["POST"])
+
+    async def _run_in_thread(self, work: Callable[[Asked], Any], asked: Asked) -> Any:
+        """Work on a request in a thread, and measure how long it waited for one."""
+        began = time.perf_counter()
+
+        def run() -> Any:
+            self.access.measures.spent(operation.get(), "wait", time.perf_counter() - began)
+            return work(asked)
+
+        return await run_sync(run)
 
     def _known(self, error: Exception) -> RecollectError:
         known = to_recollect_error(error, self.access.name)
@@ -109,7 +131,7 @@ class Application:
         with asked.who.asking(asked.query)(memory_tool.NAME) as (app, caller):
             return memory_tool.run(app, asked.body, caller, asked.key).structured
 
-    def _event(self, name: str, asked: Asked) -> dict[str, Any]:
+    def _event(self, name: str, asked: Asked) -> Taken:
         event = asked.who.event(asked.query, *parts_of(asked.body, self.access.client[0]))
         event_id, late = str(asked.body.get("id", "")), bool(asked.body.get("late"))
         return self.access.events.take(name, event, self.access.app.clock().isoformat(), event_id, late=late)
@@ -186,6 +208,19 @@ class _AddressChecked:
             await failed(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+
+async def _asked(request: Request) -> Asked:
+    body = await read_object(request)
+    return Asked(request.state.asker, request.query_params, body, key_of(request))
+
+
+def _run_quietly(work: Callable[[], object]) -> None:
+    """Run what follows an answer; whatever goes wrong with it is logged, as nobody waits for it."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - the answer has been sent
+        to_recollect_error(error)
 
 
 async def _health(_: Request) -> Response:

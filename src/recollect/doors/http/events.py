@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from recollect.domain.lifecycle import Injection
 from recollect.domain.verbs import BY_NAME, PARTS, Verb
 from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import InvalidInput
@@ -28,11 +29,17 @@ OPERATIONS: Final = {
     "session:start": "session_start",
     "prompt:submit": "note_prompt",
     "tool:post": "tool_post",
+    "turn:end": "note_turn",
     "session:checkpoint": "session_checkpoint",
     "session:end": "session_end",
 }
 """What the queue runs for each event."""
-_ANSWERS: Final = {"session:start": "answer_start", "prompt:submit": "answer_prompt", "tool:post": "answer_tool"}
+_ANSWERS: Final = {
+    "session:start": "answer_start",
+    "prompt:submit": "answer_prompt",
+    "tool:post": "answer_tool",
+    "turn:end": "answer_turn",
+}
 """What is run at once for an event whose answer may hold memories."""
 
 
@@ -42,6 +49,13 @@ class Event(NamedTuple):
     fields: dict[str, Any]
     user: str
     run: Callable[..., Any]
+
+
+class Taken(NamedTuple):
+    """The answer to an event, its `text` and whether it was `taken`, and what to run once the answer was delivered."""
+
+    body: dict[str, Any]
+    delivered: Callable[[], object] | None
 
 
 class Events:
@@ -60,19 +74,22 @@ class Events:
         """Return how many events did not fit, or failed, since the process started."""
         return sum(one.lost for one in self._lanes)
 
-    def take(self, name: str, event: Event, now: str, event_id: str = "", *, late: bool = False) -> dict[str, Any]:
-        """Answer an event with the `text` of what is remembered for it, and queue what is left to do.
+    def take(self, name: str, event: Event, now: str, event_id: str = "", *, late: bool = False) -> Taken:
+        """Answer an event with the text of what is remembered for it, and queue what is left to do.
 
-        One that comes `late` is only queued, as nobody waits for an answer. Says whether it was `taken`. `now` is the
-        time of an event that says none, or one that is still to come. Raises `InvalidInput` for a wrong field.
+        One that comes `late` is only queued, as nobody waits for an answer. `now` is the time of an event that says
+        none, or one that is still to come. Raises `InvalidInput` for a wrong field.
         """
         fields = event.fields | {"at": _time(event.fields.get("at"), now)}
         operation_of(name).request(**fields)
-        text = event.run(_ANSWERS[name], **fields).text if name in _ANSWERS and not late else ""
+        found = event.run(_ANSWERS[name], **fields) if name in _ANSWERS and not late else Injection()
         size = sum(len(str(one)) for one in fields.values())
         lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
         known = str(hash((event.user, event_id))) if event_id else ""
-        return {"text": text, "taken": lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)}
+        taken = lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)
+        about = {name: fields[name] for name in ("session_id", "agent", "folder", "at") if name in fields}
+        delivered = partial(event.run, "note_shown", **about, **found.shown) if found.shown else None
+        return Taken({"text": found.text, "taken": taken}, delivered)
 
     def finish(self, seconds: float) -> bool:
         """Wait until every event is done, so many seconds at most; return whether all are."""

@@ -48,6 +48,7 @@ from recollect.memory.upkeep import reindex
 from recollect.projects import NAMES
 from recollect.sessions.boundaries import narrowed, settings_in
 from recollect.settings import Settings
+from recollect.text.prompts import is_typed_by_transcript
 from recollect.transfer.remembered import files_of
 from recollect.transfer.transcripts import extract_from
 
@@ -177,6 +178,9 @@ class LocalAccess(Access, Asker):
             settings = Settings(**dict(client.get("given", {})))
         run = self.serving("")(settings)
         transcript = fields.pop("transcript", None)
+        if isinstance(transcript, str) and isinstance(prompt := fields.get("prompt"), str):
+            typed = is_typed_by_transcript(Path(transcript), prompt)
+            return Event({"folder": folder, "typed": typed} | fields, settings.caller.user, run)
         reads = self.app.capabilities.chat is not None and settings_in(folder, self._lifecycle_for(settings)).capture
         if isinstance(transcript, str) and reads:
             self.app.ask_later(partial(extract_from, Path(transcript), run))

@@ -77,6 +77,7 @@ _EVENT: Final[dict[str, Any]] = {"session_id": "s1", "agent": "claude-code"}
 _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "prompt:submit": {"prompt": "Who deploys the harbour?"},
     "tool:post": {"tool": "Bash", "input": {"command": "make test"}, "output": "12 passed"},
+    "turn:end": {"output": "The harbour is deployed."},
     "session:start": {"source": "startup"},
     "session:end": {"reason": "exit"},
 }
@@ -198,8 +199,8 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
-        "description": "Take an event of a coding agent's session. The answer to a prompt, to the start of a session "
-        "and to a command that failed may contain memories (`text`); everything else is done later.",
+        "description": "Take an event of a coding agent's session. The answer to the start of a session, to a prompt, "
+        "to a command that failed and to the end of a turn may hold a text for the agent (`text`); all else is later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,

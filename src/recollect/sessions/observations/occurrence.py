@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from recollect.prompt.neutral import visible
+from recollect.text.prompts import is_typed
 
 
 class Origin(StrEnum):
@@ -52,6 +53,8 @@ _TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
     Origin.REPORT: frozenset("task assistant agent subagent".split()),
     Origin.PLAN: frozenset("todowrite todoread updateplan exitplanmode writetodos taskcreate taskupdate".split()),
 }
+ASSISTANT: Final = "Assistant"
+"""The tool that stands for what the assistant said at the end of a turn."""
 _ORIGINS: Final = {name: origin for origin, names in _TOOLS.items() for name in names}
 _OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
 _RECALLS: Final = re.compile(
@@ -147,9 +150,13 @@ class Occurrence:
         return str(self.input.get("old_string") or self.input.get("old_str") or "")[:_PROMPT]
 
 
-def prompted(prompt: str) -> Occurrence:
-    """Return a prompt as an occurrence."""
-    return Occurrence(Origin.PROMPT, _plain(prompt[:_PROMPT]))
+def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
+    """Return a prompt as an occurrence: a report, unless a person typed it.
+
+    `typed` is what the agent's transcript says of it, None where that says nothing.
+    """
+    by_person = is_typed(prompt) and typed is not False
+    return Occurrence(Origin.PROMPT if by_person else Origin.REPORT, _plain(prompt[:_PROMPT]))
 
 
 def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:

@@ -8,12 +8,8 @@ from itertools import groupby, islice
 from typing import Final
 
 from recollect.sessions.observations.lines import is_prose
+from recollect.text.prompts import ADDED
 
-_BLOCK: Final = re.compile(
-    r"<([\w-]{0,40}?memor(?:y|ies)[\w-]{0,40}+|system-reminder|environment_context|ide_\w+)\b[^>]{0,500}+>"
-    r".*?(?:</\1>|\Z)",
-    re.DOTALL,
-)
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
@@ -30,7 +26,7 @@ _NO_PROSE: Final = re.compile(r"^#{1,6} |^\||^```")  # headings, tables and fenc
 
 def said(prompt: str) -> str:
     """Return what the person wrote: a prompt without what it quotes, memory, reminders, code and other blocks."""
-    return _QUOTED.sub("", _FENCED.sub(" ", _BLOCK.sub(" ", prompt))).strip()
+    return _QUOTED.sub("", _FENCED.sub(" ", ADDED.sub(" ", prompt))).strip()
 
 
 def sentences(text: str) -> list[str]:

@@ -48,7 +48,10 @@ _NO_TEXTS: Final[dict[str, Any]] = {"draft": None, "summary": ""}
 _ERASED: Final = "erased"
 """The entry of a state that counts how often words were taken out of it behind the stages' back."""
 
-_WITHOUT_TEXT: Final = ("seen", "injected", "injections", "kept", "since_checkpoint", "waits", "failures", _ERASED)
+_WITHOUT_TEXT: Final = (
+    *("seen", "injected", "injections", "kept", "forgotten", "began_at", "owes_index"),
+    *("events", "worked", "undecided", "asks", "since_checkpoint", "waits", "failures", _ERASED),
+)
 """What of a state holds no words of what was said."""
 
 
