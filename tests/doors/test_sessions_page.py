@@ -16,6 +16,8 @@ from callers import ADA
 from places import DOCS
 from recollect import App, Settings
 from recollect.domain.lifecycle import Decision, Observation
+from recollect.doors.agents.agents import agents
+from recollect.doors.hook_events import CONTRACTS, PROMPT, START, TOOL
 from recollect.sessions.boundaries import Boundary
 from recollect.sessions.session_state import SessionState
 from run_operations import add, do
@@ -85,3 +87,19 @@ def test_its_examples_are_kept_and_dropped_as_shown(app: App) -> None:
 def _plain(text: str) -> list[str]:
     bare = re.sub(r"\x1b\[[0-9;]*m", "", text)
     return [line.rstrip() for line in bare.strip().splitlines()]
+
+
+def test_what_each_agent_supports_is_what_its_contract_says() -> None:
+    """The table says of each agent where it takes a text: at a start, with a prompt, after a failure, at the end."""
+    table = [line.strip("| ").split(" | ") for line in PAGE.partition("What each agent supports:")[2].splitlines()]
+    head, *lines = [[cell.strip() for cell in one] for one in table if len(one) > 2]
+    told = {row[0]: dict(zip(head, row[1:], strict=True)) for row in lines[:4]}
+    titles = {agent.title: name for name, agent in agents().items()}
+    assert {titles[one] for one in head} == CONTRACTS.keys()
+    for title in head:
+        contract = CONTRACTS[titles[title]]
+        takes = {contract.rules[one].event for one in contract.injects}
+        assert told["the index"][title] == ("yes" if START in takes else "no")
+        assert told["memories with a prompt"][title] == ("yes" if PROMPT in takes else "no")
+        assert (told["memories after a failure"][title] != "no") is (TOOL in takes)
+        assert told["the question at the end of a turn"][title] == ("as a message" if contract.goes_on else "yes")

@@ -100,7 +100,9 @@ def test_a_start_gets_its_index_while_the_daemon_wakes_up(place: Place) -> None:
     place.cli("stop")
     said = [context(hook(place, "SessionStart", source="startup"))]
     until(lambda: place.runtime_file.exists() and place.json("status")["events_waiting"] == 0)
-    said += [context(hook(place, "UserPromptSubmit", prompt=text)) for text in ("thanks", "thanks again")]
+    said.append(context(hook(place, "UserPromptSubmit", prompt="thanks")))
+    until(lambda: [json.loads(state)["owes_index"] for (state,) in place.rows("select state from session")] == [False])
+    said.append(context(hook(place, "UserPromptSubmit", prompt="thanks again")))
     assert [text.count("<memory-index>") for text in said] in ([1, 0, 0], [0, 1, 0])
     assert "We ship on Fridays" in "".join(said)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.domain.lifecycle import LifecycleSettings
-from recollect.projects import NAMES, asked_here
+import pytest
+
+from recollect.domain.lifecycle import Ask, LifecycleSettings
+from recollect.projects import ASKING, NAMES, asked_here
 
 
 def test_a_project_may_change_all_but_what_fades() -> None:
@@ -29,3 +31,25 @@ def test_a_file_turns_nothing_on_that_the_environment_turns_off(tmp_path: Path) 
         "modules_off": "boundaries,temporal",
         "checkpoint_every": "7",
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "asked"),
+    [
+        ("off", "on", "off"),
+        ("compact", "on", "compact"),
+        ("on", "compact", "compact"),
+        ("compact", "off", "off"),
+        ("seldom", "on", "on"),
+        ("off", "always", "off"),
+        (None, "on", "on"),
+    ],
+)
+def test_a_file_asks_no_more_often_than_the_environment(
+    tmp_path: Path, own: str | None, theirs: str, asked: str
+) -> None:
+    """The lesser of both counts; a word that is none of the setting's says nothing."""
+    (tmp_path / "recollect.toml").write_text(f'ask = "{theirs}"\n', encoding="utf-8")
+    told = {} if own is None else {"RECOLLECT_ASK": own}
+    assert asked_here(str(tmp_path), told) == {"ask": asked}
+    assert tuple(map(str, Ask)) == ASKING

@@ -109,7 +109,7 @@ def test_an_age_is_in_words(app: App, clock: Clock, days: int, said: str) -> Non
 
 def test_a_decision_that_nobody_vouches_for_is_a_line(app: App) -> None:
     """A decision of lower trust than a person's words, or that a command or a report told, is no rule."""
-    doubtful = add(app, "Deploys go out on Tuesdays.\nMostly.", fact_type="decision", trust=0.5, title="Deploys")
+    doubtful = add(app, "Deploys go out on Tuesdays.\nMostly.", fact_type="decision", trust=0.4, title="Deploys")
     told = "The broker is restarted at noon.\nOr at one."
     reported = add(app, told, ADA.saying(SaidBy.REPORT), fact_type="decision", title="The broker", trust=0.9)
     said = rule(app)

@@ -36,7 +36,7 @@ _HEAD: Final = (
 )
 _READ: Final = 150  # memories of each order that are looked at
 _COUNTED: Final = 10_000  # of the newest memories, whose topics are counted
-_TRUSTED: Final = 0.85  # as far as a person's own words
+_TRUSTED: Final = 0.5  # of a rule: as far as what people and agents store by themselves
 _RULES: Final = frozenset({FactType.DECISION, FactType.PREFERENCE})
 _ORDERS: Final = (Order.IMPORTANT, Order.UPDATED, Order.USED)
 _HALF_LIFE: Final = timedelta(days=21)
@@ -137,7 +137,7 @@ def _place(memory: Memory) -> int:
 
 
 def is_rule(memory: Memory) -> bool:
-    """Say whether a memory is a decision or a preference that is trusted as a person's own words are."""
+    """Say whether a memory is a decision or a preference that was told and that nobody trusts less than usual."""
     return memory.fact_type in _RULES and memory.trust >= _TRUSTED and memory.authority is Authority.TOLD
 
 

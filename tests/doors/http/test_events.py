@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -258,3 +259,15 @@ def test_waiting_events_keep_the_daemon_from_idling() -> None:
     assert queue.finish(60)
     assert seen == [1]
     assert queue.waiting == 0
+
+
+@pytest.mark.parametrize(("marks", "typed"), [({"isMeta": True}, False), ({}, True), (None, None)])
+def test_the_transcript_says_whether_a_person_typed(
+    take: Callable[..., Any], tmp_path: Path, marks: dict[str, Any] | None, typed: bool | None
+) -> None:
+    """The daemon reads its end and passes on what it says, not where it is; without an entry it says nothing."""
+    file = tmp_path / "transcript.jsonl"
+    entry = {"type": "user", "message": {"content": "When?"}} | (marks or {})
+    file.write_text("" if marks is None else f"{json.dumps(entry)}\n", encoding="utf-8")
+    _, ran = take("prompt:submit", FIELDS["prompt:submit"] | {"transcript": str(file)})
+    assert [(fields["typed"], "transcript" in fields) for _, fields, _ in ran] == [(typed, False)] * 2

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from recollect.prompt.neutral import visible
-from recollect.text.prompts import is_typed
+from recollect.text.prompts import is_typed, reported
 
 
 class Origin(StrEnum):
@@ -155,8 +155,9 @@ def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
 
     `typed` is what the agent's transcript says of it, None where that says nothing.
     """
-    by_person = is_typed(prompt) and typed is not False
-    return Occurrence(Origin.PROMPT if by_person else Origin.REPORT, _plain(prompt[:_PROMPT]))
+    if is_typed(prompt) and typed is not False:
+        return Occurrence(Origin.PROMPT, _plain(prompt[:_PROMPT]))
+    return Occurrence(Origin.REPORT, _plain(reported(prompt)[:_PROMPT]))
 
 
 def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
