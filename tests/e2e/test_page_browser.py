@@ -186,7 +186,7 @@ def test_a_memory_is_put_right(browse: Any, harbour: Place, scripts: bool) -> No
     expect(page.get_by_text("This cannot be undone.")).to_be_visible()
     page.get_by_role("button", name="Forget for good").click()
     expect(page.get_by_role("status").first).to_contain_text(f"Memory {made} is forgotten for good.")
-    assert harbour.recall("granite basalt quay") == []
+    assert not [one for one in harbour.recall("granite basalt quay") if "Emmy Noether" in one or "basalt" in one]
     assert seen.errors == []
 
 

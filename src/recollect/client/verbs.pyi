@@ -791,6 +791,7 @@ class Verbs:
         agent: str = "",
         folder: str = "",
         at: datetime | date | str | None = None,
+        typed: bool | None = None,
     ) -> lifecycle.Injection:
         """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
 
@@ -1585,6 +1586,7 @@ class AsyncVerbs:
         agent: str = "",
         folder: str = "",
         at: datetime | date | str | None = None,
+        typed: bool | None = None,
     ) -> lifecycle.Injection:
         """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
 

@@ -47,7 +47,7 @@ _TAKES = {
 _ABOUT = {
     "action": "What to do",
     "content": "remember: the text to store",
-    "title": "remember: the statement in at most 12 words, such that it serves without opening the memory",
+    "title": "remember: what it states, in at most 12 words",
     "key": "remember: unique name; the same key again updates that memory",
     "fact_type": "remember: kind of knowledge (default general). recall: only this kind",
     "category": "remember: group it belongs to. recall: only this group",
