@@ -101,7 +101,7 @@ def test_what_memory_returned_is_never_kept_again(tool: str, given: dict[str, st
 def test_a_prompt_without_the_block_put_into_it() -> None:
     """What memory put before a prompt is no statement of the person's."""
     block = "<memory-context>\n- never deploy on Friday, because nobody is there\n</memory-context>\n"
-    assert observe(prompted(block), Trail()).noise == "it is what memory itself returned"
+    assert observe(prompted(block), Trail()).noise == "it says nothing"
     kept = observe(prompted(f"{block}From now on we use uv, never pip."), Trail()).candidate
     assert kept is not None
     assert "Friday" not in kept.wording.content
