@@ -4,7 +4,7 @@ Nothing of git is run: its files are read.
 
 What the files of a project say of its sessions: `[tool.recollect]` in its pyproject.toml, or its recollect.toml.
 
-Only read here: what of it counts, `sessions/boundaries.py` decides. It imports little, as hooks wait for it.
+Only read here: what of it counts, `sessions/project_settings.py` decides. It imports little, as hooks wait for it.
 """
 
 from __future__ import annotations
@@ -216,9 +216,13 @@ NAMES: Final = (
     "checkpoint_every",
     "compression_min_age_days",
     "consolidation_decay_rate",
+    "default_ttl_days",
+    "max_captured",
     "modules_off",
 )
 """The settings that a project may change."""
+_OTHER_NAMES: Final = {"max_memories": "max_captured"}
+"""What a project's file may call a setting besides."""
 _SWITCHES: Final = ("capture", "inject")
 """Those of them that every file of a project may turn off, also one that a nearer file overrides."""
 ASKING: Final = ("off", "compact", "on")
@@ -362,4 +366,6 @@ def _table(file: Path) -> dict[str, Any]:
     if file.name == _PYPROJECT:
         tool = found.get("tool")
         found = tool.get("recollect") if isinstance(tool, dict) else None
-    return found if isinstance(found, dict) else {}
+    return (
+        {_OTHER_NAMES.get(str(name), str(name)): one for name, one in found.items()} if isinstance(found, dict) else {}
+    )

@@ -77,6 +77,10 @@ POLICIES: Final[dict[FactType, KindPolicy]] = {kind: KindPolicy() for kind in Fa
 }
 
 
+RULES: Final = frozenset({FactType.DECISION, FactType.PREFERENCE})
+"""The kinds of knowledge that an agent has to follow."""
+
+
 class ObservationType(StrEnum):
     """Observation type of a memory; the last three are written by the lifecycle pipeline only."""
 

@@ -70,12 +70,12 @@ class LifecycleSettings(BaseModel):
         default=90.0,
         ge=0,
         le=fields.MAX_DAYS,
-        description="Days that a captured memory is kept after its last use, 0 for ever; a project cannot change this.",
+        description="Days that a draft is kept after its last use, 0 for ever.",
     )
     max_captured: int = Field(
         default=1_000,
         ge=0,
-        description="Most captured memories of one project, 0 for any number; a project cannot change this.",
+        description="Most drafts of one project, 0 for any number; in a project's file also `max_memories`.",
     )
     modules_off: str = Field(
         default="",

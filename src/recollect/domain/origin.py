@@ -16,7 +16,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from recollect.domain.enums import Source
+from recollect.domain.enums import OF_SESSION, RULES, FactType, ObservationType, Source
 
 _HOST: Final = re.compile(r"https?://(?:[^/@\s]{0,200}@)?([^/:?#\s]+)", re.IGNORECASE)
 
@@ -229,6 +229,8 @@ class Stamped:
     said_by: SaidBy | None
     came_from: str | None
     review: str | None
+    type: ObservationType | None
+    fact_type: FactType
     __slots__ = ()
 
     @property
@@ -251,8 +253,23 @@ class Stamped:
         return self.authority is Authority.OUTSIDE and self.review != APPROVED
 
     @property
+    def is_draft(self) -> bool:
+        """Say whether a hook noted it and neither the agent nor a person has decided that it is worth keeping."""
+        return self.source is Source.HOOK and self.type not in OF_SESSION and self.review != APPROVED
+
+    @property
+    def is_rule(self) -> bool:
+        """Say whether it is a decision or a preference that somebody told."""
+        return self.fact_type in RULES and self.authority is Authority.TOLD
+
+    @property
     def speaks_unasked(self) -> bool:
-        """Say whether it may stand before a prompt that did not ask for it; what waits for a decision may not."""
+        """Say whether it may be shown to an agent that did not ask for it.
+
+        What waits for a decision may not, and of drafts only a rule in a person's own words may.
+        """
+        if self.is_draft:
+            return self.is_rule
         if self.authority is Authority.OBSERVED:
             return self.review in (None, APPROVED)
         return self.authority is Authority.TOLD or self.review == APPROVED

@@ -15,15 +15,17 @@ from recollect.app import App
 from recollect.domain.answer import Failure
 from recollect.domain.compact import CompactRecalled
 from recollect.domain.origin import SaidBy
-from recollect.domain.requests import Caller
-from recollect.domain.results import Memory, Outcome, Recalled
+from recollect.domain.requests import Caller, Filters
+from recollect.domain.results import NOTHING, Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
 from recollect.doors import serializers
 from recollect.doors.handlers import perform
 from recollect.doors.serializers import Schema, agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.prompt.neutral import neutral
-from recollect.search.budget import printed
+from recollect.search.budget import estimate, printed
+from recollect.search.everything import asks_for_everything, kind_asked_for
+from recollect.sessions.index import read_index
 
 NAME = "memory"
 TITLE = "Memory"
@@ -60,6 +62,7 @@ _ABOUT = {
     "supersedes": "remember: id of a memory that this one replaces and hides",
 }
 
+_FILTERS = ("fact_type", "category", "scope")
 _HEADINGS = ("title", "abstract", "overview")
 
 _ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "said", "error")
@@ -108,6 +111,9 @@ def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "
     action, fields = parse(arguments)
     if action == "recall" and "id" in fields:
         return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
+    if action == "recall" and asks_for_everything(query := str(fields["query"])):
+        kind = fields.get("fact_type") or kind_asked_for(query)
+        return _index(app, {name: fields[name] for name in _FILTERS if name in fields} | {"fact_type": kind}, caller)
     result = perform(app, _OPERATIONS[action], fields, caller.saying(SaidBy.ASSISTANT), request_id)
     if isinstance(result, CompactRecalled):
         return _page(result)
@@ -166,6 +172,20 @@ def _page(found: CompactRecalled) -> ToolAnswer:
     body = agent_json(CompactRecalled, found)
     array, message = printed(body["memories"]), () if found.is_all else (body["message"],)
     return data(array, body, *message) if found.hits else ToolAnswer((array, *message, *body.get("notes", ())), body)
+
+
+def _index(app: App, filters: dict[str, Any], caller: Caller) -> ToolAnswer:
+    """Return a line for each of the memories that fit, and how many more there are: no search finds everything."""
+    found = read_index(
+        app,
+        caller,
+        max_tokens=app.lifecycle.token_budget,
+        count=app.embedder.counter() or estimate,
+        filters=Filters(**{name: value for name, value in filters.items() if value is not None}),
+        now=app.clock(),
+    )
+    text = found.text or NOTHING
+    return ToolAnswer((text,), {"message": text, "memories": []})
 
 
 def _whole(memory: Memory) -> ToolAnswer:

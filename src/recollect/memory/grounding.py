@@ -38,6 +38,10 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _MIXED: Final = re.compile(r"(?<!\w)[^\W\d]*+\d\w*")
 _MEASURE: Final = re.compile(r"\d+[^\W\d_]{0,3}")  # 10, 10s, 10ms
 _DENIED: Final = re.compile(r"\b(?:not|never|no|none|nor|neither|without|cannot|\w+n['’]t)\b")
+_GIVEN_UP: Final = re.compile(
+    r"\b(?:stop(?:s|ped)?|drop(?:s|ped)?|avoid(?:s|ed)?|(?:mov|switch|migrat)ed (?:off|away|from)|remov(?:e|es|ed)|"
+    r"replaced?|instead of|rather than|banned|forbidden|gave up|given up|got rid of|used to|quit|hate[sd]?|dislikes?)\b"
+)
 _JOINING: Final = frozenset(
     "is are was be has have had of in at on by to for from with as a an the uses use it its".split()
 )
@@ -58,17 +62,20 @@ def checked(said: Description, source: str) -> Description:
     )
 
 
-def is_grounded(said: str, source: str) -> bool:
-    """Say whether all particulars and most words of a text stand in its source."""
+def is_grounded(said: str, source: str, share: float = _SHARE) -> bool:
+    """Say whether all particulars of a text stand in its source, and a `share` (0–1) of its words.
+
+    A text that denies something needs a source that denies something, or says that something was given up.
+    """
     told, plain = _folded(said), _folded(source)
-    if _DENIED.search(told) and not _DENIED.search(plain):
+    if _DENIED.search(told) and not (_DENIED.search(plain) or _GIVEN_UP.search(plain)):
         return False
     if not _numbers_of(told) <= _numbers_of(plain) or not all(_stands(one, plain) for one in _codes(told)):
         return False
     if not all(_stands(_folded(one.name), plain) for one in entities(said)):
         return False
     words = topic_words(said)
-    return bool(words) and len(words & topic_words(source)) >= _SHARE * len(words)
+    return bool(words) and len(words & topic_words(source)) >= share * len(words)
 
 
 def _line(said: str, source: str, cut: Callable[[str], str]) -> str:

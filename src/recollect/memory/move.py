@@ -89,6 +89,8 @@ def _stand(
             raise NotFound(f"Memory {request.id} not found.")
         if old.standing is not standing and only in (None, old.standing):
             transaction.set_standing(old, standing)
+            if standing is Standing.PINNED:
+                transaction.stop_fading(old.id)
     return Outcome(WriteStatus.UPDATED, str(memory_id), notes)
 
 

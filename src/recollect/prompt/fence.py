@@ -6,9 +6,7 @@ the conversation, or say what nobody who looks at the text would see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from recollect.domain.enums import Sensitivity, Standing
@@ -91,17 +89,15 @@ def memory_context(
     max_tokens: int,
     count: Callable[[str], int],
     levels: Collection[Sensitivity] = (Sensitivity.PUBLIC,),
-    denied: Mapping[int, Memory] = MappingProxyType({}),
 ) -> tuple[str, list[int]]:
     """Return the `<memory-context>` block of at most `max_tokens` and the ids it shows; empty where nothing may stand.
 
-    Each line tells where its memory came from and how far that is trusted (0–1), and by `denied`, which other memory
-    may deny it. A memory that says nothing but orders to the model is left out.
+    Each line tells where its memory came from and how far that is trusted (0–1). A memory that says nothing but orders
+    to the model is left out.
     """
     shown = [governed_memory(one) for one in memories if permitted(one, levels)]
     telling = [one for one in shown if (one.abstract + one.content).replace(REDACTED, "").strip(" …\n")]
-    line_of = partial(_context_line, denied)
-    return fenced(telling, max_tokens, count, fence=FENCE, line_of=line_of, whole=2 * _WHOLE)
+    return fenced(telling, max_tokens, count, fence=FENCE, line_of=_context_line, whole=2 * _WHOLE)
 
 
 def governed_memory(memory: Memory) -> Memory:
@@ -114,11 +110,9 @@ def governed_memory(memory: Memory) -> Memory:
     return memory.model_copy(update={"content": content, "abstract": said})
 
 
-def _context_line(denied: Mapping[int, Memory], memory: Memory, said: str) -> str:
+def _context_line(memory: Memory, said: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     author = governed(memory.author).text
     kind, origin = memory.type or memory.fact_type, origin_in_words(memory)
     labels = f"{kind}, {day}, from {origin} by {author}, trust {memory.trust:.1f}"
-    other = denied.get(memory.id)
-    warning = f" (Memory {other.id}, from {origin_in_words(other)}, may say otherwise.)" if other is not None else ""
-    return neutral(f"- [{memory.id}] ({labels}) {said}{warning}")
+    return neutral(f"- [{memory.id}] ({labels}) {said}")

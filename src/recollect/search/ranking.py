@@ -95,25 +95,6 @@ def _hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) 
     )
 
 
-def newer_versions(
-    question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
-) -> dict[int, int]:
-    """Return for each memory of `ids` that has a newer version among them the newest of those."""
-    return versions.newer_by_older(*_compared(question, candidates, matches, ids))
-
-
-def disputed_by(
-    question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
-) -> dict[int, int]:
-    """Return for each memory of `ids` that another source denies the first of those; one of both is from outside."""
-    rank_of = {one.id: one.authority for one in candidates.ranking_rows}
-    if all(rank_of[one] is not Authority.OUTSIDE for one in ids):
-        return {}
-    pairs = versions.disputed(*_compared(question, candidates, matches, ids))
-    found = {one: [two for pair in pairs if one in pair for two in pair if two != one] for one in ids}
-    return {one: min(others, key=ids.index) for one, others in found.items() if others}
-
-
 def _compared(
     question: str, candidates: Candidates, matches: Mapping[int, float], ids: Sequence[int]
 ) -> tuple[versions.Asked, Mapping[int, RankingRow], Mapping[int, float]]:
@@ -133,7 +114,7 @@ def _disputes(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> dict[in
     return found
 
 
-def contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _contradicted(app: App, candidates: Candidates, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return for each memory of `ids` what somebody told of its subject among them, the nearest first."""
     rank_of = {one.id: one.authority for one in candidates.ranking_rows}
     known = [one for one in ids if one in rank_of]
@@ -160,17 +141,18 @@ def _ahead(
 ) -> dict[int, set[int]]:
     """Return what was told and goes ahead of each memory that has less authority.
 
-    That is what is about the `same` subject. Ahead of what comes from outside, and nobody approved, also goes what is a
-    likely answer, and what is among the first, or the best that was told, and matches about as well; where what comes
-    from outside does not answer more likely than not, it is all of these of at least the match that is `shown`.
+    That is what is about the `same` subject. Ahead of drafts, and of what comes from outside and nobody approved, also
+    goes what is a likely answer, and what is among the first, or the best that was told, and matches about as well;
+    where a draft or what comes from outside does not answer more likely than not, it is all of these of at least the
+    match that is `shown`.
     """
     rows = {one.id: one for one in candidates.ranking_rows}
-    told = [one for one in order if rows[one].authority is Authority.TOLD]
+    told = [one for one in order if rows[one].authority is Authority.TOLD and not rows[one].is_draft]
     likely = {one for one in told if matches[one] >= rank.LIKELY}
     near = {*told[:1], *(one for one in told if one in order[:FIRST])}
     first = {one for one in near if matches[one] >= shown}
     ahead = {low: set(high) for low, high in same.items()}
-    for low in (one for one in order if rows[one].unapproved):
+    for low in (one for one in order if rows[one].unapproved or rows[one].is_draft):
         as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
         unsure = first if matches[low] < rank.SURE else set()
         ahead[low] = ahead.get(low, set()) | likely | as_well | unsure
@@ -201,7 +183,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
         summaries = {one: two for one, two in links if two in matches and matches[two] >= answers[rows[two].unapproved]}
         order, newer = rank.in_order(order, summaries), newer | summaries
     told = [one for one in order if rows[one].authority is Authority.TOLD][:FIRST]
-    same = contradicted(app, candidates, list(dict.fromkeys([*order[:FIRST], *told])))
+    same = _contradicted(app, candidates, list(dict.fromkeys([*order[:FIRST], *told])))
     least = least_score(query, view) - _ROUNDING
     shown = answers[False] if least > 0.0 else 0.0
     order = rank.behind(order, _ahead(candidates, order, matches, same, shown))

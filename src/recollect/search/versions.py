@@ -215,11 +215,6 @@ def other_subject(question: str, older: str, newer: str) -> bool:
     return False
 
 
-def changes(older: str, newer: str) -> bool:
-    """Say whether a newer text says of a change, and names no other subject in the place of the older one's."""
-    return bool(_CHANGED.search(newer[:_READ])) and not other_subject(older, older, newer)
-
-
 def _in_order(text: str) -> list[str]:
     """Return the words of a text and its marks: stop words and single capitals as they are, of others the stems."""
     found = (one.removesuffix("'s") for one in _WORD_OR_MARK.findall(text[:_NAMED]))

@@ -1,14 +1,15 @@
-"""The capture stages: what of a session becomes a memory, what does not, and why; checkpoints and the summary.
+"""The capture stages: what of a session is noted as a draft, what is not, and why; checkpoints and the summary.
 
-Each text is judged by its structure and by what it means. While the embedding model is not loaded only what the
-structure is sure of is kept; the rest waits with the session, and is judged when the model is there.
+Capture is a notebook, not a judge. What it notes is found by recall behind what people and agents stored, and goes by
+itself after a while; it is never shown to an agent that did not ask, but for a rule in a person's own words. What the
+agent stores takes the place of the drafts that it says better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from recollect.domain.enums import OF_SESSION, OnSecret, Source
@@ -19,68 +20,50 @@ from recollect.domain.lifecycle import (
     Decision,
     EndSession,
     Observation,
-    Session,
     StartSession,
     SubmitPrompt,
     UseTool,
 )
 from recollect.domain.origin import Origin as Stamp
 from recollect.domain.origin import least
-from recollect.domain.requests import Draft, SoftForget
+from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear, masked
 from recollect.memory.describe import ask_behind, sum_up_session
-from recollect.memory.forget import memory_forget
 from recollect.memory.review import outranks
 from recollect.search.visibility import unfiltered
-from recollect.sessions.ask import follow
-from recollect.sessions.lessons import LONGEST, Trail, Wording, asked, stated
-from recollect.sessions.memorability import (
-    Meaning,
-    Memorability,
-    awaited,
-    cosine,
-    distinctiveness,
-    memorability,
-    with_meaning,
-)
+from recollect.sessions.memorability import Memorability, memorability, signs_of
+from recollect.sessions.observations.kinds import importance_of
 from recollect.sessions.observations.noise import REPEATED, digest
-from recollect.sessions.observations.observe import Candidate, Part, importance_of, observe, parts_of, told_of
-from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, shown_input, used
+from recollect.sessions.observations.notes import Note, Trail, observe
+from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.origins import outside_after, stamp_of
-from recollect.sessions.second_look import look_again
-from recollect.sessions.session_state import Context, drafted, state_of
+from recollect.sessions.session_state import Context
 from recollect.sessions.session_summary import checkpoint, summary
 from recollect.text.layers import shortened
 
+RESUMED: Final = "resume"
+"""The source of a session that goes on with all that was before it."""
 _SEEN: Final = 300  # digests of outputs that are remembered
 _KEPT: Final = 1_000
 _NEAR: Final = 20
 _NEARLY_SAME: Final = 0.98
-_LOOKED_BACK: Final = 5  # sessions
-_WAITS: Final = "it waits for the embedding model"
 _NO_STORE: Final = "there is no store"
-_PROMPT: Final = SubmitPrompt.event
-RESUMED: Final = "resume"
-"""The source of a session that goes on with all that was before it."""
-_TOGETHER: Final = 0.2  # cosine of two sentences that are one statement
-_BESIDE: Final = 1 / 3  # of the gate: from which the sentences beside one that is kept say what that is about
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
 _SUMMARY: Final = 120
 _READ: Final = 20_000  # characters of one text that the session keeps
+_WORK: Final = frozenset({Origin.EDIT, Origin.COMMAND})
+_WORTH_ASKING: Final = frozenset({"a rule", "passes now", "a figure"})
+_STORES: Final = re.compile(r"\bremember\b")
+_STORED: Final = re.compile(r"Memory (?:stored|updated) successfully (?:with ID: |\(ID: )(\d{1,18})")
 
 
 def begin(context: Context[StartSession]) -> None:
-    """Forget what a session did before, where it begins anew; judge what earlier sessions left waiting."""
+    """Forget what a session did before, where it begins anew."""
     forget_shown(context)
     if context.event.source in ("startup", "clear"):
         context.update(trail=Trail())
-    if context.settings.capture and context.has("memory.store") and not awaited(context.app.embedder):
-        for session in context.app.sessions.listed(context.caller, _LOOKED_BACK, 0)[0]:
-            if state_of(session.state).waits:
-                _judge_waiting(context, session)
-                context.app.sessions.mask(session, lambda state: state | {"waits": False})
 
 
 def forget_shown(context: Context[Any]) -> None:
@@ -96,17 +79,22 @@ def forget_shown(context: Context[Any]) -> None:
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
-    """Keep what a prompt states."""
+    """Note what a prompt states."""
     _capture(context, prompted(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
-    """Keep what the use of a tool tells; that a memory was stored tells nothing."""
+    """Note what the use of a tool tells, or which drafts a memory replaces that the agent stored with it."""
     event = context.event
-    follow(context)
     one = used(event.tool, event.input, event.output, failed=event.failed)
-    if one.text or one.origin is not Origin.MEMORY:
-        _capture(context, one, event.tool)
+    if event.tool != ASSISTANT:
+        context.update(events=context.state.events + 1, worked=context.state.worked or one.origin in _WORK)
+    if one.origin is Origin.MEMORY:
+        if _STORES.search(one.command or str(event.input.get("action") or event.tool)):
+            _replace_drafts(context, event.output)
+        if not one.text:
+            return
+    _capture(context, one, event.tool)
 
 
 def write_checkpoint(context: Context[CheckpointSession]) -> None:
@@ -119,187 +107,88 @@ def summarize(context: Context[EndSession]) -> None:
     """Sum up what a session learnt, decided and left open, where it kept two memories or more."""
     if not context.settings.capture or not context.has("memory.store"):
         return
-    _catch_up(context)
-    if found := _sum_up(context):
-        context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
-    context.update(since_checkpoint=0)
-    ask_behind(context.app, partial(_look_again, context, found))
-
-
-def _sum_up(context: Context[EndSession]) -> int | None:
-    """Write the summary of a session that kept two memories or more, and return it."""
     kept = _memories(context)
+    context.update(since_checkpoint=0)
     if len(kept) < 2:
-        return None
-    return _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept))
-
-
-def _look_again(context: Context[EndSession], summed_up: int | None) -> None:
-    """Have a language model judge what was kept and what was not; then it says what is left together."""
-    if context.has("memory.memorability"):
-        added, removed = look_again(context.app, context.session, context.caller)
-        context.update(kept=(*(one for one in context.state.kept if one not in removed), *added))
-        if added or removed:
-            context.app.sessions.mask(context.session, lambda state: state | {"kept": context.state.kept})
-            before, summed_up = summed_up, _sum_up(context)
-            if before and not summed_up:
-                memory_forget(context.app, SoftForget(id=str(before)), context.caller)
-    if summed_up:
-        sum_up_session(context.app, summed_up, _memories(context), context.caller)
+        return
+    found = _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept))
+    if found is not None:
+        context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
+        ask_behind(context.app, lambda: sum_up_session(context.app, found, _memories(context), context.caller))
 
 
 def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
-    _catch_up(context)
     one, state = masked_occurrence(one), context.state
     stamp = stamp_of(one, context.event.folder, state.outside)
     context.caller = context.caller.saying(stamp.said_by, stamp.came_from)
     context.update(outside=outside_after(state.outside, one, stamp))
     found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
-    said = one.origin is Origin.PROMPT
-    again = said and digest(one.text) in state.seen  # a memory may say it already
-    if found.candidate is None:
+    again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
+    if not found.notes:
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
         return
-    judged, rest = _judged(context, found.candidate.parts)
-    if said:
-        context.update(trail=_masked_trail(asked(context.state.trail, rest)))
     known = {memory.content for memory in _memories(context)} if again else ()
-    for each in judged:
-        wording = each.wording if said else found.candidate.wording
-        note = _observation(context, Decision.DROPPED, each.reason, tool, wording.title or _summary(one))
-        draft = _draft(context, replace(found.candidate, wording=wording), one, each.score)
-        note = note.model_copy(update={"score": each.value})
-        if draft.content in known:
-            context.note(note.model_copy(update={"summary": "", "reason": REPEATED}))
-        elif found.proof:
-            _prove(context, draft, each, note, state.trail.lesson)
-        elif made := _settle(context, draft, each, note):
-            _remember_failure(context, made, state.trail)
+    gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
+    for note in _worth_noting(found.notes, gate):
+        _settle(context, note, one, state.trail, known, tool, gate)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What was made of texts of an occurrence that belong together: the best score, and the words of it."""
-
-    score: Memorability | None
-    kept: bool
-    waits: bool
-    wording: Wording
-
-    @property
-    def value(self) -> float | None:
-        """Return the score (0–1) where there is one."""
-        return round(self.score.score, 3) if self.score else None
-
-    @property
-    def reason(self) -> str:
-        """Return why it is kept or not, in one line."""
-        return _WAITS if self.waits else self.score.explained() if self.score else "everything is kept"
+def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
+    """Return the notes that reach the gate by what they say; the best one where none does, to tell why."""
+    scores = [_scored(note).score for note in notes]
+    passing = [note for note, score in zip(notes, scores, strict=True) if score >= gate]
+    return passing or [notes[scores.index(max(scores))]]
 
 
-def _judged(context: Context[Any], parts: Sequence[Part]) -> tuple[list[_Judged], list[str]]:
-    """Judge the texts of an occurrence; return what is made of those that belong together, and what asks for work.
-
-    Without the model that tells what they mean some may wait for it. Where nothing passes the gate, all is one.
-    """
-    texts = [part.text for part in parts]
-    if not context.has("memory.memorability"):
-        return [_Judged(None, True, False, stated(texts, texts[0]))], texts
-    known = context.meanings(parts)
-    scores = [memorability(part.features, known[place] if known else None) for place, part in enumerate(parts)]
-    best = max(range(len(parts)), key=lambda place: scores[place].score)
-    gate = context.settings.memorability_threshold
-    passing = [place for place in range(len(parts)) if scores[place].passes(gate)]
-    if not passing:
-        waits = known is None and awaited(context.app.embedder)
-        return [_Judged(scores[best], False, waits, stated(texts, texts[best]))], texts
-    groups = _together(passing, known)
-    if known is not None:
-        _widen(groups, texts, [one.score >= _BESIDE * gate for one in scores])
-    found, taken = [], {place for group in groups for place in group}
-    for group in groups:
-        top = max(group, key=lambda place: scores[place].score)
-        found.append(_Judged(scores[top], True, False, stated([texts[place] for place in group], texts[top])))
-    return found, [text for place, text in enumerate(texts) if place not in taken]
+def _scored(note: Note, near: Sequence[Similar] = ()) -> Memorability:
+    return memorability(note.content, note.kind, (one.cosine for one in near), passes_now=note.proof)
 
 
-def _together(places: Sequence[int], known: Sequence[Meaning] | None) -> list[list[int]]:
-    """Return the sentences that follow each other and are about the same, as groups."""
-    found: list[list[int]] = []
-    for place in places:
-        before = found[-1][-1] if found else None
-        near = before == place - 1 and (known is None or cosine(known[before], known[place]) >= _TOGETHER)
-        if near:
-            found[-1].append(place)
-        else:
-            found.append([place])
-    return found
-
-
-def _widen(groups: Sequence[list[int]], texts: Sequence[str], likely: Sequence[bool]) -> None:
-    """Add to each group the likely sentences right before it, then those right after it, as many as a lesson holds.
-
-    What lies between two groups leads to the second: "Leave it there" says nothing without what stands before it.
-    """
-    taken = {place for group in groups for place in group}
-    for step in (-1, 1):
-        for group in groups:
-            place = group[0] - 1 if step < 0 else group[-1] + 1
-            room = LONGEST - sum(len(texts[one]) + 2 for one in group)
-            while 0 <= place < len(texts) and likely[place] and place not in taken and len(texts[place]) <= room:
-                group.insert(0 if step < 0 else len(group), place)
-                taken.add(place)
-                room -= len(texts[place]) + 2
-                place += step
-
-
-def _settle(context: Context[Any], draft: Draft, judged: _Judged, note: Observation) -> int | None:
-    """Store what passes the gate, refresh what says nearly the same, or note that it is dropped; return the memory."""
-    said = context.caller.origin.model_dump(mode="json")
-    unkept = note.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | said})
-    if not judged.kept or not context.has("memory.store"):
-        context.update(waits=context.state.waits or judged.waits)
-        context.note(unkept if context.has("memory.store") else unkept.model_copy(update={"reason": _NO_STORE}))
-        return None
-    near = _near(context, draft)
+def _settle(
+    context: Context[Any],
+    note: Note,
+    one: Occurrence,
+    before: Trail,
+    known: Collection[str],
+    tool: str,
+    gate: float,
+) -> None:
+    """Store what passes the gate, refresh what says nearly the same, or note that it is dropped."""
+    score = _scored(note)
+    draft = _draft(context, note, one, score)
+    near = _near(context, draft) if score.passes(gate) else []
+    score = _scored(note, near)
+    seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
+    seen = seen.model_copy(update={"score": score.score})
+    told = context.caller.origin.model_dump(mode="json")
+    unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | told})
     same = next(
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and _is_version(context, each.memory)), None
     )
-    score = replace(judged.score, distinct=distinctiveness(each.cosine for each in near)) if judged.score else None
-    if same is None and score is not None and not score.passes(context.settings.memorability_threshold):
-        said_by = near[0].memory.id  # named, so that both are forgotten together
-        reason = f"memory {said_by} says nearly this; {score.explained()}"
-        context.note(unkept.model_copy(update={"reason": reason, "memory_id": said_by}))
-        return None
-    return _store(
-        context, draft, same.id if same else 0, note.model_copy(update={"summary": "", "decision": Decision.KEPT})
-    )
-
-
-def _remember_failure(context: Context[Any], made: int, before: Trail) -> None:
-    """Note which memory tells of the failure that a command just had."""
-    trail = context.state.trail
-    if trail.failure and trail.failure != before.failure:
-        context.update(trail=trail.model_copy(update={"lesson": made}))
-
-
-def _prove(context: Context[Any], draft: Draft, judged: _Judged, note: Observation, lesson: int) -> None:
-    """Keep what was fixed and that it works, as the new version of the memory of the failure where there is one."""
-    if not context.has("memory.store"):
-        context.note(note.model_copy(update={"reason": _NO_STORE}))
-    elif judged.kept or not lesson:
-        kept = note.model_copy(update={"summary": "", "decision": Decision.KEPT})
-        _store(context, draft, lesson, kept)
-    elif (made := _stored(context, draft.model_copy(update={"id": str(lesson)}), context.caller.origin)) is not None:
-        context.note(note.model_copy(update={"reason": f"it bears out memory {made}", "memory_id": made}))
+    replaced = before.draft if note.proof else same.id if same else 0
+    if draft.content in known:
+        context.note(seen.model_copy(update={"summary": "", "reason": REPEATED}))
+    elif not context.has("memory.store"):
+        context.note(unkept.model_copy(update={"reason": _NO_STORE}))
+    elif not replaced and not score.passes(gate):
+        nearest = near[0].memory.id if near and score.distinctiveness < 1 else None  # they are forgotten together
+        reason = f"memory {nearest} says nearly this; {seen.reason}" if nearest else seen.reason
+        context.note(unkept.model_copy(update={"reason": reason, "memory_id": nearest}))
+    else:
+        kept = seen.model_copy(update={"summary": "", "decision": Decision.KEPT})
+        made = _store(context, draft, replaced, kept)
+        if made and _WORTH_ASKING.intersection(signs_of(note.content, note.kind, passes_now=note.proof)):
+            context.update(undecided=(*(each for each in context.state.undecided if each != made), made))
+        if made and context.state.trail.failure and context.state.trail.failure != before.failure:
+            context.update(trail=context.state.trail.model_copy(update={"draft": made}))
 
 
 def _is_version(context: Context[Any], old: Memory) -> bool:
-    """Say whether a memory was captured, and may be replaced by what this event says."""
-    return old.source is Source.HOOK and not outranks(old, context.caller.origin)
+    """Say whether a memory is a draft that may be replaced by what this event says."""
+    return old.is_draft and not outranks(old, context.caller.origin)
 
 
 def _store(context: Context[Any], draft: Draft, same: int, note: Observation) -> int | None:
@@ -313,52 +202,37 @@ def _store(context: Context[Any], draft: Draft, same: int, note: Observation) ->
     reason = f"{note.reason}; a new version of memory {same}" if same else note.reason
     context.note(note.model_copy(update={"memory_id": memory_id, "reason": reason}))
     kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
-    undecided = (*(one for one in context.state.undecided if one != memory_id), memory_id)
-    context.update(kept=kept, undecided=undecided, since_checkpoint=context.state.since_checkpoint + 1)
+    context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
         _checkpoint(context)
     return memory_id
 
 
-def _catch_up(context: Context[Any]) -> None:
-    """Judge what waited for the embedding model, once that is there."""
-    if context.state.waits and not awaited(context.app.embedder):
-        _judge_waiting(context, context.session)
-        context.update(waits=False)
+def _replace_drafts(context: Context[UseTool], output: str) -> None:
+    """Put the memory that the agent just stored in the place of the session's drafts that say the same.
 
-
-def _judge_waiting(context: Context[Any], session: Session) -> None:
-    """Judge the observations of a session that waited: what passes is kept as of then."""
-    for seen in context.app.sessions.observations(session):
-        if seen.reason != _WAITS or not seen.draft:
-            continue
-        draft, stamp = drafted(seen.draft)
-        judged = _judged_later(context, seen, draft)
-        made = [
-            _stored(
-                context, draft.model_copy(update={"content": one.wording.content, "title": one.wording.title}), stamp
-            )
-            for one in judged
-            if one.kept
-        ]
-        if made and made[0] is not None:
-            context.app.sessions.decide(session, seen.number, Decision.KEPT, judged[0].reason, made[0])
-        else:
-            context.app.sessions.rewrite(session, seen.number, partial(_with_reason, judged[0].reason))
-
-
-def _with_reason(reason: str, one: Observation) -> Observation:
-    return one.model_copy(update={"reason": reason})
-
-
-def _judged_later(context: Context[Any], seen: Observation, draft: Draft) -> list[_Judged]:
-    """Judge a draft that waited: a prompt by its sentences, what a tool told by its structure then and its meaning."""
-    if seen.event == _PROMPT and (parts := parts_of(draft.content)):
-        return _judged(context, parts)[0]
-    known = context.meanings([told_of(draft.content, draft.title.partition(": ")[0], {})])
-    score = with_meaning(seen.score or 0.0, known[0] if known else None)
-    kept = score.passes(context.settings.memorability_threshold)
-    return [_Judged(score, kept, False, Wording(draft.title, draft.subtitle, draft.content))]
+    The agent has decided about the rest, so nobody asks about that again; it stays a draft.
+    """
+    stored = _STORED.search(output)
+    context.update(undecided=())
+    if stored is None or not context.has("memory.store"):
+        return
+    app, number = context.app, int(stored[1])
+    new = app.records.load({number}, unfiltered(app, Draft(content="-"), context.caller)).get(number)
+    if new is None or new.is_draft:
+        return
+    try:
+        near = context.perform(
+            "find_similar", content=new.content, scope=new.scope, threshold=app.embedder.card.near, limit=_NEAR
+        )
+    except RecollectError:  # the embedding model is not ready
+        return
+    said_now = {one.memory.id for one in near if one.memory.is_draft} & {*context.state.kept}
+    if said_now:
+        with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
+            for one in sorted(said_now):
+                transaction.supersede(one, by=number)
+        app.run_later(app.vectors.sync)
 
 
 def _near(context: Context[Any], draft: Draft) -> list[Similar]:
@@ -370,21 +244,20 @@ def _near(context: Context[Any], draft: Draft) -> list[Similar]:
     return [one for one in found if one.memory.type not in _SUMMARIES]
 
 
-def _draft(context: Context[Any], candidate: Candidate, one: Occurrence, score: Memorability | None) -> Draft:
-    """Return what is stored of a candidate, with its secrets masked; its evidence is its second heading."""
-    wording = candidate.wording
+def _draft(context: Context[Any], note: Note, one: Occurrence, score: Memorability) -> Draft:
+    """Return what is stored of a note, with its secrets masked; its evidence is its second heading."""
     draft = Draft(
-        content=wording.content,
-        title=wording.title,
-        subtitle=wording.evidence,
-        type=candidate.kind,
-        fact_type=candidate.fact_type,
-        concepts=candidate.concepts,
-        tags=candidate.tags,
-        importance=importance_of(one.origin, score.score if score else 0.5),
-        trust=candidate.trust,
-        files_read=candidate.files_read,
-        files_modified=candidate.files_modified,
+        content=note.content,
+        title=note.title,
+        subtitle=note.evidence,
+        type=note.kind,
+        fact_type=note.fact_type,
+        concepts=note.concepts,
+        tags=note.tags,
+        importance=importance_of(one.origin, score.score),
+        trust=note.trust,
+        files_read=note.files_read,
+        files_modified=note.files_modified,
         session_id=context.event.session_id,
         observed_at=context.at,
         source=Source.HOOK,
@@ -436,8 +309,8 @@ def _each(value: Any) -> Any:
 
 
 def _summary(one: Occurrence) -> str:
-    said = one.text if one.origin is Origin.PROMPT else shown_input(one.input) or one.text
-    return masked(shortened(" ".join(said[:2_000].split()), _SUMMARY))
+    text = one.text if one.origin is Origin.PROMPT else shown_input(one.input) or one.text
+    return masked(shortened(" ".join(text[:2_000].split()), _SUMMARY))
 
 
 def _observation(
@@ -459,11 +332,11 @@ def _observation(
     )
 
 
-class _Said(Request):
+class _Text(Request):
     text: str
 
 
-class _Given(Request):
+class _ToolInput(Request):
     given: dict[str, Any]
 
 
@@ -472,5 +345,5 @@ def masked_occurrence(one: Occurrence) -> Occurrence:
 
     `mysql --password X` without its option, or the first half of a token, is no secret to the gate any more.
     """
-    text = clear(_Said(text=one.text), OnSecret.REDACT).value.text
-    return replace(one, text=text, input=clear(_Given(given=dict(one.input)), OnSecret.REDACT).value.given)
+    text = clear(_Text(text=one.text), OnSecret.REDACT).value.text
+    return replace(one, text=text, input=clear(_ToolInput(given=dict(one.input)), OnSecret.REDACT).value.given)

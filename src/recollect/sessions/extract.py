@@ -35,6 +35,8 @@ _PART: Final = 12_000  # characters that one question shows
 _ANSWER: Final = 3_000  # tokens
 _ASKED_FOR: Final = 12  # candidates
 _TAKEN: Final = 40  # candidates: more have no room in an answer
+_PARAPHRASED: Final = 0.25  # of a paraphrase's words that its source has: it may say the same in others
+_PERSON: Final = frozenset({"user", "human", "person"})
 _NO_MEMORY: Final = "0"  # such an outcome is kept for good
 _TRUST: Final = 0.4
 """Below what somebody remembers himself, so that what is extracted joins and hides nothing of that."""
@@ -121,7 +123,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
                         one,
                         number,
                         caller,
-                        "\n".join(f"{each['speaker']}: {each['said']}" for each in part),
+                        part,
                     )
                 )
             except (InvalidInput, SecretFound) as error:
@@ -170,8 +172,15 @@ def _fault(found: Any) -> str:
     return ""
 
 
-def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller: Caller, source: str) -> str:
-    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out."""
+def _stored(
+    app: App, request: ExtractMemories, found: Any, number: int, caller: Caller, part: Sequence[dict[str, str]]
+) -> str:
+    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out.
+
+    What the person said takes effect by itself. What only others said waits for a decision.
+    """
+    source = "\n".join(f"{each['speaker']}: {each['said']}" for each in part)
+    of_person = "\n".join(f"{each['speaker']}: {each['said']}" for each in part if each["speaker"].lower() in _PERSON)
     if number > _TAKEN:
         raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
     if fault := _fault(found):
@@ -179,8 +188,9 @@ def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller:
     one = _Candidate.model_validate(found)
     if gives_orders("\n".join((one.content, one.overview, one.abstract))):
         raise InvalidInput("content", "It gives orders to a language model.")
-    if not is_grounded(one.content, source):
+    if not is_grounded(one.content, source, _PARAPHRASED):
         raise InvalidInput("content", "No message says it.")
+    said_by = SaidBy.REPORT if is_grounded(one.content, of_person, _PARAPHRASED) else SaidBy.MODEL
     draft = Draft(
         content=one.content,
         fact_type=_KINDS[one.category],
@@ -194,6 +204,6 @@ def _stored(app: App, request: ExtractMemories, found: Any, number: int, caller:
         },
         **({} if request.session_id is None else {"session_id": request.session_id}),
     )
-    said = caller.saying(SaidBy.MODEL, f"session {request.session_id}" if request.session_id else "")
+    said = caller.saying(said_by, f"session {request.session_id}" if request.session_id else "")
     outcome = remember(app, clear(draft, OnSecret.REDACT).value, said)
     return "new" if outcome.status is WriteStatus.STORED else "updated"

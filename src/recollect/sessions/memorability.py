@@ -1,195 +1,135 @@
-"""Memorability: whether a text is worth a memory, and why.
+"""Memorability: how much an observation deserves to be noted, 0–1, by four dimensions that a person can work out.
 
-The score is a logistic one: each structural feature adds its weight to the log-odds, what the text means adds the
-product of its embedding with fitted weights, and the sum is a number of 0–1. What a person said and what a tool told
-have weights of their own. Without the model that the weights belong to the structure alone decides, and more strictly.
-Features are of three parts (how much is said, how much it matters, what it is); the fourth is how distinct the text is
-from what is stored. `memorability.toml` has the weights, which `scripts/fit-capture` fits so that the gate is at 0.30.
+    score = distinctiveness × (0.35 × substance + 0.40 × salience + 0.25 × type weight)
+
+Substance is how much a text says, salience how much of it stands out, the type weight what kind of observation it is,
+and distinctiveness how new it is beside what is stored. What reaches the gate of 0.30 becomes a draft.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from math import exp, log
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final
 
-from recollect.errors import RecollectError
-from recollect.sessions.observations.features import SUBSTANCE, TYPE_FEATURES, Feature, forms
-
-if TYPE_CHECKING:
-    from recollect.engines.embedder import Embedder, Vector
-    from recollect.sessions.observations.observe import Part
+from recollect.domain.enums import ObservationType as Kind
+from recollect.sessions.observations.lines import SIGNS
+from recollect.text.terms import topic_words
 
 GATE: Final = 0.30
-"""Score from which something is kept."""
+"""Score from which an observation is kept."""
 
-KNOWN: Final = -4.0
-"""What is added to the log-odds of a text that is stored already."""
+FULL: Final = 12
+"""Topic words of a text that says as much as a note needs."""
 
-_FAR, _SAME = 0.90, 0.98  # cosines up to which a memory is fully distinct, and from which it is not at all
-_LEAST: Final = 1e-6
-_NAMED: Final = 5  # features that an explanation names
-_MEANING: Final = "its meaning"
-_ALONE: Final = "without the embedding model"
+STANDS_OUT: Final[Mapping[str, float]] = {
+    "a rule": 0.9,
+    "passes now": 0.8,
+    "a failure": 0.5,
+    "a reason": 0.4,
+    "a figure": 0.3,
+    "a name": 0.1,
+}
+"""What each sign adds to the salience of a text, which is at most 1."""
 
+TYPE_WEIGHTS: Final[Mapping[Kind | None, float]] = {
+    Kind.DECISION: 1.0,
+    Kind.BUGFIX: 1.0,
+    Kind.DISCOVERY: 0.5,
+    Kind.FEATURE: 0.5,
+    Kind.REFACTOR: 0.3,
+    Kind.CHANGE: 0.3,
+    None: 0.2,
+}
+"""How much the type of an observation counts; a sentence of a person that states no rule has none."""
 
-class Dimension(StrEnum):
-    """What a score is made of."""
-
-    SUBSTANCE = "substance"
-    SALIENCE = "salience"
-    DISTINCTIVENESS = "distinctiveness"
-    TYPE = "type weight"
-
-
-class Meaning(NamedTuple):
-    """What a text means, and what a tool was used for where it is known: float32[d] each.
-
-    `forms` are places of the words and endings of a person's sentence, each with its share.
-    """
-
-    text: Vector
-    about: Vector | None = None
-    forms: tuple[tuple[int, float], ...] = ()
-
-    def weighed(self, weights: Sequence[float]) -> float:
-        """Return the product with d weights, and with those behind them of what a tool was used for or of the forms."""
-        size = len(self.text)
-        about = 0.0 if self.about is None else self.about @ weights[size:]
-        return float(self.text @ weights[:size] + about + sum(weights[size + at] * share for at, share in self.forms))
-
-
-@dataclass(frozen=True)
-class Weights:
-    """What a text has without any feature, what each adds and what its meaning does; `alone` is added without that.
-
-    `crossed` is what features add besides, by what an occurrence is.
-    """
-
-    bias: float
-    features: Mapping[Feature, float]
-    crossed: Mapping[Feature, Mapping[Feature, float]]
-    meaning: tuple[float, ...]
-    alone: float
+_SUBSTANCE, _SALIENCE, _TYPE = 0.35, 0.40, 0.25
+_NEW, _SAME = 0.90, 0.98  # cosines up to which a text is wholly new, and from which it is not new at all
+_REASONS: Final = (
+    "because|since|so that|due to|caused? by|the cause|root cause|reason|therefore|otherwise|turns out|in order to",
+    "weil|damit|denn|wegen|sonst|ursache|grund",
+    "parce que|car|afin de|sinon|à cause de",
+    "porque|para que|debido a|causa",
+)
+_RULES: Final = (
+    "always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not",
+    r"only (?:\w+ ){1,6}may|(?<!.)(?:please )?(?:don't|do not)",
+    "we decided|we agreed|we settled|decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is",
+    "immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr",
+    "wir haben entschieden|wir haben beschlossen",
+    "toujours|jamais|désormais|il faut|doit|doivent|préfère|nous avons décidé|on a décidé",
+    "siempre|nunca|jamás|a partir de ahora|debe|deben|hay que|prefiero|hemos decidido|decidimos",
+)
+"""Words by which a person gives a reason, and states a rule: English, German, French and Spanish."""
 
 
-def _weights(given: Mapping[str, Any]) -> Weights:
-    return Weights(
-        float(given["bias"]),
-        MappingProxyType(_table(given["weights"])),
-        MappingProxyType({Feature(kind): _table(crossed) for kind, crossed in given.get("crossed", {}).items()}),
-        tuple(given["meaning"]),
-        float(given["alone"]),
-    )
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
 
 
-def _table(given: Mapping[str, float]) -> dict[Feature, float]:
-    return {one: float(given.get(one, 0.0)) for one in Feature}
-
-
-_FITTED: Final = tomllib.loads(Path(__file__).with_name("memorability.toml").read_text(encoding="utf-8"))
-MODEL: Final = str(_FITTED["model"])
-"""The embedding model that the weights of meaning belong to."""
-PERSON: Final = _weights(_FITTED["person"])
-TOOL: Final = _weights(_FITTED["tool"])
+_REASON: Final = _any_of(_REASONS)
+_RULE: Final = _any_of(_RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Memorability:
-    """What each feature adds to the log-odds of a text, beside its bias, and how distinct it is (0–1)."""
+    """The four dimensions of a text, each 0–1."""
 
-    added: Mapping[str, float]
-    bias: float
-    distinct: float = 1.0
-
-    @property
-    def parts(self) -> Mapping[Dimension, float]:
-        """Return what each part adds to the log-odds."""
-        sums = dict.fromkeys(Dimension, 0.0)
-        for feature, value in self.added.items():
-            sums[part_of(feature)] += value
-        sums[Dimension.DISTINCTIVENESS] = KNOWN * (1 - self.distinct)
-        return MappingProxyType(sums)
+    substance: float
+    salience: float
+    type_weight: float
+    distinctiveness: float = 1.0
 
     @property
     def score(self) -> float:
         """Return how memorable the text is, 0–1."""
-        return 1 / (1 + exp(-(self.bias + sum(self.parts.values()))))
+        worth = _SUBSTANCE * self.substance + _SALIENCE * self.salience + _TYPE * self.type_weight
+        return round(self.distinctiveness * worth, 3)
 
     def passes(self, gate: float = GATE) -> bool:
-        """Return whether the score reaches the gate."""
+        """Say whether the score reaches the gate."""
         return self.score >= gate
 
     def explained(self) -> str:
-        """Return the score, the features that weigh most and the sum of each part, in one line."""
-        heaviest = sorted(self.added.items(), key=lambda one: -abs(one[1]))[:_NAMED]
-        named = [f"{feature} {value:+.1f}" for feature, value in heaviest if abs(value) >= 0.05]
-        if self.distinct < 1:
-            named.append(f"near a stored memory {KNOWN * (1 - self.distinct):+.1f}")
-        parts = ", ".join(f"{part} {value:+.1f}" for part, value in self.parts.items())
-        return f"{self.score:.2f}: {', '.join(named) or 'nothing speaks for it'} ({parts})"
+        """Return the score and its dimensions in one line."""
+        parts = (
+            f"substance {self.substance:.2f}",
+            f"salience {self.salience:.2f}",
+            f"type {self.type_weight:.2f}",
+            f"distinctiveness {self.distinctiveness:.2f}",
+        )
+        return f"{self.score:.2f}: {', '.join(parts)}"
 
 
 def memorability(
-    features: Mapping[Feature, float], meaning: Meaning | None = None, cosines: Iterable[float] = ()
+    text: str, kind: Kind | None, cosines: Iterable[float] = (), *, passes_now: bool = False
 ) -> Memorability:
-    """Score a text by its features (0–1), its meaning where that is known, and its cosines to the nearest memories."""
-    weights = PERSON if Feature.PROMPT in features else TOOL
-    crossed = [weights.crossed[one] for one in features if one in weights.crossed]
-    added: dict[str, float] = {
-        one: (weights.features[one] + sum(each[one] for each in crossed)) * value for one, value in features.items()
+    """Return how memorable a text of a type is, by its cosines to the nearest memories that are stored."""
+    substance = min(len(topic_words(text)) / FULL, 1.0)
+    salience = min(sum(STANDS_OUT[sign] for sign in signs_of(text, kind, passes_now=passes_now)), 1.0)
+    return Memorability(round(substance, 3), round(salience, 3), TYPE_WEIGHTS[kind], distinctiveness(cosines))
+
+
+def signs_of(text: str, kind: Kind | None, *, passes_now: bool = False) -> Collection[str]:
+    """Return what of a text stands out."""
+    found = {
+        "a rule": kind is Kind.DECISION,
+        "passes now": passes_now,
+        "a failure": bool(SIGNS["failure"].search(text)),
+        "a reason": bool(_REASON.search(text)),
+        "a figure": bool(SIGNS["measure"].search(text)),
+        "a name": bool(SIGNS["name"].search(text)),
     }
-    added |= {_ALONE: weights.alone} if meaning is None else {_MEANING: meaning.weighed(weights.meaning)}
-    return Memorability(MappingProxyType(added), weights.bias, distinctiveness(cosines))
+    return [sign for sign, stands in found.items() if stands]
 
 
-def with_meaning(score: float, meaning: Meaning | None) -> Memorability:
-    """Return what a score (0–1) of what a tool told becomes that was made without the embedding model."""
-    before = log(max(score, _LEAST) / max(1 - score, _LEAST)) - TOOL.alone
-    added = {_ALONE: TOOL.alone} if meaning is None else {_MEANING: meaning.weighed(TOOL.meaning)}
-    return Memorability(MappingProxyType(added), before)
+def states_rule(sentence: str) -> bool:
+    """Say whether a sentence of a person states a rule, a decision or a preference; a question states none."""
+    return not sentence.rstrip().endswith("?") and bool(_RULE.search(sentence))
 
 
 def distinctiveness(cosines: Iterable[float]) -> float:
     """Return how new a text is (0–1): 1 up to a cosine of 0.90 to the nearest memory, and 0 from 0.98 on."""
     nearest = max(cosines, default=-1.0)
-    return min(max((_SAME - nearest) / (_SAME - _FAR), 0.0), 1.0)
-
-
-def part_of(feature: str) -> Dimension:
-    """Return the part of the score that a feature belongs to."""
-    if feature in SUBSTANCE:
-        return Dimension.SUBSTANCE
-    return Dimension.TYPE if feature in TYPE_FEATURES else Dimension.SALIENCE
-
-
-def meanings(embedder: Embedder, parts: Sequence[Part]) -> list[Meaning] | None:
-    """Return what each part means, for `memorability`; None where the weights' model is not there, or not yet."""
-    if embedder.card.id != MODEL or not embedder.ready:
-        return None
-    texts = [text for part in parts for text in (part.text, part.about) if text]
-    try:
-        read = dict(zip(texts, embedder.read(texts), strict=True))
-    except RecollectError:
-        return None
-    return [
-        Meaning(read[one.text].vector, read[one.about].vector)
-        if one.about
-        else Meaning(read[one.text].vector, forms=forms(one.text))
-        for one in parts
-    ]
-
-
-def cosine(one: Meaning, other: Meaning) -> float:
-    """Return how near two texts are by what they mean (-1–1)."""
-    return float(one.text @ other.text)
-
-
-def awaited(embedder: Embedder) -> bool:
-    """Say whether the weights' model is this one and is only not loaded yet."""
-    return embedder.card.id == MODEL and not embedder.ready
+    return round(min(max((_SAME - nearest) / (_SAME - _NEW), 0.0), 1.0), 3)

@@ -39,15 +39,15 @@ from recollect.domain.review import Inbox
 from recollect.memory.inbox import inbox
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
-from recollect.search.injection import learnt_of, relevant_and_denied
 from recollect.search.recall import count_use
+from recollect.search.unasked import nearly_sure
 from recollect.search.visibility import unfiltered
 from recollect.sessions import aging, ask, boundaries, capture
-from recollect.sessions.boundaries import settings_in
 from recollect.sessions.index import read_index
-from recollect.sessions.lessons import failure
 from recollect.sessions.observations.lines import read
+from recollect.sessions.observations.notes import failure
 from recollect.sessions.observations.occurrence import ASSISTANT, Origin, prompted, used
+from recollect.sessions.project_settings import settings_in
 from recollect.sessions.session_state import Context, rebased, state_of
 
 
@@ -115,8 +115,8 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
     known = _known(context) | {int(one) for one in (index.whole_ids if index else ())}
-    found, denied = relevant_and_denied(context.app, context.event.prompt, context.caller, known)
-    shown = _shown(context, _balanced(context, found), denied)
+    found = nearly_sure(context.app, context.event.prompt, context.caller, known)
+    shown = _shown(context, _balanced(context, found))
     return _joined(index, shown) if index and shown else index or shown
 
 
@@ -139,7 +139,7 @@ def inject_after_failure(context: Context[UseTool]) -> Injection | None:
     failed = failing(event)
     if not failed or not _injects(context):
         return None
-    found = learnt_of(context.app, failed, context.caller, _known(context))
+    found = nearly_sure(context.app, failed, context.caller, _known(context))
     return _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
 
 
@@ -203,13 +203,10 @@ def _known(context: Context[Any]) -> set[int]:
     return {*context.state.injected, *({*context.state.kept} - {*context.state.forgotten})}
 
 
-def _shown(
-    context: Context[Any], found: Sequence[Memory], denied: Mapping[int, Memory] = MappingProxyType({})
-) -> Injection | None:
-    """Return the block of memories within the budget, each with what may deny it."""
-    app = context.app
-    count = app.embedder.counter() or estimate
-    text, ids = memory_context(found, context.settings.token_budget, count, denied=denied)
+def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
+    """Return the block of memories within the budget."""
+    count = context.app.embedder.counter() or estimate
+    text, ids = memory_context(found, context.settings.token_budget, count)
     if not ids:
         return None
     shown = tuple(map(str, ids))
@@ -375,7 +372,7 @@ def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES)
         new = not isinstance(event, EndSession)  # an agent's other commands end a session that never began
         session = app.sessions.begin(caller, event.session_id, event.agent, at, new=new)
         context = Context(
-            app=app,
+            app=replace(app, lifecycle=settings),
             caller=caller,
             settings=settings,
             session=session,

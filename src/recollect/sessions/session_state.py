@@ -6,10 +6,10 @@ What a person sees of sessions, and how a wrong decision is put right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -42,11 +42,7 @@ from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.boundaries import Boundary, Window
-from recollect.sessions.lessons import Trail
-from recollect.sessions.memorability import Meaning, meanings
-
-if TYPE_CHECKING:
-    from recollect.sessions.observations.observe import Part
+from recollect.sessions.observations.notes import Trail
 
 T = TypeVar("T")
 
@@ -65,10 +61,9 @@ class SessionState(BaseModel):
     `outside` what the assistant has read from outside since the last prompt, `kept` ids of memories that the session
     made, `forgotten` those of them from before that compaction, which came at `began_at`. `owes_index` says that the
     index has not reached the agent since then. `events` counts the uses of tools since the session began or the agent
-    was asked, `worked` says whether one of them was an edit or a command, `undecided` are memories that were captured
-    since the agent stored something, `asks` counts how often it was asked. `waits` says that something waits for the
-    embedding model to be judged. `erased` counts how often the store took words out of the state, because what they say
-    was forgotten or masked.
+    was asked, `worked` says whether one of them was an edit or a command, `undecided` are drafts worth asking about
+    since the agent stored something, `asks` counts how often it was asked. `erased` counts how often the store took
+    words out of the state, because what they say was forgotten or masked.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -82,7 +77,6 @@ class SessionState(BaseModel):
     kept: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0
-    waits: bool = False
     began_at: AwareDatetime | None = None
     owes_index: bool = False
     events: int = 0
@@ -128,7 +122,6 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
         changes["outside"] = after.outside and read_also(stored.outside, after.outside)
     changed = ("owes_index", "events", "worked", "undecided", "asks")
     changes |= {name: new for name in changed if (new := getattr(after, name)) != getattr(before, name)}
-    changes["waits"] = stored.waits or (after.waits and not before.waits)
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)
 
@@ -157,7 +150,6 @@ class Context(Generic[E]):
     event: E
     at: datetime
     observations: list[Observation] = field(default_factory=list)
-    _read: dict[tuple[str, str], Meaning] = field(default_factory=dict)
 
     def has(self, capability: str) -> bool:
         """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
@@ -166,16 +158,6 @@ class Context(Generic[E]):
     def perform(self, operation: str, **fields: Any) -> Any:
         """Run a verb by its name, as the session's caller; every write passes the gate. Raises `RecollectError`."""
         return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
-
-    def meanings(self, parts: Sequence[Part]) -> list[Meaning] | None:
-        """Return what each part means; None where the embedding model that tells it is not there, or not yet."""
-        missing = [one for one in parts if (one.text, one.about) not in self._read]
-        if missing:
-            found = meanings(self.app.embedder, missing)
-            if found is None:
-                return None
-            self._read |= {(one.text, one.about): meant for one, meant in zip(missing, found, strict=True)}
-        return [self._read[one.text, one.about] for one in parts]
 
     def update(self, **changes: Any) -> None:
         """Put fields of the state in the place of what they were."""
@@ -226,12 +208,14 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
-    """Keep an observation that was dropped, or forget one that was kept."""
+    """Keep an observation that was dropped or is a draft, or forget one that was kept."""
     session = _found(app, request.session_id, caller)
     one = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
     if one is None:
         raise NotFound(f"The session {session.session_id} has no observation {request.number}.")
     kept = one.decision is Decision.KEPT
+    if request.keep and kept and one.memory_id is not None:
+        _approve(app, one.memory_id, caller)
     if request.keep == kept:
         return Noted(session.session_id, str(one.decision), one.reason, str(one.memory_id) if one.memory_id else None)
     if request.keep:
@@ -242,22 +226,25 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
     return Noted(session.session_id, str(Decision.DROPPED), BY_YOU)
 
 
+def _approve(app: App, memory_id: int, caller: Caller) -> None:
+    """Note that a person wants a draft kept: it is a memory like any other from now on."""
+    memory = app.records.load([memory_id], unfiltered(app, ReadAccess(), caller)).get(memory_id)
+    if memory is not None and memory.is_draft:
+        with app.records.writing(caller.writable(memory.namespace), caller.user) as transaction:
+            transaction.stop_fading(memory_id)
+
+
 def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
     if not one.draft and one.memory_id:
         known = f"it was memory {one.memory_id}, and `recollect undo {one.memory_id}` brings that back."
         raise InvalidInput("number", f"Observation {one.number} cannot be kept anew: {known}")
     if not one.draft:
         raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
-    made = keep_after_all(app, session, one, caller, BY_YOU, request_id)
-    return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
-
-
-def keep_after_all(app: App, session: Session, one: Observation, caller: Caller, why: str, request_id: str = "") -> str:
-    """Store what would have been stored of an observation that was dropped, with its own origin; return its id."""
-    draft, said = drafted(one.draft or {})
+    draft, said = drafted(one.draft)
     made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
-    app.sessions.decide(session, one.number, Decision.KEPT, why, int(made))
-    return made
+    app.sessions.decide(session, one.number, Decision.KEPT, BY_YOU, int(made))
+    _approve(app, int(made), caller)
+    return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
 
 
 def _found(app: App, beginning: str | None, caller: Caller) -> Session:

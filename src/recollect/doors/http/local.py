@@ -46,7 +46,7 @@ from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
 from recollect.projects import NAMES
-from recollect.sessions.boundaries import narrowed, settings_in
+from recollect.sessions.project_settings import narrowed, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript
 from recollect.transfer.remembered import files_of

@@ -57,7 +57,7 @@ from recollect.doors.http.openapi import parameter
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, TooManyRequests, Unauthorized
-from recollect.sessions.boundaries import narrowed
+from recollect.sessions.project_settings import narrowed
 from recollect.settings import Settings
 from recollect.store.sql.database import confirmed_by
 

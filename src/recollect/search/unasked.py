@@ -1,0 +1,53 @@
+"""Memories that are shown to an agent that did not ask: what recall finds with a match that is nearly sure.
+
+A search that was asked for may show what is doubtful; here every line costs the reader, so most prompts get nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION
+from recollect.domain.requests import Caller, Query
+from recollect.domain.results import Memory
+from recollect.prompt.fence import permitted
+from recollect.search import rank
+from recollect.search.candidates import FIRST, reading
+from recollect.search.ranking import ranking_of
+
+LEAST: Final = rank.STRONG
+"""Match (0–1) from which a memory is shown unasked: of these four in five helped, in recordings that chose it."""
+
+_BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
+_MARKUP: Final = re.compile(r"```.*?(?:```|\Z)|<[^<>]{1,80}>", re.DOTALL)
+_COMMAND: Final = re.compile(r"\s*[/!#][\w:-]*(?:\s|\Z)")
+
+
+def nearly_sure(app: App, text: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+    """Return the public, current memories that answer a prompt or a failure nearly for sure, the best first.
+
+    Left out is what the reader has before it already (`known`), what has a newer version, what a person denied, what
+    sums a session up, and drafts but a rule in a person's own words.
+    """
+    question = question_of(text)
+    if not question:
+        return []
+    query = Query(query=question, limit=FIRST)
+    with reading(app, query, caller) as seen:
+        hits = ranking_of(app, query, seen.model_copy(update={"condensed": False})).hits
+    sure = [hit.memory for hit in hits if hit.match >= LEAST and hit.older_than is None and hit.contradicts is None]
+    speaking = [one for one in sure if one.speaks_unasked and one.type not in OF_SESSION and permitted(one)]
+    return [one for one in speaking if one.id not in known]
+
+
+def question_of(prompt: str) -> str:
+    """Return what of a prompt to search for: without markup, of a long one both ends; nothing of a command."""
+    if _COMMAND.match(prompt):
+        return ""
+    bare = " ".join(_MARKUP.sub(" ", prompt).split()) or " ".join(prompt.split())
+    if len(bare) > _BEGINNING + _ENDING:
+        bare = f"{bare[:_BEGINNING].rpartition(' ')[0]} … {bare[-_ENDING:].partition(' ')[2]}"
+    return bare

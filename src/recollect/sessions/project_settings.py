@@ -1,0 +1,45 @@
+"""The settings of a project for its sessions, as its files, or a client in its stead, ask for them.
+
+A project's files come from whoever wrote the repository. So they may change these settings alone, turn on nothing that
+is off, and spend no more than without them. A value that is not allowed changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from recollect.domain.lifecycle import LifecycleSettings
+from recollect.projects import ASKING, FILTERS, NAMES, NO_LESS, NO_MORE, table_in
+
+log = logging.getLogger(__name__)
+
+
+def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
+    """Return the settings of the project around a folder over the `defaults`; the nearest file that has any counts.
+
+    Any file turns capture or injection off.
+    """
+    table = table_in(folder)
+    return narrowed(defaults, table, folder) if table else defaults
+
+
+def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str) -> LifecycleSettings:
+    """Return the defaults with those values that are allowed, of what the settings of a `project` ask for."""
+    settings = defaults
+    for name, value in asked.items():
+        if name not in NAMES:
+            continue
+        text = ",".join(map(str, value)) if isinstance(value, list) else value
+        try:
+            settings = LifecycleSettings.model_validate(settings.model_dump() | {name: text})
+        except ValidationError as error:
+            log.warning("the setting %s of the project %s is not used: %s", name, project, error.errors()[0]["msg"])
+    least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in NO_MORE}
+    most = {name: max(getattr(settings, name), getattr(defaults, name)) for name in NO_LESS}
+    least["ask"] = min(settings.ask, defaults.ask, key=ASKING.index)
+    off = sorted((settings.off - FILTERS) | defaults.off)
+    return settings.model_copy(update=least | most | {"modules_off": ",".join(off)})
