@@ -37,9 +37,10 @@ For each prompt write one line of JSON into the file `{answers}` beside this pag
 
     {{"id": "p01", "open": ["12", "7"], "recall": ""}}
 
-`open` names the memories that you would read whole before you work on the prompt, by their ids in the index.
-`recall` holds the words that you would search with, if you would search for something that the index does not
-show. Leave empty what you would not do. Read no other file."""
+`open` names the memories of the index that you would use for your work on the prompt, by their ids: you would read
+each of them whole first, and some stand in the index whole already. `recall` holds the words that you would search
+with, if you would search for something that the index does not show. Leave empty what you would not do. Read no
+other file."""
 _RECALLED: Final = """# What you recalled
 
 You are a coding agent. For the prompts below you searched your memory, and this is what the tool `memory`

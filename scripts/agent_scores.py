@@ -48,7 +48,8 @@ def figures_of(progress: Progress) -> Figures:
         without = {name: run.alone.get(theirs) for name, theirs in ALONE.items()}
     opened = [len(one.opened) for one in run.had.values()]
     figures["opened a prompt"] = sum(opened) / len(opened) if opened else None
-    figures |= {f"tokens of {name}": run.tokens.get(name, 0) for name in ("index", "recalled")}
+    figures["tokens of the index"] = run.tokens.get("index", 0)
+    figures["tokens recalled a prompt"] = _share(run.tokens.get("recalled", 0), len(run.had))
     return figures | {f"{name}{_WITHOUT}": value for name, value in without.items()}
 
 
@@ -98,10 +99,7 @@ def _of_store(one: StoreSet, run: Run) -> Figures:
 
     wanted = {each.id: ids(each.wants) for each in one.questions}
     stale = {each.id: ids(each.outdated) - wanted[each.id] for each in one.questions}
-    return {
-        "memories": len(one.entries),
-        **_of_prompts(run, {each.id for each in one.questions if each.wants}, wanted, stale),
-    }
+    return _of_prompts(run, {each.id for each in one.questions if each.wants}, wanted, stale)
 
 
 def _of_prompts(run: Run, asking: set[str], wanted: dict[str, set[str]], stale: dict[str, set[str]]) -> Figures:
@@ -158,7 +156,7 @@ def write_json(file: Path, scored: Sequence[Progress]) -> None:
             "set": one.set.name,
             "figures": figures,
             "memories": [
-                {"id": each.id, "text": f"{each.title}\n{each.content}", "current": each.current, "own": each.own}
+                {"id": each.id, "text": each.text, "current": each.current, "own": each.own}
                 | ({"says": sorted(judged.says), "worth": judged.worth, "outdated": judged.outdated} if judged else {})
                 for each in (one.run.memories if one.run else ())
                 for judged in [one.judgements.get(each.id)]

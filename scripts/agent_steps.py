@@ -33,7 +33,7 @@ from store_sets import StoreSet, is_store, load_store
 RUN: Final = "run.json"
 _OWN_TOOL: Final = "recollect"  # as the hook names the tool `memory`
 _NEW: Final = "new:"
-_PLANTED_SHOWN: Final = 600  # characters of a text with something planted that a judge sees
+_PLANTED_SHOWN: Final = 2_000  # characters of a text with something planted that a judge sees
 
 
 @dataclass
@@ -45,6 +45,12 @@ class Remembered:
     content: str
     current: bool
     own: bool
+
+    @property
+    def text(self) -> str:
+        """Return what it says, with its title where that says something else."""
+        short = self.title.removesuffix("…").strip().lower()
+        return self.content if self.content.lower().startswith(short) else f"{self.title}\n{self.content}"
 
 
 @dataclass
@@ -437,13 +443,15 @@ def _judged(one: SessionSet, pages: Pages, run: Run) -> dict[str, Judgement]:
 def _judge_page(one: SessionSet, run: Run, answers: str) -> str:
     lessons = lessons_of(one)
     numbers = {each.place: each.number for each in lessons}
-    over = {place: numbers.get(event.place) for event in one.events for place in event.obsoletes}
+    over: dict[Place, list[int]] = {}
+    for event in one.events:
+        for place in event.obsoletes:
+            over.setdefault(place, []).extend(filter(None, [numbers.get(event.place)]))
 
     def shown(each: Lesson) -> str:
         newer = over.get(each.place)
-        later = (
-            f"; no longer so since lesson {newer}" if newer else "; no longer so later" if each.place in over else ""
-        )
+        since = f"; no longer so since lesson {newer[0]}" if newer else "; no longer so later"
+        later = since if each.place in over else ""
         return f"{each.text} (session {each.place[0]}{later})"
 
     prompts = {each.id: each.prompt for each in one.asks}
@@ -451,7 +459,7 @@ def _judge_page(one: SessionSet, run: Run, answers: str) -> str:
         answers,
         [(each.number, shown(each)) for each in lessons if not each.planted],
         [(each.number, each.text) for each in lessons if each.planted],
-        [(each.id, "" if each.current else " (replaced)", f"{each.title}\n{each.content}") for each in run.judged],
+        [(each.id, "" if each.current else " (replaced)", each.text) for each in run.judged],
         [(number, prompts[number], ", ".join(had.memories) or "nothing") for number, had in run.had.items()],
     )
 
