@@ -48,7 +48,7 @@ RETIRED = re.compile(
     r"\b(\w*_)?([t]wins?|courie[r]|bringin[g]|closenes[s]|erran[d])(_\w+)?\b|\b(Keepin[g]|Brough[t]|Unrea[d])\b"
 )
 RECORDED = re.compile(
-    r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|training/data)/.*[.](jsonl|txt)"
+    r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|training/data|data/(answers|stores))/.*[.](jsonl?|txt)"
 )  # what others wrote
 TESTS = ("tests/", "scripts/training/tests/")
 VAGUE = re.compile(r"(Manager|Service|Helper|Util|Factory|Base|Impl)s?$|V\d+$")

