@@ -20,7 +20,7 @@ LONGEST: Final = 200
 MOST_WORDS: Final = 1_000
 """Words of an action by which moments are looked up; the first ones count."""
 ANY: Final = "*"
-"""The lead of a moment that no whole word leads to: such a moment is compared with every action."""
+"""In place of a part that a moment lacks; every action has it, so that such a moment is compared with all of them."""
 
 _FORM: Final = "a moment is `run`, `edit` or `fail` and then words, such as `run git push --force`"
 _SHOWN: Final = 60  # characters of a moment that an error repeats
@@ -38,27 +38,56 @@ class Kind(StrEnum):
     FAIL = "fail"
 
 
+class Action:
+    """What an agent does or did: `parts` are the texts in which the words of moments are looked for.
+
+    Moments have words in common, so it remembers which it holds.
+    """
+
+    __slots__ = ("_held", "text")
+
+    def __init__(self, *parts: str) -> None:
+        self.text = "\n".join(filter(None, parts)).casefold()
+        self._held: dict[str, bool] = {}
+
+    def holds(self, word: str) -> bool:
+        """Say whether a casefolded word stands whole in it."""
+        if word not in self._held:
+            self._held[word] = _stands(word, self.text)
+        return self._held[word]
+
+    def leads(self, *first: str) -> list[str]:
+        """Return the words by which the moments that may fit it are looked up, each once: those in `first`, and its own."""
+        found: dict[str, None] = {ANY: None}
+        for text in (*(one.casefold() for one in first), self.text):
+            for match in _WORD.finditer(text):
+                found[match[0]] = None
+                if len(found) > MOST_WORDS:
+                    return list(found)
+        return list(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment that was read: its kind, the words that must stand in the action, and those that must not; casefolded.
-
-    `lead` is the longest whole word of letters, digits and underscores in what must stand there.
-    """
+    """A moment that was read: its kind, the words that must stand in the action, and those that must not; casefolded."""
 
     kind: Kind
     words: tuple[str, ...]
     without: tuple[str, ...]
 
     @property
-    def lead(self) -> str:
-        """Return the word by which the moment is looked up, `*` where none of its words is whole."""
-        return max((one for word in self.words for one in _whole_pieces(word)), key=len, default=ANY)
+    def leads(self) -> tuple[str, str]:
+        """Return the two longest parts of its words that stand in every action that it fits; `*` in place of each lack.
 
-    def fits(self, action: str) -> bool:
-        """Say whether the moment fits the text of an action, which is casefolded."""
-        return all(_stands(word, action) for word in self.words) and not any(
-            _stands(word, action) for word in self.without
-        )
+        By these it is looked up.
+        """
+        found = dict.fromkeys(one for word in self.words for one in _whole_pieces(word))
+        first, second, *_ = (*sorted(found, key=len, reverse=True), ANY, ANY)
+        return first, second
+
+    def fits(self, action: Action) -> bool:
+        """Say whether the moment fits an action."""
+        return all(map(action.holds, self.words)) and not any(map(action.holds, self.without))
 
 
 def tidy(texts: Iterable[str]) -> tuple[str, ...]:
@@ -71,7 +100,7 @@ def tidy(texts: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=16_384)
 def read(text: str) -> Moment:
     """Return a moment that is written as a line; raise `ValueError` that says what is wrong and what is allowed."""
     shown = f"`{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}`"
@@ -93,28 +122,13 @@ def read(text: str) -> Moment:
     return Moment(Kind(first), words, without)
 
 
-def action_of(*parts: str) -> str:
-    """Return the text of an action made of these parts, as moments are compared with it."""
-    return "\n".join(filter(None, parts)).casefold()
-
-
-def words_of(action: str) -> list[str]:
-    """Return the words by which the moments that may fit an action are looked up, each once."""
-    found: dict[str, None] = {ANY: None}
-    for match in _WORD.finditer(action):
-        found[match[0]] = None
-        if len(found) > MOST_WORDS:
-            break
-    return list(found)
-
-
 def _tidy(text: str) -> str:
     first, _, rest = " ".join(text.split()).partition(" ")
     return f"{first.lower()} {rest}".strip()
 
 
 def _whole_pieces(word: str) -> Iterator[str]:
-    """Yield those words within a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
+    """Yield those parts of a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
 
     One without two letters or digits leads to too much.
     """

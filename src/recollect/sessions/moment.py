@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.lifecycle import BeforeTool, Injection, ToolEvent, UseTool
-from recollect.domain.moments import Kind, action_of, read, words_of
+from recollect.domain.moments import Action, Kind, read
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
 from recollect.projects import checkout_of
@@ -48,8 +48,8 @@ def reminders(app: App, event: ToolEvent, caller: Caller, *, failed: bool = Fals
     with app.records.snapshot():
         view = view_of(app, Filters(), caller).model_copy(update={"condensed": False})
         ids = set[int]()
-        for kind, action, words in actions:
-            may = app.records.moments(kind, words, view)
+        for kind, action, leads in actions:
+            may = app.records.moments(kind, leads, view)
             ids |= {number for number, text in may if number not in ids and read(text).fits(action)}
         found = app.records.load(ids, view).values() if ids else ()
     speaking = [one for one in found if one.speaks_unasked and permitted(one)]
@@ -72,22 +72,22 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     return Injection(block, ids, whole_ids=tuple(map(str, whole)), reminded_ids=ids)
 
 
-def _actions(app: App, event: ToolEvent, *, failed: bool) -> Iterator[tuple[Kind, str, list[str]]]:
-    """Yield what an event does or did, in which words it is written, and by which words its moments are looked up."""
+def _actions(app: App, event: ToolEvent, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:
+    """Yield what an event does or did, and by which words its moments are looked up."""
     ran = event if isinstance(event, UseTool) else None
     one = used(event.tool, event.input, ran.output if ran else "", failed=failed)
     if one.origin is Origin.MEMORY or event.tool == ASSISTANT:
         return
     if isinstance(event, BeforeTool) or (ran and ran.also_before):
         if one.origin is Origin.EDIT and event.input.get("command") != _LOOKS:
-            action = action_of(*_paths(one), one.written)
-            yield Kind.EDIT, action, words_of(action)
+            action = Action(*_paths(one), one.written)
+            yield Kind.EDIT, action, action.leads()
         elif one.command:
-            action = action_of(_place(app, event.folder), one.command)
-            yield Kind.RUN, action, words_of(action)
+            action = Action(_place(app, event.folder), one.command)
+            yield Kind.RUN, action, action.leads()
     if ran and failed:
-        # The end of an output says most, so its words come before those of a long beginning.
-        yield Kind.FAIL, action_of(one.command, one.text), words_of(action_of(one.command, one.text[-_END:], one.text))
+        action = Action(one.command, one.text)
+        yield Kind.FAIL, action, action.leads(one.command, one.text[-_END:])  # the end of an output says most
 
 
 def _paths(one: Occurrence) -> list[str]:

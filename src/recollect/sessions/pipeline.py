@@ -145,18 +145,15 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     """Return the memories whose moment it is, and what was learnt of the same failure."""
     if not _injects(context):
         return None
-    due = moment.reminder(context, _reminders_after(context.app, context.event, context.caller))
-    failed = failing(context.event)
+    event, failed = context.event, failing(context.event)
+    may = moment.reminders(context.app, event, context.caller, failed=event.failed or bool(failed))
+    due = moment.reminder(context, may)
     if not failed:
         return due
     known = _known(context) | {int(one) for one in (due.memory_ids if due else ())}
     found = learnt_of(context.app, failed, context.caller, known)
     learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined(due, learnt) if due and learnt else due or learnt
-
-
-def _reminders_after(app: App, event: UseTool, caller: Caller) -> list[Memory]:
-    return moment.reminders(app, event, caller, failed=event.failed or bool(failing(event)))
 
 
 def failing(event: UseTool) -> str:
@@ -346,7 +343,7 @@ def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injecti
 
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
-    due = failing(request) or _reminders_after(app, request, caller)
+    due = failing(request) or moment.reminders(app, request, caller, failed=request.failed)
     return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 

@@ -11,7 +11,7 @@ from recollect.domain.moments import Kind, read
 from recollect.domain.search import View
 from recollect.store.entries import Entry
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Listed, any_of, insert_all
+from recollect.store.sql.dialect import Listed, any_of, insert_all, unindexed
 from recollect.store.sql.tables import label, memory, moment
 from recollect.store.sql.visibility import run_visible
 
@@ -20,13 +20,15 @@ FIELD: Final = "when"
 _MOST: Final = 5_000  # moments of one lookup that are compared: those of the newest memories
 
 _text = (label.c.memory_id == moment.c.memory_id) & (label.c.kind == FIELD) & (label.c.position == moment.c.position)
+_leads = bindparam("leads", type_=Listed())
 _LED_TO = (
     select(moment.c.memory_id, label.c.value)
     .join(memory, memory.c.id == moment.c.memory_id)
     .join(label, _text)
     .where(
         moment.c.kind == bindparam("kind", type_=Text),
-        any_of(moment.c.lead, bindparam("leads", type_=Listed())),
+        any_of(moment.c.lead, _leads),
+        any_of(unindexed(moment.c.second), _leads),
     )
     .order_by(moment.c.memory_id.desc())
     .limit(_MOST)
@@ -39,7 +41,7 @@ class SqlMoments:
     _database: Database
 
     def moments(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[tuple[int, str]]:
-        """Return the moments of a kind with one of these leads, of memories that `view` may see: id and text."""
+        """Return the moments of a kind whose words are among `leads`, of memories that `view` may see: id and text."""
         with self._database.reading() as connection:
             found = run_visible(connection, _LED_TO, view, kind=str(kind), leads=list(leads))
             return [(row.memory_id, row.value) for row in found]
@@ -66,4 +68,5 @@ def replace(connection: Connection, memory_id: int, rows: Iterable[dict[str, Any
 
 def _row(memory_id: int, position: int, text: str) -> dict[str, Any]:
     found = read(text)
-    return {"memory_id": memory_id, "position": position, "kind": str(found.kind), "lead": found.lead}
+    lead, second = found.leads
+    return {"memory_id": memory_id, "position": position, "kind": str(found.kind), "lead": lead, "second": second}

@@ -152,13 +152,17 @@ class LabelRow(_OfMemory, table=True):
 
 
 class MomentRow(_OfMemory, table=True):
-    """By which kind and word a moment is looked up; the label of the same position in the field `when` has its text."""
+    """By which kind and words a moment is looked up; the label of the same position in the field `when` has its text.
 
-    __table_args__ = (_index("moment", "kind", "lead", "memory_id"),)
+    An action that it fits has both words; `*` is in every action.
+    """
+
+    __table_args__ = (_index("moment", "kind", "lead", "second", "memory_id"),)
 
     position: int = Field(primary_key=True)
     kind: str = Field(max_length=20)
     lead: str = Field(sa_type=Text)
+    second: str = Field(sa_type=Text)
 
 
 class UsageRow(_OfMemory, table=True):
